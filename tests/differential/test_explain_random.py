@@ -7,6 +7,7 @@ not blamed.
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import prod
 from random import Random
 from typing import Any
 
@@ -69,6 +70,27 @@ def blame_of(problem: Problem, space: Any) -> Blame:
     return blame
 
 
+def check_free(problem: Problem, found: Sequence[frozenset[int]], tables: Sequence[Template], most: int) -> None:
+    """What no functions of the holes' arguments make right is looked for first: check that none does, if it was found.
+
+    No filling does; and of few tables, none does, but each part of the outputs is made right by some.
+    """
+    deadline = time.monotonic() + 60
+    with Relaxed(problem, "1", quickest_boolean(), free=frozenset(range(len(tables)))) as free:
+        conflict = find_outputs(free, deadline)
+        if conflict is None:
+            return
+        blame = find(free, conflict, deadline)
+    blamed = frozenset(blame.outputs)
+    assert blame.complete and blame.all_needed and not blame.holes
+    assert not within(blamed, found)
+    if prod(int(t.size()) for t in tables) <= most:
+        each = [functions(t, p) for t, p in zip(tables, problem.points, strict=True)]
+        found = list(right_sets(problem, tables, itertools.product(*each)))
+        assert not within(blamed, found)
+        assert all(within(blamed - {o}, found) for o in blamed)
+
+
 def spoilt(spec: Callable[..., Any], seed: float) -> Callable[..., Any]:
     """Return a specification with some elements of its outputs in one another's place."""
 
@@ -118,6 +140,7 @@ def check(seed: int, space: Any, most: int, rich: bool) -> str:
         Table((False, True) if h.kind == "cond" else range(h.size), p)
         for h, p in zip(program.holes, problem.points, strict=True)
     ]
+    check_free(problem, found, tables, most)
     for freed in (None, *blame.holes):
         mixed = [made[n] if n in blame.holes and n != freed else table for n, table in enumerate(tables)]
         some = [functions(t, p) for t, p in zip(mixed, problem.points, strict=True) if t.size() <= 20_000]
