@@ -64,6 +64,7 @@ def test_the_page_names_what_there_is() -> None:
     """The dtypes are all of them, each kind of hole has its formulas, and the statements it names are outside."""
     assert f"`{' '.join(ELEMENT_TYPES)}`" in PAGE
     of_each = {"sw_xform": "affine map", "sw_part": "choice of parts", "sw_cond": "condition", "sw_index": "layout"}
+    of_each |= dict.fromkeys(("sw_when", "sw_from", "sw_place"), "step of a")
     holes = " ".join(PAGE[PAGE.index("A hole is one of a few formulas") :].split())[:500]
     assert of_each.keys() == HOLES.keys() and all(words in holes for words in of_each.values())
     assert {"While", "Break", "Continue", "FunctionDef"} <= set(NOT_STATEMENTS)
