@@ -27,10 +27,10 @@ def test_the_table_that_halide_ships(row: Row) -> None:
     """Each pattern is reproduced, or refuted by numbers, which are computed with again."""
     _, sort, combine, identity, _, wanted = row
     laws = {
-        "associative": judging.associative(combine, sort),
-        "left": judging.identity(combine, identity, sort, "left"),
-        "right": judging.identity(combine, identity, sort, "right"),
-        "commutative": judging.commutative(combine, sort),
+        "associative": judging.associative(combine, sort, 30),
+        "left": judging.identity(combine, identity, sort, "left", 30),
+        "right": judging.identity(combine, identity, sort, "right", 30),
+        "commutative": judging.commutative(combine, sort, 30),
     }
     assert " ".join(name for name, law in laws.items() if law.verdict == "proved") == wanted
     assert all(law.verdict == "proved" or " and (" in law.witness for law in laws.values())
