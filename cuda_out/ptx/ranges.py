@@ -59,6 +59,8 @@ class TermRanges:
                 return sum((1 << self.bound(arg)) - 1 for arg in args).bit_length()
         if op.startswith(("min.s", "min.u", "max.s", "max.u")) and max(map(self.bound, args)) < UNBOUNDED:
             return (min if op[:3] == "min" else max)(map(self.bound, args))
+        if op.startswith("floordiv.u"):
+            return min(self.bound(args[0]), width(op[9:]))
         if op.startswith("shr.u"):
             return width(op[4:]) - int(self.terms.nodes[args[1]][1][0])
         return int(op[4:]) if op.startswith("bits") else UNBOUNDED

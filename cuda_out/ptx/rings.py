@@ -301,4 +301,48 @@ class Rings:
                 return self.shifted_right(f"u{size}", rest, by - shared)
         if op == f"shr.u{size}":
             by, factor = by + self.terms.nodes[args[1]][1][0], args[0]
-        return self.terms.apply(f"shr.u{size}", (factor, self.terms.const(by)))
+        return self.quotient(size, factor, by) or self.terms.apply(f"shr.u{size}", (factor, self.terms.const(by)))
+
+    def quotient(self, size: int, factor: Term, by: int) -> Term | None:
+        """Return the quotient by a constant that compilers compute as a product moved down; None where it is none.
+
+        With m * d = 2^s + e, m * x / 2^s is x / d and x * e / (d * 2^s) more, which reaches no next whole number if
+        x * e < 2^s (Granlund and Montgomery, Division by Invariant Integers using Multiplication, PLDI 1994).
+        """
+        found = self._part(size, factor)
+        if found is None or not found[1]:
+            return None
+        x, m, s = found[0], found[1], found[2] + by
+        d = -(-(1 << s) // m)
+        most = (1 << min(self.ranges.bound(x), 32)) - 1
+        if (m * d - (1 << s)) * most >= 1 << s or not 2 < d < 1 << 32 or d & d - 1 == 0:
+            return None
+        return self.terms.apply("floordiv.u32", (x, self.terms.const(signed(d, 32))))
+
+    def _part(self, size: int, term: Term) -> tuple[Term, int, int] | None:
+        """Return x, m and s where a number of so many bits is floor(m * x / 2^s), x an unsigned one of 32 bits."""
+        nodes = self.terms.nodes
+        op, args = nodes[term]
+        if op in ("mul.hi.u32:u32", "mul.hi.u64:u64"):
+            bits = int(op[-2:])
+            for x, m in (args, args[::-1]):
+                if nodes[m][0] == "const" and (bits == 32 or self.ranges.bound(x) <= 32):
+                    return x, nodes[m][1][0] & (1 << bits) - 1, bits
+        if op == "shr.u64":
+            inner = self._part(64, args[0])
+            return inner and (inner[0], inner[1], inner[2] + nodes[args[1]][1][0])
+        total = self._as_sum(term)
+        if op == "*" and size == 64:
+            ((factors, m),) = total.items()
+            x = self._sum_term("u64", {factors: 1})
+            bits = self.ranges.bound(x)
+            return (x, m, 0) if bits <= 32 and 0 < m < 1 << 64 - bits else None
+        if op == "+" and size == 32 and list(total.values()) == [1, 1] and {len(each) for each in total} == {1}:
+            # part + (x - part >> 1), the whole of which has a bit more
+            for (part,), (half,) in (tuple(total), tuple(total)[::-1]):
+                inner, (op, args) = self._part(64, part), nodes[half]
+                if not inner or inner[2] != 32 or inner[1] >> 32 or op != "shr.u32" or nodes[args[1]][1] != (1,):
+                    continue
+                if self._as_sum(args[0]) == {**self._as_sum(inner[0]), (part,): -1}:
+                    return inner[0], inner[1] + (1 << 32), 33
+        return None

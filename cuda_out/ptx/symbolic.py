@@ -93,6 +93,9 @@ def _apply(normal: Normal, operation: Operation, v: list[Term]) -> Term:
             source = rest[5:]
             product = normal.multiply(kind, normal.extended(source, v[0]), normal.extended(source, v[1]))
             return normal.add(kind, product, *v[2:])
+        case "mul" if rest.startswith("hi.u"):
+            product = _opaque(normal, operation, v)
+            return normal.quotient(width(kind), product, 0) or product
         case "bf16":
             return normal.bf16_number(v[0]) if rest == "number" else normal.bf16_bits(v[0])
         case "neg":

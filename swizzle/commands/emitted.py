@@ -34,6 +34,8 @@ from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import SizesValidator
 from swizzle.solution.words import count
 from symbolic.errors import SwizzleError
+from symbolic.ir.program import Program
+from symbolic.ir.walk import functions_of
 
 _WORDS = {DONE: "equal", NO: "different", UNDECIDED: "unknown"}
 NO_COMPILER = "not compiled for a GPU: no NVRTC and no nvcc on this machine"
@@ -76,7 +78,7 @@ def _checked(filled: FilledKernel, text: KernelText, *, mutate: bool) -> Emitted
     validator = SizesValidator(sizes, source)
     reports: tuple[Report, ...] = ()
     if available_tools():
-        reports = _compile(found, text)
+        reports = _compile(found, filled.program, text)
         _validate(found, text, validator, reports)
     else:
         found.lines.append(NO_COMPILER)
@@ -102,7 +104,7 @@ def _checked(filled: FilledKernel, text: KernelText, *, mutate: bool) -> Emitted
 # ---- compilers -------------------------------------------------------------------------------------------------
 
 
-def _compile(found: Emitted, text: KernelText) -> tuple[Report, ...]:
+def _compile(found: Emitted, program: Program, text: KernelText) -> tuple[Report, ...]:
     source = text.source
     try:
         reports, missing = report(source.text, source.entry)
@@ -111,6 +113,12 @@ def _compile(found: Emitted, text: KernelText) -> tuple[Report, ...]:
             if "nvcc" in available_tools():
                 compile_both_forms(source.text, text.header, source.namespace, reports[0].architecture)
     except CompileError as error:
+        own = [name.row.symbol for name, _ in functions_of(program) if name.row.external]
+        if own and not text.edited:
+            raise SwizzleError(
+                f"the text of cuda.external does not compile without warnings:\n{error}",
+                expected="CUDA C++ without warnings", fix=f"fix the text of {', '.join(own)}",
+            ) from None  # fmt: skip
         if not text.edited:
             raise
         raise SwizzleError(

@@ -19,6 +19,8 @@ from swizzle import Limits, Sketch, SwizzleError, load, solve
 from swizzle.audit.random_check import disagreement
 from swizzle.cache.key import key
 from swizzle.commands.difference import numeric_difference
+from swizzle.commands.emitted import check_emitted
+from swizzle.commands.target import FilledKernel
 from swizzle.commands.trial import trials
 from swizzle.emit.emitters import cuda_source, origin
 from swizzle.emit.sizes import sizes_of
@@ -121,6 +123,16 @@ def test_a_text_that_is_none_is_the_users_mistake(tmp_path: Path) -> None:
     arrays = [np.zeros(128, kind) for kind in ("f4", "u4", "f4", "i4")]
     with pytest.raises(SwizzleError, match=r"the C\+\+ text of bits does not compile: .*l.* was not declared"):
         solution(*arrays)
+
+
+@needs_cuda
+def test_a_text_that_the_compiler_refuses_is_told(tmp_path: Path) -> None:
+    posed = sketch_of(tmp_path, TEXT.replace("__popc(x) + k;", "__popc(x) + l;"))
+    program = solve(posed).best.program
+    with pytest.raises(
+        SwizzleError, match=r'cuda.external does not compile (.|\n)*identifier "l"(.|\n)*fix the text of'
+    ):
+        check_emitted(FilledKernel(program, posed.spec, (), sizes_of(program, posed, posed.spec)))
 
 
 @needs_cuda

@@ -68,15 +68,15 @@ def expressions(dtype: str) -> Iterator[tuple[str, str]]:
 
 
 def is_shown(dtype: str, name: str) -> bool:
-    """Tell whether the terms are recognised: quotients of data integers are so where they are shifts, or one
-    instruction that floors; that a compiler adds what has no bit in common is not."""
+    """Tell whether the terms are recognised: quotients of data integers are so where they are shifts, or
+    unsigned of 32 bits; that a compiler adds what has no bit in common is not."""
     if (dtype, name) == ("u64", "rotate"):
         return False
     if not name.startswith("floor_"):
         return True
     divisor = name.rpartition("_by_")[2]
     if divisor.lstrip("-").isdigit():
-        return divisor in ("1", "2", "8")
+        return dtype == "u32" or divisor in ("1", "2", "8")
     return dtype == "u32"
 
 

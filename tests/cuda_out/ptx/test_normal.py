@@ -283,3 +283,42 @@ def test_comparisons_with_numbers_have_one_form(kind: str) -> None:
         assert n.select(kind, n.less(kind, one, x), one, x) == n.extreme("min", kind, x, one)
         other = n.lifted(kind, number - 1 & mask) if number == least else n.lifted(kind, number + 1 & mask)
         assert n.select(kind, n.less(kind, x, one), other, x) != n.extreme("max", kind, x, other)
+
+
+def test_a_product_moved_down_is_a_quotient_only_where_it_is_one() -> None:
+    """Of the right factor and of those beside it: whatever is said holds at the edges of quotients."""
+    rng, said = random.Random(3), 0
+    for _ in range(400):
+        normal, terms = fresh()
+        name, most = rng.choice((("u", (1 << 32) - 1), ("b", 255), ("n", 12)))
+        x = terms.atom(name, 0)
+        d, by = rng.choice((3, 7, 10, 11, 641, rng.randrange(3, 1 << 12))), rng.randrange(1, 32)
+        m = -(-(1 << 32 + by) // d) + rng.choice((0, 0, 0, -1, 1, 2))
+        if not 0 < m < 1 << 32:
+            continue
+        moved = normal.shifted_right("u64", normal.multiply("u64", normal.extended("u32", x), terms.const(m)), 32 + by)
+        op, args = terms.nodes[moved]
+        if op != "floordiv.u32":
+            continue
+        said += 1
+        by_what = terms.nodes[args[1]][1][0] & 0xFFFFFFFF
+        edges = [e for q in (1, 2, rng.randrange(1, most), most // by_what) for e in (q * by_what - 1, q * by_what)]
+        for value in (0, most, *(e for e in edges if 0 <= e <= most)):
+            assert m * value >> 32 + by == value // by_what, (name, m, by, value)
+    assert said > 20
+
+
+@pytest.mark.parametrize("d", [3, 5, 7, 13, 100, 641, 65537])
+def test_quotients_by_constants_are_recognised(d: int) -> None:
+    """In the forms of compilers: a wide product or its upper half moved down; with a bit more, where it takes one."""
+    normal, terms = fresh()
+    x, want = terms.atom("u", 0), lambda n, t: n.floor_divide("u32", t, n.terms.const(d))
+    size = next(s for s in range(33, 65) if (-(-(1 << s) // d) * d - (1 << s)) * ((1 << 32) - 1) < 1 << s)
+    m = -(-(1 << size) // d)
+    upper = instruction(normal, "mul.hi.u32", x, normal.lifted("u32", m & 0xFFFFFFFF))
+    if m < 1 << 32:
+        found = normal.shifted_right("u32", upper, size - 32)
+    else:
+        half = normal.shifted_right("u32", normal.add("u32", x, normal.scaled("u32", -1, upper)), 1)
+        found = normal.shifted_right("u32", normal.add("u32", half, upper), size - 33)
+    assert found == want(normal, x)
