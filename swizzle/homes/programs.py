@@ -143,6 +143,8 @@ class _Statements:
         put, get = (self._addresses(moves, thread, own) for moves in (plan.stores, plan.loads))
         found: list[Stmt] = [barrier] if self.depth else []  # who loaded in the round before is done
         for at, slots, on in zip(put[1], plan.stores.slots, plan.stores.on, strict=True):
+            if not on.any():
+                continue
             cell = partial(_plus, at)
 
             def store(k: Expr, j: Expr, cell: Callable[[Expr], Expr] = cell) -> Stmt:
@@ -157,8 +159,16 @@ class _Statements:
             def load(k: Expr, j: Expr, cell: Callable[[Expr], Expr] = cell) -> Stmt:
                 return Store(self.theirs, (k,), Load(name, (cell(j),), self.dtype, self.place), self.place)
 
-            found += self._moved(slots, load)
-        return [*put[0], *get[0], *found]
+            found += self._moved([self.way.loaded[slot] for slot in slots], load)
+        kept: list[Stmt] = []
+        for slot, own_slot in self.way.kept:  # read before anything is loaded, as `theirs` may be `mine`
+            copy = self.names.take(f"{self.exchange.array}_kept_{slot}")
+            kept.append(Assign(copy, self._element(self.mine, self._number(own_slot)), self.place))
+            found.append(Store(self.theirs, (self._number(slot),), Var(copy, self.dtype, self.place), self.place))
+        for slot, other in self.way.again:
+            copied = self._element(self.theirs, self._number(other))
+            found.append(Store(self.theirs, (self._number(slot),), copied, self.place))
+        return [*put[0], *get[0], *kept, *found]
 
     def _addresses(self, moves: Moves, thread: Thread, own: Expr | None) -> tuple[list[Stmt], list[Expr]]:
         """Return where each instruction's vectors begin, and what is computed first: those that differ by a number, or

@@ -97,16 +97,22 @@ def sources_of(program: Program, meaning: Meaning) -> list[Sources] | NoSources:
     found = []
     for each in exchanges:
         slots = [np.array(some, np.int64) for some in (machine.given[each.array], matching.bound_of(each.array))]
+        takes, gives = machine.sizes(each.array)
+        if not takes:  # it never runs
+            one, none = (np.full((1, WARP, n), -1, np.int64) for n in (1, 0))
+            found.append(Sources(one, none, 0, each.declared.dtype.bits))
+            continue
         mine, theirs = (
             some.reshape(-1, sizes, threads).transpose(0, 2, 1)
-            for some, sizes in zip(slots, machine.sizes(each.array), strict=True)
+            for some, sizes in zip(slots, (takes, gives), strict=True)
         )
         placed = _by_place(mine, theirs, WARP) or _by_place(mine, theirs, block)
         if placed is None:
             return _nowhere(mine, theirs, block, terms)
         team = WARP * len(placed[0])  # that something is wanted of
         times = int((theirs.reshape(-1, team * theirs.shape[2]) >= 0).any(axis=1).sum()) * len(placed[0])
-        found.append(Sources(*placed, times, each.declared.dtype.bits, matching.decided))
+        decided = matching.decided and placed[2]
+        found.append(Sources(placed[0], placed[1], times, each.declared.dtype.bits, decided))
     return found
 
 
@@ -296,7 +302,13 @@ class _Matching:
 
         Such outputs are compared before all others.
         """
+        if got in self.machine.variables and got not in self.bound:
+            return not self._takes_open(got)
         return not self.machine.is_open(got) or got in self.machine.variables
+
+    def _takes_open(self, variable: Term) -> bool:
+        """Say whether some of what its exchange is given comes of an exchange, so that it is not known."""
+        return any(self.machine.is_open(term) for term in self._among_mine(variable))
 
     def why(self, got: Term, wanted: Term) -> str:
         """Say why an output cannot be what the specification says."""
@@ -305,15 +317,18 @@ class _Matching:
             return f"{self.terms.show(got)}, whatever is exchanged; {says}"
         if got in self.machine.variables and got in self.bound:
             return f"what has to be {self.terms.show(self.bound[got])} somewhere else; {says}"
+        if got in self.machine.variables and self._takes_open(got):
+            return f"what an exchange gives of elements that another one gave, which is not followed; {says}"
         if got in self.machine.variables:
             return f"what the exchange gives; {says}, which no thread of its block has in `mine`"
         return f"not comparable term by term with what {says}"
 
 
-def _by_place(mine: Places, theirs: Places, team: int) -> tuple[Places, Places] | None:
+def _by_place(mine: Places, theirs: Places, team: int) -> tuple[Places, Places, bool] | None:
     """Return numbers for what is held and wanted, if all teams of so many threads exchange alike, at all times.
 
-    Both arrays have the shape (times, threads, slots).
+    Both arrays have the shape (times, threads, slots). The third says whether it is clear where each element comes
+    from: what is not wanted each time may be at several places then; the thread's own are taken first.
     """
 
     def columns(some: Places) -> Places:
@@ -326,7 +341,7 @@ def _by_place(mine: Places, theirs: Places, team: int) -> tuple[Places, Places] 
     for place in range(have.shape[1]):
         if (have[:, place] != UNWRITTEN).any():
             held[place] = numbers.setdefault(have[:, place].tobytes(), len(numbers))
-    wanted = np.full(want.shape[1], -1, np.int64)
+    wanted, clear = np.full(want.shape[1], -1, np.int64), True
     for place in range(want.shape[1]):
         column = want[:, place]
         asked = column >= 0
@@ -336,12 +351,15 @@ def _by_place(mine: Places, theirs: Places, team: int) -> tuple[Places, Places] 
             number = numbers.get(np.ascontiguousarray(column).tobytes())
         else:
             fits = np.flatnonzero((have[asked] == column[asked, None]).all(axis=0))
+            owner, thread = fits // mine.shape[2], place // theirs.shape[2]
+            fits = fits[np.lexsort((owner // WARP != thread // WARP, owner != thread))]
             number = int(held[fits[0]]) if len(fits) else None
+            clear &= bool((owner == thread).any()) or len(np.unique(held[fits])) <= 1
         if number is None:
             return None
         wanted[place] = number
     warps = team // WARP
-    return held.reshape(warps, WARP, -1), wanted.reshape(warps, WARP, -1)
+    return held.reshape(warps, WARP, -1), wanted.reshape(warps, WARP, -1), clear
 
 
 def _nowhere(mine: Places, theirs: Places, block: int, terms: Terms) -> NoSources:

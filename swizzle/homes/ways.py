@@ -11,12 +11,14 @@ from math import inf
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import replace
 
 from swizzle.homes.sources import WARP, Places, Sources
 from swizzle.layouts.conversions.bounds import bound_of
 from swizzle.layouts.conversions.convert import in_registers
-from swizzle.layouts.conversions.network import ExchangeNetwork
+from swizzle.layouts.conversions.network import ExchangeNetwork, Input
 from swizzle.layouts.conversions.shared import SharedPlan, through_shared
 from swizzle.layouts.distribution import MOST_SLOTS, Distribution
 from swizzle.layouts.search import FAMILIES
@@ -24,6 +26,9 @@ from swizzle.layouts.search import FAMILIES
 Home: TypeAlias = Literal["shuffle", "shared", "vector"]
 FAR: Final = 1.5
 """How much longer than shared memory at its best a network may take, to be improved upon: variants differ by less."""
+ACROSS: Final = "elements go from warp to warp"
+NOTHING: Final = "nothing is wanted"
+UNLIKE: Final = "the warps of a block do not exchange alike"
 FORMULAS: Final = tuple(family for family in FAMILIES if family != "table")
 
 
@@ -35,11 +40,18 @@ class Floor(Struct, frozen=True):
 
 
 class Way(Struct, frozen=True):
-    """A program for an exchange: a network of shuffles, or stores and loads of shared memory."""
+    """A program for an exchange: a network of shuffles, or stores and loads of shared memory.
+
+    Of a plan, `loaded` says which slot of `theirs` each of its slots is. The others need no load: a slot of `kept` is
+    one of the thread's own, and one of `again` is another one of `theirs`; each is (slot, the slot that it is).
+    """
 
     home: Home
     network: ExchangeNetwork | None
     plan: SharedPlan | None
+    loaded: tuple[int, ...] = ()
+    kept: tuple[tuple[int, int], ...] = ()
+    again: tuple[tuple[int, int], ...] = ()
 
     def pipes(self, bits: int) -> tuple[float, float]:
         """The clocks of a warp of both pipes, for elements of so many bits: of shuffles and turns, and of selects."""
@@ -54,8 +66,13 @@ class Way(Struct, frozen=True):
         """How many instructions of a warp move or choose elements."""
         if self.network is not None:
             return self.network.shuffles + self.network.selects
+        return sum(self._moved)
+
+    @property
+    def _moved(self) -> tuple[int, int]:
+        """How many stores and loads of shared memory it has."""
         assert self.plan is not None
-        return len(self.plan.stores.slots) + len(self.plan.loads.slots)
+        return int(self.plan.stores.on.any(axis=1).sum()), len(self.plan.loads.slots)
 
     @property
     def words(self) -> str:
@@ -64,29 +81,44 @@ class Way(Struct, frozen=True):
             return f"{_plural(self.network.shuffles, 'shuffle')}, {_plural(self.network.selects, 'select')}"
         assert self.plan is not None
         turns = self.plan.passes / self.plan.warps
-        moved = len(self.plan.stores.slots), len(self.plan.loads.slots)
         said = " and ".join(
             f"{_plural(n, what)} of {side.width * side.bits} bits"
-            for n, what, side in zip(moved, ("store", "load"), (self.plan.stores, self.plan.loads), strict=True)
+            for n, what, side in zip(self._moved, ("store", "load"), (self.plan.stores, self.plan.loads), strict=True)
         )
         return f"{said}, {turns:g} turns"
 
 
 def floor_of(home: Home, sources: Sources) -> Floor:
     """Return what a home takes at least."""
-    bits = sources.bits
+    bits, (mine, theirs) = sources.bits, (sources.mine, sources.theirs)
+    if not (theirs >= 0).any():
+        return Floor(0, NOTHING)
     if home == "shuffle":
-        if len(sources.mine) > 1:
-            return Floor(None, "elements go from warp to warp")
-        least = bound_of(sources.mine[0], sources.theirs[0], 1)
+        away = _away(mine.reshape(len(mine), -1), theirs.reshape(len(theirs), -1))
+        if away.any():
+            return Floor(None, ACROSS)
+        if len(mine) > 1:
+            return Floor(None, UNLIKE)
+        least = bound_of(mine[0], theirs[0], max(1, 32 // bits))
         words = max(1, bits // 32)
         return Floor(least.shuffles * words, least.reason)
-    warps = len(sources.mine)
-    stored, loaded = len(np.unique(sources.theirs[sources.theirs >= 0])), int((sources.theirs >= 0).sum())
+    warps = len(mine)
+    away = _away(mine.reshape(-1, mine.shape[2]), theirs.reshape(-1, theirs.shape[2]))
+    if not away.any():
+        return Floor(0, "each lane has what it wants")
+    elements = np.where(away, theirs.reshape(away.shape), -1)
+    stored = len(np.unique(elements[away]))
+    loaded = sum(len(np.unique(row[row >= 0])) for row in elements)
     size = bits if home == "vector" else max(bits, 32)
     turns = sum(-(-count * size // (32 * WARP)) for count in (stored, loaded)) / warps
     what = "128 bytes" if home == "vector" or bits >= 32 else "32 elements"
     return Floor(turns, f"a turn stores or loads {what}")
+
+
+def _away(mine: Places, theirs: Places) -> npt.NDArray[np.bool_]:
+    """Say of each element that is wanted whether it is none of those in the same row of `mine`."""
+    has = [np.isin(want, have) for have, want in zip(mine, theirs, strict=True)]
+    return (theirs >= 0) & ~np.array(has).reshape(theirs.shape)
 
 
 def way_of(home: Home, sources: Sources, *, alone: bool = False) -> Way | None:
@@ -94,21 +126,60 @@ def way_of(home: Home, sources: Sources, *, alone: bool = False) -> Way | None:
 
     Unless it is `alone`, it is not the best network of shuffles where shared memory takes far fewer clocks.
     """
+    if not (sources.theirs >= 0).any():  # any register will do
+        return Way(home, ExchangeNetwork(1, 1, (Input(0),), (0,) * sources.theirs.shape[2]), None)
     if home == "shuffle":
         return _in_registers(sources, alone)
-    bits = sources.bits
-    widest = 128 if home == "vector" else bits
+    loaded, kept, again = _split(sources)
+    if not loaded:
+        return _kept(home, sources, kept, again)
     lowest = (floor_of(home, sources).clocks or 0) * len(sources.mine)
-    plans: list[SharedPlan] = []
+    plan = _plan(
+        replace(sources, theirs=sources.theirs[:, :, loaded]), 128 if home == "vector" else sources.bits, lowest
+    )
+    return Way(home, None, plan, loaded, kept, again)
+
+
+def _plan(sources: Sources, widest: int, lowest: float) -> SharedPlan:
+    """Return the best plan that is found, in vectors of up to `widest` bits; `lowest` is what all take at least."""
+    bits, plans = sources.bits, list[SharedPlan]()
     for families in (FORMULAS, FAMILIES):  # a table only where no formula is as good
         for mine, theirs in _numberings(sources):
             plans.append(through_shared(mine, theirs, bits, widest, families))
             sides = plans[-1].stores, plans[-1].loads
             if plans[-1].passes <= lowest and all(side.width * bits >= widest for side in sides):
-                return Way(home, None, plans[-1])
+                return plans[-1]
         if min(plan.passes for plan in plans) <= lowest:
             break
-    return Way(home, None, min(plans, key=_rank))
+    return min(plans, key=_rank)
+
+
+Pairs: TypeAlias = tuple[tuple[int, int], ...]
+
+
+def _split(sources: Sources) -> tuple[tuple[int, ...], Pairs, Pairs]:
+    """Return the slots of `theirs` that are to be loaded, those that are one of `mine` in every thread that wants
+    them, and those that are the same as one of the former: the last two with the slot that they are."""
+    loaded, kept, again = list[int](), list[tuple[int, int]](), list[tuple[int, int]]()
+    for slot in range(sources.theirs.shape[2]):
+        want = sources.theirs[:, :, slot, None]
+        own = np.flatnonzero(((want < 0) | (want == sources.mine)).all(axis=(0, 1)))
+        same = [n for n in loaded if (sources.theirs[:, :, n] == want[..., 0]).all()]
+        if len(own):
+            kept.append((slot, int(own[0])))
+        elif same:
+            again.append((slot, same[0]))
+        else:
+            loaded.append(slot)
+    return tuple(loaded), tuple(kept), tuple(again)
+
+
+def _kept(home: Home, sources: Sources, kept: Pairs, again: Pairs) -> Way:
+    """Return the way in which each thread keeps what it has."""
+    assert not again, "what is the same as a slot that is kept is kept, too"
+    slots = sorted({own for _, own in kept})
+    outputs = tuple(slots.index(own) for _, own in sorted(kept))
+    return Way(home, ExchangeNetwork(sources.mine.shape[2], 1, tuple(map(Input, slots)), outputs), None)
 
 
 def _rank(plan: SharedPlan) -> tuple[int, int, int]:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from swizzle.homes.programs import lowered
 from swizzle.homes.sources import NoSources, Sources, sources_of
-from swizzle.homes.ways import Floor, Home, Way, floor_of, way_of
+from swizzle.homes.ways import ACROSS, Floor, Home, Way, floor_of, way_of
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.front import on_front
@@ -128,6 +128,7 @@ class _Homes:
         self.results: list[tuple[tuple[int, ...], Result]] = []
         self.ready: list[_Ready] = []
         self.least: int | None = None
+        self.impossible = False
 
     def choices(self, sources: Sequence[Sources]) -> Iterator[_Choice]:
         """Yield a home for each exchange, those that take the least first."""
@@ -142,7 +143,9 @@ class _Homes:
             whole = sum(c * each.times for c, each in zip(clocks, sources, strict=True) if c is not None)
             found.append(_Choice(homes, some, None if None in clocks else round(whole)))
         found.sort(key=lambda each: (each.least is None, each.least or 0))
-        self.least = found[0].least if all(each.decided for each in sources) else None
+        decided = all(each.decided for each in sources)
+        self.least = found[0].least if decided else None
+        self.impossible = decided and all(any(floor.why == ACROSS for floor in each.floors) for each in found)
         yield from found
 
     def prepare(self, choice: _Choice, sources: Sequence[Sources]) -> None:
@@ -203,8 +206,7 @@ class _Homes:
         if not self.results:
             size = self.sketch.program.warp_size
             why = reason or "; ".join(f"{', '.join(each['homes'])}: {each['why']}" for each in self.said)
-            impossible = bool(self.said) and all(each["least"] is None for each in self.said) and not reason
-            status: Status = "unsat" if impossible else "unknown"
+            status: Status = "unsat" if self.impossible and not reason else "unknown"
             return Result(
                 self.sketch.name, status, None, False, (), size, {"total": spent}, reason=why, posed=self.sketch
             )

@@ -250,7 +250,7 @@ def _candidates(wanted: Tokens, words: int, per: int, fewest: str) -> Iterator[E
             yield _packed(network, per)
         return
     one_to_one = False
-    for network in plans(wanted, fewest):
+    for network in plans(wanted, fewest) if len(wanted) == words else ():  # else tokens number other words
         one_to_one = True
         yield network
     if not one_to_one:

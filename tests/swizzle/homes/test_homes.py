@@ -233,6 +233,86 @@ def test_other_open_holes_are_refused() -> None:
         solve(sketch_of(text.replace("i + t] = theirs", "i + ?sw_xform(t, 32)] = theirs")))
 
 
+SMALL = """
+@spec
+def wanted(x):
+    return {wanted}
+
+@sketch(spec=wanted, block={block}, grid={grid}, x=f32[128], y=f32.out[{out}])
+def small(x, y):
+    t, b = cuda.threadIdx.x, cuda.blockIdx.x
+    mine = cuda.local.array({mine}, f32)
+    theirs = cuda.local.array({theirs}, f32)
+    other = cuda.local.array(1, f32)
+    for i in range({mine}):
+        mine[i] = x[64 * i + t]
+    {body}
+"""
+
+
+def small(
+    wanted: str, body: str, block: int = 32, mine: int = 1, theirs: int = 1, out: str = "", grid: int = 1
+) -> Sketch:
+    values = {"block": block, "mine": mine, "theirs": theirs, "out": out or str(block * grid), "grid": grid}
+    return sketch_of(SMALL.format(wanted=wanted, body=body.replace("; ", "\n    "), **values))
+
+
+@pytest.mark.parametrize("home", ['"shared"', '"vector"', ALL])
+def test_what_a_thread_has_or_loads_already_is_not_moved(home: str) -> None:
+    """Of three slots one is the thread's own, two are the same: one store and one load for each of two warps."""
+    again = "y[t, 0] = theirs[0]; y[t, 1] = theirs[1]; y[t, 2] = theirs[2]"
+    wanted = "[[x[(i + 33) % 64], x[i], x[(i + 33) % 64]] for i in range(64)]"
+    sketch = small(wanted, f"exchange(mine, theirs, home={home}); {again}", 64, theirs=3, out="64, 3")
+    found = solve(sketch)
+    assert found.optimal and found.best.cost == {"clocks": 4}
+
+
+@pytest.mark.parametrize("home", ["shuffle", "shared", "vector"])
+def test_own_elements_and_an_array_that_takes_and_gives(home: str) -> None:
+    """Slots change places within a thread: no clock, though the array is the same."""
+    body = f'exchange(mine, mine, home="{home}"); y[t, 0] = mine[0]; y[t, 1] = mine[1]'
+    found = solve(small("[[x[64 + i], x[i]] for i in range(32)]", body, mine=2, out="32, 2"))
+    assert found.optimal and found.best.cost == {"clocks": 0}
+
+
+@pytest.mark.parametrize("where", ["exchange(mine, theirs)", "for k in range(0):; \texchange(mine, theirs)"])
+def test_an_exchange_that_nobody_needs(where: str) -> None:
+    found = solve(small("[x[i] for i in range(32)]", f"{where}; y[t] = x[t]".replace("\t", "    ")))
+    assert found.optimal and found.best.cost == {"clocks": 0}
+
+
+def test_what_is_not_known_is_not_called_impossible() -> None:
+    """By hand, there are kernels for both; what the second exchange is given, and unlike warps, are not worked out."""
+    chained = "exchange(mine, theirs); exchange(theirs, other); y[t] = other[0]"
+    found = solve(small("[x[31 - i] for i in range(32)]", chained))
+    assert (found.status, "elements that another one gave" in found.reason) == ("unknown", True)
+    unlike = small("[x[i // 32 * 32 + (i + i // 32) % 32] for i in range(64)]", MOVED.format('"shuffle"'), 64)
+    found = solve(unlike)
+    assert (found.status, "do not exchange alike" in found.reason) == ("unknown", True)
+    across = small("[x[63 - i] for i in range(64)]", MOVED.format('"shuffle"'), 64)
+    assert solve(across).status == "unsat"
+
+
+MOVED = "exchange(mine, theirs, home={}); y[t] = theirs[0]"
+
+
+def test_of_several_places_the_thread_takes_its_own() -> None:
+    """In block 0 thread 1 has what it wants, and so has thread 0, at another place; nobody else wants anything."""
+    given = "mine[1] = x[max(t - 1, 0)] if b == 0 else x[t + 32]; mine[0] = x[t + 64 * b]"
+    body = f"{given}; exchange(mine, theirs); y[t + 32 * b] = theirs[0] if t == 1 and b == 0 else x[t]"
+    sketch = small("[x[0] if i == 1 else x[i % 32] for i in range(64)]", body, mine=2, grid=2)
+    (home,) = (each for each in solve(sketch).certificate["homes"] if each["homes"] == ["shuffle"])
+    assert home["least"] == 0 and home["how"] == "0 shuffles, 0 selects"
+
+
+def test_one_thread_hands_out_more_than_the_others_take() -> None:
+    """Fewer slots are wanted than there are: a map of bits would number them as if there were one."""
+    given = "mine[1] = x[2 * t % 64 + 1] if t == 0 else x[0]; mine[0] = x[2 * t % 64]"
+    body = f'{given}; exchange(mine, theirs, home="shuffle"); y[t] = theirs[0]'
+    found = solve(small("[x[i % 2] for i in range(32)]", body, mine=2))
+    assert found.status == "sat"
+
+
 LOOPS = """
 @spec
 def wanted(x):
