@@ -165,8 +165,14 @@ def _asked(sketch: Sketch) -> list[StepAsked]:
                 "give it the distance of the step, and the element as the first argument",
             )
         if len(some):
-            found.append(StepAsked(at, elements[mask], int(some[0])))
+            found.append(StepAsked(at, _of_one_scan(elements[mask]), int(some[0])))
     return found
+
+
+def _of_one_scan(elements: Lanes) -> Lanes:
+    """Return the elements of one scan, where several stand side by side: all are asked of equally often."""
+    some, times = np.unique(elements, return_counts=True)
+    return some if times[0] > 1 and (times == times[0]).all() else elements
 
 
 def _rounds(sketch: Sketch, asked: Sequence[StepAsked]) -> tuple[int, list[KernelStep]]:
@@ -187,16 +193,19 @@ def _rounds(sketch: Sketch, asked: Sequence[StepAsked]) -> tuple[int, list[Kerne
         own = groups[-1] if groups else None
         done = own is not None and {holes[one.hole].kind for one in own} == used
         done = done and not (used == {"from"} and own is not None and np.array_equal(own[0].elements, each.elements))
-        again = own is not None and any(one.hole == each.hole for one in own)
+        before = [one.elements for one in own or () if one.hole == each.hole]
+        twice = any(np.isin(each.elements, some).any() for some in before)
         fits = own is not None and own[0].distance == each.distance
-        if own is None or not fits or (done and holes[each.hole].kind == first and not again):
+        if own is None or not fits or (done and (twice or (holes[each.hole].kind == first and not before))):
             groups.append([each])
         else:
             own.append(each)
-    for at in range(len(groups) - 1, 0, -1):  # a condition that is asked again when the step is written
-        before, own = groups[at - 1], groups[at]
-        if {holes[each.hole].kind for each in own} == {"when"} and before[0].distance == own[0].distance:
-            groups[at - 1 : at + 1] = [before + own]
+    for at in range(len(groups) - 1, 0, -1):  # a condition that is asked again when the step is written, or a source
+        last, own = groups[at - 1], groups[at]
+        kinds, asked_before = {holes[each.hole].kind for each in own}, {each.hole for each in last}
+        again = kinds == {"when"} or (kinds != used and {each.hole for each in own} <= asked_before)
+        if again and last[0].distance == own[0].distance:
+            groups[at - 1 : at + 1] = [last + own]
     size = 1 + max(int(each.elements.max()) for each in asked)
     for group in groups:
         hole = holes[group[0].hole]
@@ -244,6 +253,7 @@ def _read(sketch: Sketch, *, backward: bool) -> tuple[ReadScan, int, list[Kernel
         while tuple(each.holes for each in steps[turns * body : (turns + 1) * body]) == once:
             turns += 1
         given = [steps[turn * body].distance for turn in range(turns)]
+        _check_once(sketch.program.holes[once[0][0]], given)
         exponents = min(given) == 0 and max(given) < 20
         asked_of = [each.elements for each in steps[: turns * body]]
         rounds = tuple(tuple(asked_of[at : at + body]) for at in range(0, turns * body, body))
@@ -261,8 +271,34 @@ def _read(sketch: Sketch, *, backward: bool) -> tuple[ReadScan, int, list[Kernel
             "a loop over 1, 2, 4, ... up to half the elements, or over their exponents: range(n)",
         )
     shapes = [_skeleton(sketch, each, size, base) for each in bodies]
+    _check_enough(sketch, bodies, size)
     holes = [LoopSketch(shape, (StepSketch(None, None),) * shape.steps) for shape in shapes]
     return ReadScan(sketch.name, base, backward, tuple(holes)), size, bodies
+
+
+def _check_once(hole: Hole, distances: Sequence[int]) -> None:
+    """Refuse a loop in which a step is done twice at a distance: its holes are one formula for all distances."""
+    twice = next((each for at, each in enumerate(distances) if each in distances[:at]), None)
+    if twice is not None:
+        _mistake(
+            hole,
+            f"the distances of {hole.name} are {', '.join(map(str, distances))}: {twice} twice",
+            "each distance once",
+            "write the second step out, or the second loop, so that it has holes of its own",
+        )
+
+
+def _check_enough(sketch: Sketch, bodies: Sequence[KernelLoop], size: int) -> None:
+    """Refuse fewer steps than a scan needs: an element holds at most twice as many after each."""
+    steps = sum(len(turn) for body in bodies for turn in body.turns)
+    if any(hole.kind == "when" for hole in sketch.program.holes) and 1 << steps < size:
+        _mistake(
+            sketch.program.holes[bodies[0].steps[0][0]],
+            f"{steps} steps for {size} elements: in each, an element takes one other, so it has {1 << steps} at most",
+            f"{(size - 1).bit_length()} steps or more",
+            "one more distance in a loop; or, for smaller scans side by side, the element's number in its own, as "
+            f"i % {1 << steps}",
+        )
 
 
 def _skeleton(sketch: Sketch, body: KernelLoop, size: int, base: int) -> Skeleton:
