@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from textwrap import shorten
 
 from msgspec.structs import replace
 
@@ -12,7 +13,6 @@ from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits, Progress, Result
 from templates.holes import SCAN_KINDS
 
-WIDTH = 150
 KNOWN = 'the operator has to be known as an associative one: @operator(order="sequence"), or scan_operator(...)'
 Listener = Callable[[Progress], None]
 Solver = Callable[[Sketch, Limits, Listener | None], Result]
@@ -50,9 +50,7 @@ def solve_scan(sketch: Sketch, limits: Limits, progress: Listener | None, solve:
         if result is None or same:
             result, agree = answer, same
     if result is not None:
-        shown = [
-            text if len(text) <= WIDTH else f"{text[:WIDTH]} ..." for text in result.certificate.get("mismatch", ())
-        ]
+        shown = [shorten(text, 150, placeholder=" ...") for text in result.certificate.get("mismatch", ())]
         ours = "with the scan that was found it is not the specification's"
         if agree:
             ours = f"with the scan found, the numbers agree on {INPUTS} random inputs, but the terms differ; {KNOWN}"
