@@ -45,7 +45,12 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "PAIRS": (1 << 20, 1 << 25),
         "SIEVE": (64, 256, 1024),
     },
-    "swizzle.search.lightest": {"TRIED": (400, 4_000), "FIRST": (1, 8, 64), "THREADS": (1 << 12, 1 << 15)},
+    "swizzle.search.lightest": {
+        "TRIED": (400, 4_000),
+        "FIRST": (1, 8, 64),
+        "THREADS": (1 << 12, 1 << 15),
+        "FEW": (128, 512),
+    },
     "swizzle.search.metasketch": {"COUNTED": (16, 64, 256)},
     "swizzle.search.reading": {"TOGETHER": (8, 64, 512)},
     "swizzle.search.cegis": {"MATCHING_LIMIT": (200_000, 20_000_000)},

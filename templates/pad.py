@@ -65,9 +65,10 @@ class PaddedAddress(Template):
 
 
 def make(size: int, arity: int, points: tuple[Point, ...], space: str) -> PaddedAddress | None:
-    """Return the template, for a hole with room for what stays free."""
+    """Return the template, for a hole with room for all cells; where nothing can stay free, that is the address as it
+    is."""
     last = max((point[0] for point in points), default=0)
-    return PaddedAddress(size, last) if last + 1 < size else None
+    return PaddedAddress(size, last) if last < size else None
 
 
 FAMILY = TemplateFamily("pad", "xform", make, saved=lambda size, arity, points: PaddedAddress(size, 0))

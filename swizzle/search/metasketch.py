@@ -147,6 +147,8 @@ class _Search(SearchState):
             if any(hole.families and set(hole.families) <= set(ON_REQUEST) for hole in self.sketch.program.holes):
                 return False
             self.problem.on_request = False
+        if self.plan.looks_at_functions() and self.every and lightest.has_few(self.problem, space):
+            return self._looked_at_all(space)
         if self.plan.tries_lightest() and self._found_from_light_to_heavy(space):
             return not self.goal.counted or self.is_settled()
         if self.problem.by_items and self._is_hopeless(space):  # counted in a moment
@@ -233,6 +235,23 @@ class _Search(SearchState):
         if self.best is not None and self.goal.counted and not self.is_settled():
             self.reason = "only light functions were counted: there are too many for all"
         return self.best is not None
+
+    def _looked_at_all(self, space: SpaceName) -> bool:
+        """Look at every function of a hole that has few of them, until one is found that no other can beat."""
+        assert self.problem is not None and self.ranking is not None
+        self.tell(space, "looking at every function")
+        for candidate in lightest.candidates(self.problem, space, self.goal.lowered):
+            self.all = [*self.all, candidate]
+            if self.best is None or self.ranking.of(candidate) < self.ranking.of(self.best):
+                self.best = candidate
+            if self.is_settled():
+                return True
+            self._tell_count(space, len(self.all))
+        evidence = {"fillings": sum(part.size() for part in self.problem.templates(space)[0].parts)}
+        self.claims.append(Claim(space, None, tuple(self.all), "exhaustion", evidence, self.goal.lowered.name))
+        self.lowered = True
+        self.all = sorted(self.all, key=self.ranking.of)
+        return True
 
     def _is_hopeless(self, space: SpaceName) -> bool:
         """Say whether no values of the holes give what is asked, after spaces were searched in vain; ask that once."""

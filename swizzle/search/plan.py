@@ -127,9 +127,13 @@ class Plan:
 
     def tries_lightest(self) -> bool:
         """Say whether fillings are looked at from light to heavy: those of a single hole that names its families."""
+        return self.looks_at_functions() and not self.all_solutions
+
+    def looks_at_functions(self) -> bool:
+        """Say whether functions may be looked at one by one: of a single hole that names its families."""
         holes = self.problem.program.holes
         one = len(holes) == 1 and bool(holes[0].families)
-        return one and self.limits.canonical and not self.all_solutions and self.floor == self.most
+        return one and self.limits.canonical and self.floor == self.most
 
     def may_stay_open(self, space: SpaceName) -> bool:
         """Say whether a space is left open when its search by tables becomes long: Space 3 contains all its functions.

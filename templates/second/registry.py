@@ -90,5 +90,5 @@ def _of_family(name: str, n: int, points: Sequence[Point]) -> list[Description]:
             fits = n in POWERS and all(k >= 0 for _, *shift in points for k in shift)
             return [XorHole(n, points)] if fits else []
         case "pad":
-            return [PadHole(n, points)] if points and max(point[0] for point in points) + 1 < n else []
+            return [PadHole(n, points)] if points and max(point[0] for point in points) < n else []
     raise NotCovered(f"the family {name}, which has no second description,")

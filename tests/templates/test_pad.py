@@ -8,6 +8,7 @@ import pytest
 from swizzle import solve
 from swizzle.language.parameters import Parameters
 from swizzle.sketches.swz_file import read_swz
+from swizzle.solution.solution import Limits
 from symbolic.errors import Place
 from symbolic.ir.program import Hole
 from templates.formula import formula_of_text, formula_text, plain, values_of
@@ -36,8 +37,33 @@ def test_every_choice_is_a_layout(n: int, cells: int) -> None:
     ]
 
 
-def test_there_is_nothing_without_room() -> None:
-    assert make(8, 1, tuple((i,) for i in range(8)), "3") is None
+def test_nothing_stays_free_without_room() -> None:
+    made = make(8, 1, tuple((i,) for i in range(8)), "3")
+    assert made is not None and made.components == (((1, 0),),)
+    assert make(7, 1, tuple((i,) for i in range(8)), "3") is None
+
+
+def conflicts_of(every: int, by: int) -> int:
+    """Count the conflicts of a tile of 16 rows of 32 words by hand: rows are written, columns are read."""
+    cells = np.arange(512).reshape(16, 32)
+    places = cells + cells // every * by
+    turns = [np.bincount(line % 32).max() for line in (*places, *places.T)]
+    return sum(int(some) - 1 for some in turns)
+
+
+@pytest.mark.parametrize("n", [512, 513, 516, 519])
+def test_every_address_is_looked_at(n: int) -> None:
+    """There are few of them, so the least conflicts are proved, and the front is whole: as counted by hand."""
+    (sketch,) = read_swz(TILE.replace("544", str(n)), "k.swz", Parameters())
+    every = [p for p in range(1, 512) if 512 % p == 0]
+    pairs = [(1, 0), *((p, by) for p in every for by in range(1, 33) if 511 + 511 // p * by < n)]
+    counted = {(conflicts_of(p, by), 4 * (512 + 511 // p * by)) for p, by in pairs}
+    found = solve(sketch, cost="conflicts")
+    assert found.optimal and found.best.cost["conflicts"] == min(conflicts for conflicts, _ in counted)
+    front = [one for one in sorted(counted) if not any(o != one and o[0] <= one[0] and o[1] <= one[1] for o in counted)]
+    both = solve(sketch, Limits(cost=("conflicts", "bytes"), pareto=True))
+    assert [(each.cost["conflicts"], each.cost["bytes"]) for each in both.solutions] == front
+    assert both.certificate["front"] == {"of": len(pairs), "whole": True}
 
 
 TILE = """
