@@ -174,7 +174,7 @@ def random_argument(parameter: Parameter, rng: np.random.Generator, kind: Kind) 
         return np.array(as_numbers(scale * rng.standard_normal(parameter.shape), parameter.dtype))
     if parameter.below:
         return np.asarray(rng.integers(0, parameter.below, parameter.shape)).astype(dtype)
-    if kind == "all magnitudes":
+    if kind == "all magnitudes" or (dtype.itemsize == 1 and kind not in ("whole numbers", "infinities")):
         bits: Array = np.asarray(rng.integers(0, 1 << 64, parameter.shape, np.uint64, endpoint=False)).astype(dtype)
         bits >>= rng.integers(0, 8 * dtype.itemsize, parameter.shape).astype(dtype)
         return bits

@@ -16,7 +16,7 @@ from msgspec import Struct
 from swizzle.language.other_names import here
 from swizzle.specs.wrapping import unwrapped, wrapping_array
 from symbolic.algebra.datum import Datum, symbolic_input
-from symbolic.algebra.numbers import NUMPY_DTYPES, as_numbers, is_exact
+from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, as_numbers, is_exact
 from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.layout import cell_name
@@ -151,19 +151,32 @@ def numbers(
 def returned(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> dict[str, Any]:
     """Return what the specification makes of some NumPy arrays, by the outputs' names.
 
-    Terms do not know how wide a sum of elements is. So each output is computed in its own type, from integers that it
-    holds all of, and in `i32` from other ones of 8 and 16 bits.
+    Terms do not know how wide a sum of elements is. So each output of 32 or 64 bits is computed in its own type, from
+    integers that it holds all of, and in `i32` from other ones of 8 and 16 bits; so is what the specification converts
+    to 8 or 16 bits.
     """
     said: dict[tuple[str, ...], dict[str, Any]] = {}
     found: dict[str, Any] = {}
+    converts, cuts = CONVERT.get(), False
     for parameter in outputs(program):
-        wide = [_widened(array, parameter.dtype) for array in arrays]
-        types = tuple(array.dtype.str for array in wide)
+        target = parameter.dtype
+
+        def convert(value: Any, to: DType, target: DType = target) -> Any:
+            nonlocal cuts
+            cuts |= to.is_narrow
+            return _widened(converts(value, to), target) if to.is_narrow else converts(value, to)
+
+        wide = [_widened(array, target) for array in arrays]
+        types = (*(array.dtype.str for array in wide), target.value if cuts else "")
         if types not in said:
-            if any(array.dtype.kind == "u" for array in wide):
-                values = _call_wrapping(program, spec, wide)
-            else:
-                values = _call(program, spec, [array if array.ndim else array[()] for array in wide])
+            token = CONVERT.set(convert)
+            try:
+                if any(array.dtype.kind == "u" for array in wide):
+                    values = _call_wrapping(program, spec, wide)
+                else:
+                    values = _call(program, spec, [array if array.ndim else array[()] for array in wide])
+            finally:
+                CONVERT.reset(token)
             said[types] = _by_name(program, values, _place(program, spec))
         found[parameter.name] = said[types][parameter.name]
     return found
@@ -174,9 +187,11 @@ def _widened(array: npt.NDArray[Any], target: DType) -> npt.NDArray[Any]:
     if array.dtype.kind not in "iu":
         return array
     source = DType(f"{array.dtype.kind}{8 * array.dtype.itemsize}")
+    if source.is_narrow and target.is_narrow:
+        return array.astype(np.int32)
     if is_exact(source, target):
         return array.astype(np.int64 if target.is_float else NUMPY_DTYPES[target])
-    return array.astype(np.int32) if array.dtype.itemsize < 4 else array
+    return array.astype(np.int32) if source.is_narrow else array
 
 
 def _as_declared(parameter: Parameter, returned: Any, place: Place) -> npt.NDArray[Any]:

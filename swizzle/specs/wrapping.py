@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from symbolic.algebra.numbers import joined
+from symbolic.algebra.numbers import CONVERT, joined
+from symbolic.ir.program import DType
 
 
 def _operator(function: Callable[[Any, Any], Any], swap: bool = False) -> Callable[[Wrapping, Any], Any]:
@@ -63,6 +64,10 @@ class Wrapping(Struct, frozen=True, eq=False):
 
     def __abs__(self) -> Wrapping:
         return self
+
+    def converted_to(self, target: DType) -> Any:
+        """Return the value as a type has it."""
+        return wrapping(CONVERT.get()(self.value, target))
 
     def reduce_with(self, op: str, other: Any, swapped: bool = False) -> Any:
         """Return what an operator without Python syntax makes of two values, as min; `swapped`: the other first."""

@@ -283,7 +283,8 @@ class Datum:
         from symbolic.algebra.canonical import Canonical
 
         types = self._types(self.term)
-        if self.terms.nodes[self.term][0] != "atom":  # specifications compute with integers of 32 bits at least
+        op = self.terms.nodes[self.term][0]
+        if op != "atom" and not op.startswith("to_"):  # specifications compute with integers of 32 bits at least
             types = {DType.I32 if each.is_narrow else each for each in types}
         if len(types) > 1:
             names = " and ".join(sorted(each.value for each in types))

@@ -26,6 +26,7 @@ from symbolic.algebra.operator_laws import LAWS, find_law, infix, law_of
 from symbolic.ir.program import FunctionName, OperatorName
 
 Term: TypeAlias = int
+_CUT = frozenset({"to_i8", "to_u8", "to_i16", "to_u16"})  # nothing is computed in these types
 WIDEN = "widen_to_"  # begins the names of whole-number conversions that lose nothing
 UNWRITTEN: Term = 0  # what a cell holds before its first write; equal to no value of a specification
 
@@ -191,7 +192,7 @@ class Terms:
     def _is_narrow(self, term: Term) -> bool:
         """Say whether a term is its own value in each type, so that nothing is lost before it is widened."""
         op, args = self.nodes[term]
-        return op == "atom" or (op == "const" and 0 <= args[0] < 2**31)
+        return op == "atom" or op in _CUT or (op == "const" and 0 <= args[0] < 2**31)
 
     def spellings(self, op: str, term: Term) -> Iterable[tuple[Term, ...]]:
         """Return all arguments of which an operator that knows no law but those of choices makes a term."""

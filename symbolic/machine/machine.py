@@ -192,8 +192,8 @@ class Machine:
         self.rules.passed(scope, mask)
 
     def _said(self, node: Store) -> Expr:
-        """Return what a store says in terms: an output of 8 or 16 bits holds as much of an i32, whoever cuts it off,
-        and one of floats rounds.
+        """Return what a store says in terms: an output of 8 or 16 bits holds as much of an i32 and of a number of
+        so few bits, whoever cuts it off, and one of floats rounds.
 
         The specification computes with such numbers and says no conversion. Such outputs are never read again.
         """
@@ -201,7 +201,7 @@ class Machine:
         if not (isinstance(value, Cast) and node.array in self.outputs) or node.atomic or self.algebra.rounds:
             return value
         source, target = value.operand.dtype, value.dtype
-        cut = target.is_narrow and source is DType.I32 and isinstance(self.algebra, Canonical)
+        cut = target.is_narrow and (source is DType.I32 or source.is_narrow) and isinstance(self.algebra, Canonical)
         return value.operand if cut or (source.is_float and target.is_float) else value
 
     # -- accumulators ---------------------------------------------------------------------------------------

@@ -257,7 +257,8 @@ class Forward:
         if array in self._outputs and isinstance(value, ir.Cast) and self.values.whole:
             # an output is what the specification says, as far as it has room for it
             source, target = value.operand.dtype, value.dtype
-            held = source is DType.I32 if target.is_narrow else source.is_float and target.is_float
+            whole = source is DType.I32 or source.is_narrow
+            held = whole if target.is_narrow else source.is_float and target.is_float
             value = value.operand if held else value
         memory, new = self.memories[array], self._value(value, mask)
         address = self._address(memory, indices, mask)

@@ -184,8 +184,8 @@ class NumberValues:
         if op == "const":
             return self.number(args[0], dtype)
         if op.startswith(("to_", "widen_to_")):
-            source = self._dtype_of(terms, args[0])
-            return self.cast(self.term(terms, args[0], source), source, dtype)
+            source, target = self._dtype_of(terms, args[0]), DType(op.rpartition("_")[2])
+            return self.cast(self.cast(self.term(terms, args[0], source), source, target), target, dtype)
         found = self.term(terms, args[0], dtype)
         if len(args) == 1:
             return self.apply(op, [found], dtype)

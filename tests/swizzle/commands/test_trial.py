@@ -168,3 +168,11 @@ def test_data_has_the_parameters_type_and_shape() -> None:
             (10,),
             dtype.value,
         )
+
+
+def test_bytes_beside_floats_have_all_their_numbers() -> None:
+    """A sum of bytes that is cut off before it becomes a float is seen, as no magnitude of a byte is too large."""
+    rng = np.random.default_rng(0)
+    for kind in ("arbitrary numbers", "large numbers"):
+        array = random_argument(parameter("x", "in", DType.U8, 1000), rng, kind)
+        assert array.max() > 250
