@@ -85,10 +85,13 @@ class Found(Struct, frozen=True):
     @property
     def next_step(self) -> str:
         """What a user may do about it."""
+        if self.undecided:
+            return (
+                "write it without divisions of integers, and without loops whose length is not known; docs/extend.md "
+                "says what is tried on numbers"
+            )
         if self.carrier is None:
             return "write what the loop computes with fewer words of state, or give the operator: @operator"
-        if self.undecided:
-            return "write it without loops whose length is not known; docs/extend.md says what is tried on numbers"
         if not self.loop.state:
             return "an operator that gives the same whichever way its values are grouped"
         if self.domain == "words" and self.ranges is not None:

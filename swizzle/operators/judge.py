@@ -25,7 +25,7 @@ from swizzle.operators.loop import BOOL, Domain, Loop, name_of
 from swizzle.operators.proof import Proofs, Prover
 from symbolic.algebra.operator_laws import Law, limits
 from symbolic.core.obligations import obligations
-from symbolic.core.values import bitvector, boolean, integer
+from symbolic.core.values import bitvector, boolean, real
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import Expression, constant
 from symbolic.expressions.reading import Unreadable, expression_of
@@ -156,4 +156,4 @@ def _check_compared(closure: Closure, words: Mapping[str, DType]) -> None:
 def _symbol(name: str, dtype: DType) -> Any:
     if dtype is BOOL:
         return boolean(name)
-    return integer(name) if dtype.is_float else bitvector(name, int(dtype.value[1:]), signed=dtype.value[0] == "i")
+    return real(name) if dtype.is_float else bitvector(name, int(dtype.value[1:]), signed=dtype.value[0] == "i")

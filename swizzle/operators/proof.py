@@ -32,9 +32,13 @@ from swizzle.operators.loop import BOOL, Domain, name_of
 from swizzle.operators.samples import random_parts
 from symbolic.expressions.expression import (
     TRUE,
+    ZERO,
     Expression,
     both,
     constant,
+    equal,
+    negation,
+    subexpressions,
     substituted,
 )
 from symbolic.expressions.formulas import Meaningless, Sort, Verdict
@@ -199,6 +203,15 @@ class Prover:
             sorts = {f"{name}[{place}]": own[name] for name in self.loop.elements for place in range(count)}
             given = [substituted(where, self._element(place)) for place in range(count)]
         found = prove(claims, sorts, given, seconds=max(self._seconds, ELEMENTS))
+        divisors = {
+            node.arguments[1] for each in (*itertools.chain(*claims), *given) for node in subexpressions(each)
+            if node.operator == "/"
+        }  # fmt: skip
+        if found.verdict == "refuted" and divisors:  # by numbers with which nothing is divided by zero
+            given += [negation(equal(each, ZERO)) for each in divisors]
+            found = prove(claims, sorts, given, seconds=max(self._seconds, ELEMENTS))
+            if found.verdict == "proved":
+                return LawProof("unknown", reason="it is not known where something is divided by zero")
         if found.verdict == "refuted":
             return LawProof("refuted", witness=self._two_ways(claims, found.values, sorts, count))
         return LawProof(found.verdict, reason=found.reason)

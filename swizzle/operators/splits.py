@@ -17,6 +17,7 @@ from symbolic.ir.program import DType
 
 SPLITS: Final = 3000
 LONGEST: Final = 5
+LARGE: Final = 1e12
 Array: TypeAlias = Any
 Columns: TypeAlias = dict[str, Array]
 
@@ -61,11 +62,14 @@ class Splits:
     columns: Columns = field(default_factory=dict)
     wanted: Columns = field(default_factory=dict)
     words: dict[str, DType] = field(default_factory=dict)
+    meaningless: Array = None
+    """Of which splits something was divided by zero."""
 
     def __post_init__(self) -> None:
         rng = np.random.default_rng(11)
         self.words = {name: self.loop.state[name] for name in self.loop.live}
         self.words |= {helper.name: helper.dtype for helper in self.helpers}
+        self.meaningless = np.zeros(SPLITS, bool)
         least = 0 if self.empty else 1
         self.first, self.second = (self._rows(rng, least) for _ in range(2))
         with np.errstate(all="ignore"):
@@ -113,6 +117,9 @@ class Splits:
             element = {name: column[:, place] for name, column in columns.items()}
             known: dict[Expression, Array] = {}
             new = {name: full(on_arrays(step, {**state, **element}, known)) for name, step in loop.step.items()}
+            for node in known:
+                if node.operator in ("/", "//", "%"):
+                    self.meaningless |= alive & (known[node.arguments[1]] == 0)
             around = {**element, **{f"new.{name}": each for name, each in new.items()}}
             for helper in self.helpers:
                 begun = start is not None or place > 0 or helper.initial is not None
@@ -122,13 +129,19 @@ class Splits:
         return {**state, **helped}
 
     def undetermined(self) -> dict[str, tuple[int, int]]:
-        """Return, of each word that the words of the parts do not determine, two splits that say so."""
+        """Return, of each word that the words of the parts do not determine, two splits that say so.
+
+        Quotients are rounded here, so numbers that are nearly the same say nothing, and neither do very large ones.
+        """
         key = np.stack([column.astype(np.float64) for column in self.columns.values()])
         order = np.lexsort(key)
         same = (key[:, order[1:]] == key[:, order[:-1]]).all(axis=0)
         found = {}
         for word, wanted in self.wanted.items():
-            differ = np.flatnonzero(same & (wanted[order[1:]] != wanted[order[:-1]]))
+            one, other = (wanted[some].astype(np.float64) for some in (order[1:], order[:-1]))
+            fine = same & ~self.meaningless[order[1:]] & ~self.meaningless[order[:-1]]
+            fine &= ~((np.isfinite(one) & (abs(one) > LARGE)) | (np.isfinite(other) & (abs(other) > LARGE)))
+            differ = np.flatnonzero(fine & ~np.isclose(one, other, rtol=1e-9, atol=1e-9, equal_nan=True))
             if len(differ):
                 found[word] = (int(order[differ[0]]), int(order[differ[0] + 1]))
         return found

@@ -65,9 +65,15 @@ def _node(node: FNode, arguments: list[Expression], signed: bool, names: Mapping
     if kind == op.FUNCTION:
         name = node.function_name().symbol_name().partition(":")[0]
         return {"exp": e.exponential, "log": e.logarithm}[name](*arguments)
+    if kind == op.ITE:
+        return _chosen(*arguments)
     if kind not in _MEANING:
-        raise Unreadable(f"`{op.op_to_str(kind)}`")
+        what = "a division or a remainder" if kind in _DIVISIONS else f"`{op.op_to_str(kind)}`"
+        raise Unreadable(f"{what} of words" if node.get_type().is_bv_type() else what)
     return _MEANING[kind](*arguments)
+
+
+_DIVISIONS: Final = (op.BV_UDIV, op.BV_SDIV, op.BV_UREM, op.BV_SREM)
 
 
 def _quotient(a: Expression, b: Expression) -> Expression:
@@ -75,6 +81,15 @@ def _quotient(a: Expression, b: Expression) -> Expression:
     if not b.constant or b.value <= 0:
         raise Unreadable("a division by what may be negative")
     return e.floor_divide(a, b)
+
+
+def _chosen(condition: Expression, yes: Expression, no: Expression) -> Expression:
+    """Read a choice; that between 0, where a divisor is 0, and a quotient is the quotient, as Python has none there."""
+    if no.operator == "/" and yes is e.ZERO and condition.operator == "==":
+        numerator, divisor = no.arguments
+        if divisor.operator == "select" and divisor.arguments[:2] == (condition, e.ONE):
+            return e.divide(numerator, divisor.arguments[2])
+    return e.select(condition, yes, no)
 
 
 def _difference(a: Expression, b: Expression) -> Expression:
@@ -86,7 +101,7 @@ def _difference(a: Expression, b: Expression) -> Expression:
 
 
 _MEANING: Final[Mapping[int, Callable[..., Expression]]] = {
-    op.AND: e.both, op.OR: e.either, op.NOT: e.negation, op.ITE: e.select, op.IFF: e.equal, op.EQUALS: e.equal,
+    op.AND: e.both, op.OR: e.either, op.NOT: e.negation, op.IFF: e.equal, op.EQUALS: e.equal,
     op.IMPLIES: lambda a, b: e.either(e.negation(a), b), op.LT: e.less, op.LE: e.less_equal, op.PLUS: e.add,
     op.MINUS: _difference, op.TIMES: e.multiply, op.TOREAL: lambda a: a, op.DIV: e.divide,
     op.BV_ADD: e.add, op.BV_SUB: e.subtract, op.BV_MUL: e.multiply, op.BV_NEG: e.negate,

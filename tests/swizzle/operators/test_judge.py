@@ -29,6 +29,21 @@ def affine(a: (f32, f32), b: (f32, f32)):  # type: ignore[no-untyped-def]
 
 
 @operator
+def velocities(a: f32, b: f32):  # type: ignore[no-untyped-def]
+    return (a + b) / (1 + a * b)
+
+
+@operator
+def mean(a: f32, b: f32):  # type: ignore[no-untyped-def]
+    return (a + b) / 2
+
+
+@operator
+def halves(a: i32, b: i32):  # type: ignore[no-untyped-def]
+    return a // 2 + b // 2
+
+
+@operator
 def saturating(a: u32, b: u32):  # type: ignore[no-untyped-def]
     return min(a + b, 255)
 
@@ -211,3 +226,15 @@ def test_a_comparison_with_no_word_is_refused() -> None:
     """As a word -1 would be the greatest one."""
     with pytest.raises(SwizzleError, match="-1 is compared with words of u32, and is none"):
         judged(compared_with_no_word)
+
+
+def test_quotients_of_reals() -> None:
+    """Laws hold wherever nothing is divided by zero, which no witness does; quotients of words are not read."""
+    found = judged(velocities)
+    assert found.status == "proved" and found.proofs is not None
+    assert found.proofs.identity == {"value": e.ZERO}
+    found = judged(mean)
+    assert found.status == "refuted" and "one way and" in found.witness
+    found = judged(halves)
+    assert found.status == "unknown" and "a division or a remainder of words" in found.tried[0]
+    assert found.next_step.startswith("write it without divisions of integers")

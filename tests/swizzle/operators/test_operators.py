@@ -16,6 +16,7 @@ from swizzle.operators.carrier import Carrier
 from swizzle.operators.cub import cub
 from swizzle.operators.samples import random_rows
 from swizzle.operators.serial import Serial, serial
+from swizzle.operators.splits import Splits
 from symbolic.errors import SwizzleError
 from tests.swizzle.operators import loops
 
@@ -89,6 +90,20 @@ def test_no_operator_has_a_reason() -> None:
     state = loops.majority.loop.after
     assert state([(v,) for v in a]) == state([(v,) for v in c]) and state([(v,) for v in b]) == state([(v,) for v in d])
     assert state([(v,) for v in a + b]) != state([(v,) for v in c + d])
+
+
+@serial
+def velocity(x: f32):  # type: ignore[no-untyped-def]
+    s = 0.0
+    for v in x:
+        s = (s + v) / (1 + s * v)
+    return s
+
+
+def test_rounding_is_no_witness() -> None:
+    """An operator exists, though none is found; quotients that are rounded, or made by zero, do not say otherwise."""
+    splits = Splits(velocity.loop, (), True)
+    assert splits.meaningless.any() and not splits.undetermined()
 
 
 @serial(where=lambda v: v > 10**6 and v % 104729 == 77)
