@@ -8,7 +8,7 @@ in any order, they are matched in the order of the inputs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from swizzle.specs.specification import Meaning, outputs, symbolic_inputs
 from symbolic.algebra.canonical import Canonical
-from symbolic.algebra.operator_laws import find_law
+from symbolic.algebra.operator_laws import Law, find_law
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import DeclareArray, Expr, HoleCall, Load, Program, Stmt, Store
@@ -89,7 +89,7 @@ def sources_of(program: Program, meaning: Meaning) -> list[Sources] | NoSources:
         got = np.where(memory.written, memory.data, UNWRITTEN).tolist()
         wanted = meaning.wanted[parameter.name]
         pairs += [(one, other, parameter, n) for n, (one, other) in enumerate(zip(got, wanted, strict=True))]
-    for one, other, parameter, address in sorted(pairs, key=lambda pair: pair[0] not in machine.variables):
+    for one, other, parameter, address in sorted(pairs, key=lambda pair: matching.order(pair[0], pair[1])):
         if not matching.equal(one, other):
             cell = cell_name(parameter.name, parameter.shape, address)
             return NoSources(f"{cell} is {matching.why(one, other)}", matching.is_decided(one))
@@ -181,7 +181,10 @@ class _Matching:
         self.bound: dict[Term, Term] = {}
         self.steps, self.decided = 0, True
         block = machine.shape.block_threads
-        self._there: dict[tuple[str, int, int], set[Term]] = {}
+        self._there: dict[tuple[str, int, int], dict[Term, set[tuple[int, int]]]] = {}
+        self._places: dict[tuple[str, int, int], set[tuple[int, int]]] = {}
+        """Of each read by a thread of the block, the slots and threads from which it is each time, so far."""
+        self._parts: dict[tuple[int, object], bool] = {}
         self._block = block
 
     def bound_of(self, array: str) -> list[list[Term]]:
@@ -194,8 +197,12 @@ class _Matching:
 
     def equal(self, got: Term, wanted: Term) -> bool:
         """Make a term equal to another one, which has no variables; return False, and change nothing, if it fails."""
-        self.steps = 0
-        return self._equal([(got, wanted)])
+        self.steps, before = 0, len(self.bound)
+        done = self._equal([(got, wanted)])
+        for variable in list(self.bound)[before:]:
+            read, where = self._read_of(variable), self._where(variable)[self.bound[variable]]
+            self._places[read] = self._places.get(read, where) & where
+        return done
 
     def _equal(self, left: list[tuple[Term, Term]]) -> bool:
         """Make all pairs equal, the last first."""
@@ -230,11 +237,11 @@ class _Matching:
             trail.append(got)
             return True, []
         (op, args), (other, others) = nodes[got], nodes[wanted]
-        if op != other or not self.machine.is_open(got) or len(args) != len(others):
-            return False, []
         law = find_law(op)
         if law is not None and law.commutes:
-            return True, None
+            return self.machine.is_open(got), None
+        if op != other or not self.machine.is_open(got) or len(args) != len(others):
+            return False, []
         pairs = [(a, b) for a, b in zip(args, others, strict=True) if isinstance(a, int) and isinstance(b, int)]
         fits = len(pairs) == len(args) or all(
             a == b for a, b in zip(args, others, strict=True) if not isinstance(a, int)
@@ -242,8 +249,47 @@ class _Matching:
         return fits, pairs[::-1]
 
     def _any_order(self, got: Term, wanted: Term, then: list[tuple[Term, Term]]) -> bool:
-        """Make two reductions equal in some order of their items, and then the other pairs."""
-        items, others = list(self.terms.nodes[got][1]), list(self.terms.nodes[wanted][1])
+        """Make a reduction equal to a term in some order of its items, and then the other pairs."""
+        op, items = self.terms.nodes[got]
+        law = find_law(op)
+        assert law is not None
+        own, args = self.terms.nodes[wanted]
+        if own == "const" and args[0] == law.absorber:  # one item will do: 0, for a product
+            some = [item for item in items if item in self.machine.variables]
+            return any(self._then(item, wanted, [], [], then) for item in some)
+        return any(
+            self._in_order(op, list(items), others, then) for others in self._items_of(wanted, op, law, len(items))
+        )
+
+    def _items_of(self, wanted: Term, op: object, law: Law, count: int) -> Iterator[list[Term]]:
+        """Yield a term as so many items of a reduction: with what changes nothing, or items again, to fill it up."""
+        own, args = self.terms.nodes[wanted]
+        empty = own == "const" and args[0] == law.identity
+        plain: list[Term] = list(args) if own == op else [] if empty else [wanted]
+        readings = [plain]
+        if law.order == "linear":  # 2 * x is x and x
+            apart = [term for item in plain for term in self._apart(item, count)]
+            readings += [apart] if apart != plain else []
+        for some in readings:
+            if len(some) < count and law.identity is not None:
+                yield some + [self.terms.const(law.identity)] * (count - len(some))
+            if len(some) < count and law.idempotent and some:
+                yield [some[n % len(some)] for n in range(count)]
+            if len(some) == count:
+                yield list(some)
+
+    def _apart(self, item: Term, count: int) -> list[Term]:
+        """Return a multiple of a term as that term so many times, at most `count` times."""
+        own, args = self.terms.nodes[item]
+        if own == "*" and len(args) == 2:
+            for factor, term in (args, args[::-1]):
+                node = self.terms.nodes[factor]
+                if node[0] == "const" and node[1][0] in range(2, count + 1):
+                    return [term] * int(node[1][0])
+        return [item]
+
+    def _in_order(self, op: object, items: list[Term], others: list[Term], then: list[tuple[Term, Term]]) -> bool:
+        """Make items equal to others in some order, and then the other pairs."""
         for item in list(items):
             if not self.machine.is_open(item):
                 if item not in others:
@@ -251,6 +297,8 @@ class _Matching:
                 items.remove(item)
                 others.remove(item)
         if len(items) > 1 and len(frozenset[int]().union(*map(self.machine.threads_of, items))) > 1:
+            self.decided = False
+        if len(items) > 1 and any(self._takes_parts(item, op) for item in items):
             self.decided = False
         items.sort(key=self._complexity)
         others.sort(key=self.terms.reading_order)
@@ -260,7 +308,7 @@ class _Matching:
         if not items:
             return self._equal(then)
         first, *rest = items
-        for other in dict.fromkeys(others):
+        for other in sorted(dict.fromkeys(others), key=lambda other: not self._fits_others(first, other)):
             if self.steps > STEPS:
                 return False
             left = list(others)
@@ -279,14 +327,48 @@ class _Matching:
         return False
 
     def _is_like(self, got: Term, wanted: Term) -> bool:
-        return got in self.machine.variables or self.terms.nodes[got][0] == self.terms.nodes[wanted][0]
+        op = self.terms.nodes[wanted][0]
+        return got in self.machine.variables or self.terms.nodes[got][0] == op or op == "const"
+
+    def _takes_parts(self, item: Term, op: object) -> bool:
+        """Say whether, by what is in `mine`, an item may be a reduction itself, a multiple, or what changes nothing."""
+        nodes = self.terms.nodes
+        inner = [item, *(term for term in nodes[item][1] if nodes[item][0] == "*")]
+        return any(self._has_parts(each, op) for each in inner if each in self.machine.variables)
+
+    def _has_parts(self, variable: Term, op: object) -> bool:
+        where, nodes = self._where(variable), self.terms.nodes
+        key = id(where), op  # `where` is kept
+        if key not in self._parts:
+            self._parts[key] = any(nodes[term][0] in (op, "*", "const") for term in where)
+        return self._parts[key]
+
+    def _fits_others(self, variable: Term, term: Term) -> bool:
+        """Say whether a term is where the same read of another block, or time, is from."""
+        if variable not in self.machine.variables:
+            return True
+        known = self._places.get(self._read_of(variable))
+        return known is None or not known.isdisjoint(self._where(variable).get(term, ()))
+
+    def _read_of(self, variable: Term) -> tuple[str, int, int]:
+        array, number, thread = self.machine.variables[variable]
+        return array, number % self.machine.sizes(array)[1], thread % self._block
+
+    def order(self, got: Term, wanted: Term) -> tuple[bool, bool]:
+        """Sort what is just a variable first, and last what has fewer items than another block may have."""
+        nodes = self.terms.nodes
+        return got not in self.machine.variables, len(nodes[got][1]) != len(nodes[wanted][1])
 
     def _complexity(self, term: Term) -> tuple[bool, object]:
         """Sort what has parts before what is a variable, which anything may be; those by their order in the kernel."""
         return (term in self.machine.variables, self.machine.variables.get(term, ("", 0, term)))
 
-    def _among_mine(self, variable: Term) -> set[Term]:
+    def _among_mine(self, variable: Term) -> Collection[Term]:
         """Return what some thread of the block has, when a variable's exchange runs."""
+        return self._where(variable).keys()
+
+    def _where(self, variable: Term) -> dict[Term, set[tuple[int, int]]]:
+        """Return the same, with the slots and the threads that have it."""
         array, number, thread = self.machine.variables[variable]
         takes, gives = self.machine.sizes(array)
         time, block = number // gives, thread // self._block
@@ -294,7 +376,11 @@ class _Matching:
         if found is None:
             own = slice(block * self._block, (block + 1) * self._block)
             lists = self.machine.given[array][time * takes : (time + 1) * takes]
-            found = self._there[array, time, block] = {term for some in lists for term in some[own]} - {UNWRITTEN}
+            found = self._there[array, time, block] = {}
+            for slot, some in enumerate(lists):
+                for t, term in enumerate(some[own]):
+                    found.setdefault(term, set()).add((slot, t))
+            found.pop(UNWRITTEN, None)
         return found
 
     def is_decided(self, got: Term) -> bool:

@@ -245,7 +245,7 @@ def small(x, y):
     theirs = cuda.local.array({theirs}, f32)
     other = cuda.local.array(1, f32)
     for i in range({mine}):
-        mine[i] = x[64 * i + t]
+        mine[i] = x[(64 * i + t) % 128]
     {body}
 """
 
@@ -294,6 +294,49 @@ def test_what_is_not_known_is_not_called_impossible() -> None:
 
 
 MOVED = "exchange(mine, theirs, home={}); y[t] = theirs[0]"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "result"),
+    [
+        ("sum([x[j] for j in NEAR])", "theirs[0] + theirs[1] + theirs[2]"),
+        ("sum([(j - i + 2) * x[j] for j in NEAR])", "theirs[0] + 2 * theirs[1] + 3 * theirs[2]"),
+        ("max([x[j] for j in NEAR])", "max(max(theirs[0], theirs[1]), theirs[2])"),
+    ],
+)
+def test_at_the_borders_there_is_less(wanted: str, result: str) -> None:
+    """Zeros among `mine` fill sums up, in each block where others have elements; a maximum takes one twice."""
+    given = "mine[0] = x[max(t + 32 * b - 1, 0)] if t + b > 0 else 0"
+    given += "; mine[1] = x[t + 32 * b + 1] if t >= 30 and t + 32 * b < 95 else 0"
+    grid, near = 3, "[j for j in (i - 1, i, i + 1) if 0 <= j < 96]"
+    text = f"[{wanted.replace('NEAR', near)} for i in range(96)]"
+    if "max" in wanted:
+        given, grid, text = "mine[0] = x[t]", 1, text.replace("96", "32")
+    found = solve(
+        small(text, f"{given}; exchange(mine, theirs); y[t + 32 * b] = {result}", mine=2, theirs=3, grid=grid)
+    )
+    assert found.status == "sat" and not found.proved.get("clocks")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "result"),
+    [
+        ("2 * x[31 - i]", "theirs[0] + theirs[1]"),
+        ("x[31 - i]", "min(theirs[0], theirs[1])"),
+        ("3 * x[31 - i] + x[i]", "theirs[0] + theirs[1] + theirs[2] + x[t]"),
+    ],
+)
+def test_one_element_for_several_items(wanted: str, result: str) -> None:
+    found = solve(small(f"[{wanted} for i in range(32)]", f"exchange(mine, theirs); y[t] = {result}", theirs=3))
+    assert found.best.cost == {"clocks": 1} and found.optimal
+
+
+def test_where_mine_has_sums_nothing_is_called_minimal() -> None:
+    """A sum and a zero of the thread's own would take no clock; what is taken are elements, one of another thread."""
+    given = "mine[0] = x[t]; mine[1] = x[t] + x[(t + 1) % 32]; mine[2] = 0"
+    body = f"{given}; exchange(mine, theirs); y[t] = theirs[0] + theirs[1]"
+    found = solve(small("[x[i] + x[(i + 1) % 32] for i in range(32)]", body, mine=3, theirs=2))
+    assert found.status == "sat" and (found.best.cost == {"clocks": 0} or not found.optimal)
 
 
 def test_of_several_places_the_thread_takes_its_own() -> None:
