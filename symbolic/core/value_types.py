@@ -211,6 +211,8 @@ class Integer(IntegerLike):
         if isinstance(other, int) and not isinstance(other, bool):
             return Integer(manager().Int(other))
         fix = "select(condition, 1, 0)" if isinstance(other, Boolean) else "x.to_real() for fractions"
+        if hasattr(type(other), "__index__"):  # NumPy's, and a bool
+            fix = "int(...)"
         if isinstance(other, BitVector):
             sign = ", signed=True" if other.signed else ""
             fix = f"v.to_integer(), or x.to_bitvector({other.width}{sign})"

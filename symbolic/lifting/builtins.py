@@ -9,12 +9,12 @@ import ast
 import builtins
 import dataclasses
 import operator
+import typing
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import reduce
+from types import FunctionType, UnionType
 from typing import Any, Final, Protocol
-
-from msgspec import Struct
 
 from symbolic.core.structures import fields_of, is_record, record
 from symbolic.core.value_types import BitVector, Boolean, Integer, IntegerLike, Real, describe
@@ -24,10 +24,12 @@ from symbolic.lifting import comparisons, operations, sequences
 from symbolic.lifting.budget import COMPARISON
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.elementary import ELEMENTARY, handler
+from symbolic.lifting.environment import Closure
 from symbolic.lifting.merging import gathered, merge, truth_value
 from symbolic.lifting.operations import spread
+from symbolic.lifting.own_methods import stores_only
 from symbolic.lifting.states import Dead, PathSite, State
-from symbolic.lifting.values import DIRECT, Items, is_plain, kind_of, outward, parts_inside, said
+from symbolic.lifting.values import DIRECT, Items, SymbolicRange, is_plain, kind_of, outward, parts_inside, said
 from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.union import Union
 
@@ -49,14 +51,6 @@ class Caller(Protocol):
 
     def site(self, node: ast.AST, state: State) -> PathSite:
         """Return where a node is met."""
-
-
-class SymbolicRange(Struct, frozen=True):
-    """A range whose ends depend on conditions."""
-
-    start: Any
-    stop: Any
-    step: int
 
 
 Handler = Callable[[Caller, PathSite, ast.AST, list[Any], dict[str, Any]], Any]
@@ -108,7 +102,10 @@ def _range(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: di
         if type(step) is not int or step == 0:
             raise SwizzleError("a range's step", expected="a number other than 0", fix="range(a, b, 2)")
         if not all(isinstance(each, operations.Number) for each in (first, last)):
-            at.fail("TypeError: a range's ends are numbers")
+            wrong = said(next(each for each in (first, last) if not isinstance(each, operations.Number)))
+            if any(hasattr(type(each), "__index__") for each in (first, last)):
+                raise SwizzleError(f"a range to {wrong}", expected="a Python int", fix="int(...)")
+            at.fail(f"TypeError: a range to {wrong}")
         return SymbolicRange(first, last, step)
 
     return spread(site, made, start, stop)
@@ -328,21 +325,38 @@ def _int(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict
     return spread(site, made, *arguments) if arguments else 0
 
 
+_STAND_FOR: Final[tuple[tuple[Any, type, type], ...]] = (
+    (Union | Integer, int, Integer), (Real, Fraction, Real), (Boolean, bool, Boolean), (Items, list, list),
+    (SymbolicRange, range, range), (Closure, FunctionType, FunctionType),
+)  # fmt: skip
+"""What a value is in Python."""
+
+
+def _kinds_in(kinds: Any) -> Iterator[Any]:
+    """Yield the classes of a tuple of them, or of `int | None`."""
+    if isinstance(kinds, UnionType) or typing.get_origin(kinds) is typing.Union:
+        kinds = typing.get_args(kinds)
+    if isinstance(kinds, tuple):
+        for kind in kinds:
+            yield from _kinds_in(kind)
+    else:
+        yield typing.get_origin(kinds) or kinds
+
+
 @_fixed(2, 2)
 def _isinstance(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     value, kinds = arguments
+    asked = tuple(_kinds_in(kinds))
+    if not all(isinstance(kind, type) for kind in asked):
+        raise SwizzleError(
+            f"isinstance of {said(kinds)}", place=site.where(), expected="a class, or a tuple of such", fix="int"
+        )
 
     def tell(_: PathSite, each: Any) -> bool:
-        asked = kinds if isinstance(kinds, tuple) else (kinds,)
-        if isinstance(each, Union | Integer):
-            return any(kind in (int, object, Integer) for kind in asked)
-        if isinstance(each, Real):
-            return any(kind in (Fraction, object, Real) for kind in asked)
-        if isinstance(each, Boolean):
-            return any(kind in (bool, int, object, Boolean) for kind in asked)
-        if isinstance(each, Items):
-            return any(kind in (list, object) for kind in asked)
-        return isinstance(each, tuple(kind for kind in asked if isinstance(kind, type)))
+        for own, stands_for, symbolic in _STAND_FOR:
+            if isinstance(each, own):
+                return any(kind is symbolic or issubclass(stands_for, kind) for kind in asked)
+        return isinstance(each, asked)
 
     return spread(site, tell, value)
 
@@ -406,7 +420,9 @@ def _replace(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], keywo
 
     def made(at: PathSite, each: Any) -> Any:
         if not is_record(each):
-            at.fail(f"TypeError: replace of {said(each)}")
+            raise SwizzleError(
+                f"replace of {said(each)}", place=at.where(), expected="a record", fix="@dataclass(frozen=True)"
+            )
         unknown = keywords.keys() - fields_of(each).keys()
         if unknown:
             raise SwizzleError(
@@ -414,6 +430,8 @@ def _replace(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], keywo
                 expected=", ".join(fields_of(each)),
                 fix="a field",
             )
+        if not stores_only(type(each)):
+            return operations.native(at, dataclasses.replace, [each], keywords)
         return record(type(each), {**fields_of(each), **keywords})
 
     return spread(site, made, given)
@@ -477,7 +495,7 @@ def _count(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: di
     xs, value = arguments
     site.budget.spend(COMPARISON * len(xs), site.where)
     found: Any = 0
-    for item in xs.items:
+    for item in parts_inside(xs) or ():
         found = operations.binary(site, "+", found, truth_value(conditions(), comparisons.equal(site, item, value)))
     return found
 
@@ -487,7 +505,7 @@ def _index(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: di
     xs, value = arguments
     site.budget.spend(COMPARISON * len(xs), site.where)
     table, found, missing = conditions(), list[tuple[Guard, int]](), TRUE
-    for place, item in enumerate(xs.items):
+    for place, item in enumerate(parts_inside(xs) or ()):
         here = table.both(missing, comparisons.equal(site, item, value))
         missing = table.both(missing, -here)
         found.append((here, place))

@@ -21,6 +21,7 @@ from symbolic.lifting.budget import CALL
 from symbolic.lifting.environment import Closure, Expansion, KnownFunction, Root, closure_of
 from symbolic.lifting.expressions import Expressions
 from symbolic.lifting.operations import spread
+from symbolic.lifting.own_methods import stores_only
 from symbolic.lifting.reading import code_of, parameters_of
 from symbolic.lifting.running import Running
 from symbolic.lifting.sharing import Shared, Sharing, slots
@@ -87,7 +88,7 @@ class FunctionCalls(Expressions):
                     node, f"`.{node.func.attr}` changes a list inside of an expression", "a statement of its own",
                     f"result = {ast.unparse(node)}",
                 )  # fmt: skip
-            if _is_list(holder):
+            if _is_list(holder) or (type(holder) is tuple and node.func.attr in ("count", "index")):
                 return self._list_method(node, holder, state)
             function = self._looked_up(node.func, holder, state)
         else:
@@ -148,7 +149,7 @@ class FunctionCalls(Expressions):
                 "values and their operators",
                 "do it outside, with what the function returns",
             )
-        if isinstance(function, type) and _stores_only(function):
+        if isinstance(function, type) and stores_only(function):
             try:
                 return function(*arguments, **keywords)
             except TypeError as error:
@@ -339,13 +340,3 @@ def _hashable(value: Any) -> bool:
     except (TypeError, SwizzleError):
         return False
     return True
-
-
-def _stores_only(kind: type) -> bool:
-    """Tell whether making an instance does nothing but keep the fields."""
-    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        return True
-    parameters = getattr(kind, "__dataclass_params__", None)
-    code = getattr(getattr(kind, "__init__", None), "__code__", None)
-    generated = code is not None and code.co_filename == "<string>"
-    return parameters is not None and parameters.frozen and generated and not hasattr(kind, "__post_init__")

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import fields
 from enum import Enum
 from fractions import Fraction
 from functools import partial
 from typing import Any, Final
 
-from symbolic.core.structures import fields_of, is_record
+from symbolic.core.structures import is_record
 from symbolic.core.value_types import BitVector, Boolean, Integer, Real
 from symbolic.errors import SwizzleError
 from symbolic.lifting.budget import COMPARISON
@@ -24,19 +25,23 @@ from symbolic.lifting.operations import (
     Symbolic,
     as_number,
     attempt,
+    binary,
     for_all,
     one_kind,
     pairs,
     parts_of,
     spread,
 )
+from symbolic.lifting.own_methods import UNSAID, asked, elements_of, is_foreign_number, own_method
 from symbolic.lifting.states import Dead, PathSite
 from symbolic.lifting.values import (
     DIRECT,
     Alternatives,
     IntegerBounds,
     Items,
+    SymbolicRange,
     bounds_of,
+    inward,
     is_data,
     kind_of,
     said,
@@ -48,6 +53,8 @@ from symbolic.values.union import Union
 ORDER: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
+_METHODS: Final = {"<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
+_MIRRORED: Final = {"<": "__gt__", "<=": "__ge__", ">": "__lt__", ">=": "__le__"}
 
 
 def truth(site: PathSite, value: Any) -> Guard:
@@ -64,8 +71,10 @@ def truth(site: PathSite, value: Any) -> Guard:
             return guard_of(for_all(site, value.parts, lambda at, part: truth_value(table, truth(at, part))))
         case Items():
             return TRUE if len(value) else FALSE
-        case tuple():
+        case tuple() if type(value) is tuple:
             return TRUE if value else FALSE
+        case SymbolicRange(start=start, stop=stop, step=step):
+            return compare(site, "<" if step > 0 else ">", start, stop)
     if site.budget.limited and (is_data(type(value)) or shape_of(value)):
         raise SwizzleError(
             f"data-dependent control: this condition is {kind_of(value)}", place=site.where(),
@@ -73,6 +82,10 @@ def truth(site: PathSite, value: Any) -> Guard:
             fix="a specification does not branch on data: choose between two values with where(a < b, x, y); "
             "a < b < c of data is a < b and b < c",
         )  # fmt: skip
+    for name in ("__bool__", "__len__"):
+        found = asked(site, name, value)
+        if found is not UNSAID:
+            return truth(site, found)
     return TRUE if attempt(site, bool, value) else FALSE
 
 
@@ -82,7 +95,8 @@ def compare(site: PathSite, symbol: str, a: Any, b: Any) -> Guard:
         case "==":
             return equal(site, a, b)
         case "!=":
-            return -equal(site, a, b)
+            found = asked(site, "__ne__", a, b)
+            return -equal(site, a, b) if found is UNSAID else truth(site, found)
         case "in":
             return _contains(site, b, a)
         case "not in":
@@ -108,19 +122,35 @@ def equal(site: PathSite, a: Any, b: Any) -> Guard:
     a, b = as_number(a), as_number(b)
     if isinstance(a, Number) and isinstance(b, Number):
         return _numbers(site, operator.eq, a, b)
+    for one, other in ((a, b), (b, a)):
+        found = asked(site, "__eq__", one, other)
+        if found is not UNSAID:
+            return truth(site, found)
     x, y = (each.items if isinstance(each, Items) else each for each in (a, b))
     if isinstance(x, tuple) and isinstance(y, tuple):
         if isinstance(a, Items) != isinstance(b, Items) or len(x) != len(y):
             return FALSE
         site.budget.spend(COMPARISON * len(x), site.where)
         return table.all(equal(site, p, q) for p, q in zip(x, y, strict=True))
-    if is_record(a) and type(a) is type(b) and type(a).__dataclass_params__.eq:
-        return table.all(equal(site, p, q) for p, q in zip(fields_of(a).values(), fields_of(b).values(), strict=True))
+    if is_record(a) and type(a) is type(b):
+        if not type(a).__dataclass_params__.eq:
+            raise SwizzleError(
+                f"two records {type(a).__name__}, which Python compares by identity, and they have none here",
+                place=site.where(), expected="records that are equal where their fields are", fix="eq=True",
+            )  # fmt: skip
+        return table.all(equal(site, p, q) for p, q in zip(_compared(a), _compared(b), strict=True))
+    if any(isinstance(each, Symbolic) for each in (a, b)) and any(map(is_foreign_number, (a, b))):
+        return _numbers(site, operator.eq, a, b)
     if isinstance(a, Number) or isinstance(b, Number):
         return FALSE if isinstance(a, Symbolic) or isinstance(b, Symbolic) else (
             TRUE if a == b else FALSE
         )  # fmt: skip
     return TRUE if attempt(site, operator.eq, a, b) else FALSE
+
+
+def _compared(value: Any) -> tuple[Any, ...]:
+    """Return the fields by which Python compares a record."""
+    return tuple(getattr(value, each.name) for each in fields(value) if each.compare)
 
 
 def _ordered(symbol: str, site: PathSite, a: Any, b: Any) -> bool | Boolean:
@@ -131,6 +161,14 @@ def _ordered(symbol: str, site: PathSite, a: Any, b: Any) -> bool | Boolean:
         return truth_value(table, _lexicographic(site, symbol, x, y))
     if isinstance(a, Number) and isinstance(b, Number):
         return truth_value(table, _numbers(site, ORDER[symbol], a, b))
+    if any(isinstance(each, Symbolic) for each in (a, b)) and any(map(is_foreign_number, (a, b))):
+        return truth_value(table, _numbers(site, ORDER[symbol], a, b))
+    for name, one, other in ((_METHODS[symbol], a, b), (_MIRRORED[symbol], b, a)):
+        said_so = asked(site, name, one, other)
+        if said_so is not UNSAID:
+            return truth_value(table, truth(site, said_so))
+    if is_record(a) and type(a) is type(b) and type(a).__dataclass_params__.order:
+        return truth_value(table, _lexicographic(site, symbol, _compared(a), _compared(b)))
     if isinstance(a, Symbolic) or isinstance(b, Symbolic):
         kinds = [said(each) for each in (a, b)]
         site.fail(f"TypeError: `{symbol}` between {kinds[0]} and {kinds[1]}")
@@ -151,7 +189,12 @@ def _numbers(site: PathSite, function: Callable[[Any, Any], Any], a: Any, b: Any
     if decided is not None:
         return decided
     a, b = one_kind(a, b)
-    return conditions().guard(function(a, b).formula)
+    found = function(a, b)
+    if not isinstance(found, Boolean):
+        raise SwizzleError(
+            f"{said(a)} is compared with {said(b)}", place=site.where(), expected="an int or a Fraction", fix="int(...)"
+        )
+    return conditions().guard(found.formula)
 
 
 def _by_bounds(function: Callable[[Any, Any], Any], a: IntegerBounds, b: IntegerBounds) -> Guard | None:
@@ -186,6 +229,13 @@ def _lexicographic(site: PathSite, symbol: str, x: tuple[Any, ...], y: tuple[Any
 def _contains(site: PathSite, sequence: Any, value: Any) -> Guard:
     def found(at: PathSite, sequence: Any) -> bool | Boolean:
         items = sequence.items if isinstance(sequence, Items) else sequence
+        if isinstance(items, SymbolicRange):
+            return truth_value(conditions(), _within(at, items, value))
+        said_so = asked(at, "__contains__", items, value)
+        if said_so is not UNSAID:
+            return truth_value(conditions(), truth(at, said_so))
+        if not at.budget.limited and own_method(items, "__iter__") is not None:
+            items = inward(elements_of(at, items)).items
         if isinstance(items, range) and type(value) is int:
             return value in items
         if isinstance(items, tuple | range):
@@ -196,6 +246,19 @@ def _contains(site: PathSite, sequence: Any, value: Any) -> Guard:
         return attempt(at, lambda: value in sequence)  # type: ignore[no-any-return]
 
     return guard_of(spread(site, found, sequence))
+
+
+def _within(site: PathSite, items: SymbolicRange, value: Any) -> Guard:
+    """Return the guard that a number is in a range."""
+    if not isinstance(as_number(value), int | Union | Integer):
+        raise SwizzleError(
+            f"{said(value)} is looked for in a range", place=site.where(), expected="an integer", fix="low <= x < high"
+        )
+    forward = items.step > 0
+    first = compare(site, "<=" if forward else ">=", items.start, value)
+    last = compare(site, "<" if forward else ">", value, items.stop)
+    met = equal(site, binary(site, "%", binary(site, "-", value, items.start), items.step), 0)
+    return conditions().all((first, last, met))
 
 
 def _identical(site: PathSite, a: Any, b: Any) -> Guard:

@@ -325,6 +325,12 @@ class Expressions(Iteration):
             if isinstance(each, tuple) and name in getattr(type(each), "_fields", ()):
                 return getattr(each, name)
             if isinstance(each, Items | Union):
+                kind = list if isinstance(each, Items) else int
+                if hasattr(kind, name):
+                    raise self.error(
+                        node, f"`.{name}` of {said(each)}", "operators, or a method of a list where it is called",
+                        "compute it outside, or write it with operators",
+                    )  # fmt: skip
                 site.fail(f"AttributeError: {said(each)} has no `.{name}`")
             if isinstance(each, Namespace):
                 if name not in each.members:

@@ -23,10 +23,21 @@ from symbolic.lifting.environment import Closure
 from symbolic.lifting.expressions import OPERATORS
 from symbolic.lifting.merging import merge
 from symbolic.lifting.operations import spread
+from symbolic.lifting.own_methods import has_elements
 from symbolic.lifting.reading import LAZY
 from symbolic.lifting.running import Running
 from symbolic.lifting.states import Dead, PathSite, State, join
-from symbolic.lifting.values import DIRECT, Items, has_no_aliases, kind_of, list_names, new_name, said, shape_of
+from symbolic.lifting.values import (
+    DIRECT,
+    Items,
+    SymbolicRange,
+    has_no_aliases,
+    kind_of,
+    list_names,
+    new_name,
+    said,
+    shape_of,
+)
 from symbolic.values.guard import FALSE, TRUE, Guard
 
 
@@ -334,7 +345,7 @@ class Activation(FunctionCalls):
         site = self.site(node, state)
 
         def take(at: PathSite, each: Any) -> tuple[Any, ...]:
-            if self.known_elements(each) is not None:
+            if self.known_elements(each) is not None or isinstance(each, SymbolicRange) or has_elements(each):
                 each = self.items(at, each)
             items = tuple(each) if isinstance(each, str) else each
             if not isinstance(items, tuple):

@@ -8,14 +8,15 @@ from itertools import chain
 from typing import Any, Final
 
 from symbolic.errors import Place, SwizzleError
-from symbolic.lifting import builtins, comparisons, operations, sequences
+from symbolic.lifting import comparisons, operations, sequences
 from symbolic.lifting.budget import ROUND
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.merging import merge
 from symbolic.lifting.operations import for_all, spread
+from symbolic.lifting.own_methods import elements_of, has_elements
 from symbolic.lifting.running import Running
 from symbolic.lifting.states import Dead, PathSite, State
-from symbolic.lifting.values import DIRECT, Alternatives, Items, inward, kind_of, said, shape_of
+from symbolic.lifting.values import DIRECT, Alternatives, Items, SymbolicRange, inward, kind_of, said, shape_of
 from symbolic.values.guard import FALSE, TRUE, Guard
 
 _INWARD: Final = frozenset({int, bool, float, tuple, Items})
@@ -46,14 +47,17 @@ class Iteration(Running):
                 yield from ((TRUE, _given(item)) for item in items)
             case _ if shape_of(sequence):
                 yield from ((TRUE, _given(inward(sequence[i], operations.THEIRS))) for i in range(len(sequence)))
-            case builtins.SymbolicRange():
+            case SymbolicRange():
                 number = sequence.start
                 while True:
                     guard = comparisons.compare(site, "<" if sequence.step > 0 else ">", number, sequence.stop)
                     yield guard, _given(number)
                     number = operations.binary(site, "+", number, sequence.step)
             case Alternatives(parts=parts):
-                lengths = [(guard, self._length(site.narrowed(guard), part), part) for guard, part in parts]
+                lengths = []
+                for guard, part in parts:
+                    items = self._of_one_length(site.narrowed(guard), part)
+                    lengths.append((guard, len(items), items))
                 for place in range(max(length for _, length, _ in lengths)):
                     some = [(guard, part) for guard, length, part in lengths if place < length]
                     present = table.any(guard for guard, _ in some)
@@ -62,6 +66,14 @@ class Iteration(Running):
                 yield from ((TRUE, _given(inward(item, operations.THEIRS))) for item in sequence)
             case dict():
                 yield from ((TRUE, _given(item)) for item in list(sequence))
+            case _ if not self.budget.limited and has_elements(sequence):
+                found = inward(elements_of(site, sequence), operations.THEIRS)
+                yield from ((TRUE, _given(item)) for item in found.items)
+            case _ if not self.budget.limited and hasattr(type(sequence), "__getitem__"):
+                raise SwizzleError(
+                    f"a loop over {type(sequence).__name__}, which has no `__iter__`", place=site.where(),
+                    expected="a list, or whatever Python makes one of", fix="[xs[i] for i in range(...)]",
+                )  # fmt: skip
             case _:
                 if self.budget.limited:
                     raise SwizzleError(
@@ -70,13 +82,13 @@ class Iteration(Running):
                     )  # fmt: skip
                 site.fail(f"TypeError: {said(sequence)} is no sequence")
 
-    def _length(self, site: PathSite, value: Any) -> int:
+    def _of_one_length(self, site: PathSite, value: Any) -> Any:
+        if site.path == FALSE:
+            return ()
         try:
-            length = sequences.length_of(site, value)
+            return self.items(site, value)
         except Dead:
-            return 0
-        assert isinstance(length, int)
-        return length
+            return ()
 
     def items(self, site: PathSite, sequence: Any) -> tuple[Any, ...]:
         """Return the elements of a sequence of one known length."""

@@ -23,6 +23,7 @@ from symbolic.lifting.values import (
     FOREIGN,
     Alternatives,
     Items,
+    SymbolicRange,
     as_bits,
     as_integer,
     bounds_of,
@@ -94,9 +95,18 @@ def attempt(site: PathSite, function: Callable[..., Any], *arguments: Any) -> An
     """Return what Python computes of plain values; what it would raise must not happen on this path."""
     for argument in arguments:
         site.budget.measure(argument, parts_inside, site.where)
+        if isinstance(argument, SymbolicRange):
+            raise SwizzleError(
+                "a range whose length depends on a condition", place=site.where(), expected="one of a known length",
+                fix="a loop: for i in range(n): ...",
+            )  # fmt: skip
     try:
         return inward(function(*map(outward, arguments)), THEIRS)
     except FAILURES as error:
+        if isinstance(error, TypeError | AttributeError) and not all(map(is_plain, arguments)):
+            raise SwizzleError(
+                str(error), place=site.where(), expected="values that Python computes with", fix="write it with numbers"
+            ) from error  # fmt: skip
         site.fail(f"{type(error).__name__}: {error}")
 
 

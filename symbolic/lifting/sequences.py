@@ -11,11 +11,14 @@ from symbolic.lifting.comparisons import compare
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.merging import gathered, merge
 from symbolic.lifting.operations import Number, as_number, attempt, for_all, parts_of, spread
+from symbolic.lifting.own_methods import UNSAID, asked
 from symbolic.lifting.states import Dead, PathSite
 from symbolic.lifting.values import (
     Items,
     bounds_of,
     inward,
+    is_plain,
+    kind_of,
     said,
 )
 from symbolic.values.guard import FALSE, TRUE, Guard
@@ -37,6 +40,9 @@ def _read(site: PathSite, sequence: Any, index: Any) -> Any:
     if isinstance(sequence, Items) and type(index) is int and 0 <= index < len(sequence):
         return sequence.at(index)
     items = sequence.items if isinstance(sequence, Items) else sequence
+    said_so = asked(site, "__getitem__", items, index)
+    if said_so is not UNSAID:
+        return said_so
     if isinstance(index, slice):
         return _slice(site, sequence, items, index)
     index = as_number(index)
@@ -47,6 +53,11 @@ def _read(site: PathSite, sequence: Any, index: Any) -> Any:
             return for_all(site, parts_of(index), lambda at, key: _read(at, sequence, key))
         if isinstance(items, dict) and isinstance(index, Integer | BitVector):
             return _keyed(site, items, index)
+        if isinstance(index, Integer | BitVector) and not isinstance(items, str | bytes | dict) and is_plain(items):
+            raise SwizzleError(
+                f"{said(items)} at an index that depends on a condition", place=site.where(),
+                expected="a list or a tuple", fix="list(...), outside of the function",
+            )  # fmt: skip
         return attempt(site, operator.getitem, items, index)
     places = _places(site, len(items), index)
     return merge((guard, inward(items[place])) for place, guard in places.items())
@@ -114,7 +125,10 @@ def _slice(site: PathSite, sequence: Any, items: Any, index: slice) -> Any:
     plain = all(type(each) in (int, type(None)) for each in (index.start, index.stop, index.step))
     if not isinstance(items, tuple) and (plain or not isinstance(items, range | str | bytes)):
         if not plain:
-            site.fail("TypeError: a slice of this depends on a condition")
+            raise SwizzleError(
+                f"a slice of {kind_of(items)}, whose ends depend on a condition", place=site.where(),
+                expected="a list or a tuple", fix="list(...), outside of the function",
+            )  # fmt: skip
         return attempt(site, operator.getitem, items, index)
     if type(index.step) not in (int, type(None)):
         raise SwizzleError(
@@ -153,6 +167,10 @@ def length_of(site: PathSite, value: Any) -> Any:
     def length(at: PathSite, each: Any) -> Any:
         if isinstance(each, Number):
             at.fail(f"TypeError: {said(each)} has no length")
+        said_so = asked(at, "__len__", each)
+        if said_so is not UNSAID:
+            at.require(compare(at, ">=", said_so, 0), "ValueError: a length that is negative")
+            return said_so
         return len(each) if isinstance(each, Items) else attempt(at, len, each)
 
     return spread(site, length, value)

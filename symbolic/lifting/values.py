@@ -199,6 +199,14 @@ class Alternatives(Struct, frozen=True, eq=False):
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
+class SymbolicRange(Struct, frozen=True):
+    """A range whose ends depend on conditions."""
+
+    start: Any
+    stop: Any
+    step: int
+
+
 class _Direct(dict[type, bool]):
     """Of each type, whether its values are computed with as Python does, and hold no others: numbers and data."""
 
