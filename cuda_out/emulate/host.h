@@ -26,7 +26,11 @@ using Word = unsigned long long;
 
 inline cudaError_t last = cudaSuccess, of_launch = cudaSuccess;
 inline int launches = 0;
-inline size_t allowed = 48 << 10;  // bytes of shared memory that a launch may ask for
+constexpr size_t SMALL = 48 << 10;   // bytes of shared memory that each launch may ask for
+constexpr int LARGEST = 227 << 10;   // bytes that any device allows
+inline const void* allowed_to = nullptr;  // the kernel that may ask for more
+inline size_t allowed = SMALL, shared_bytes = 0;
+inline cudaStream_t stream_given = nullptr;
 
 template <class Own> struct Scalar {  // becomes a number of its own type, and of no other
     Word word;
@@ -52,16 +56,18 @@ template <class T> Word word(const T& value) {
 }
 
 inline void configure(dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = nullptr) {
-    printf(" launch %u %u %u %u %u %u %llu %llu", grid.x, grid.y, grid.z, block.x, block.y, block.z,
-           Word(shared > allowed ? 0 : shared), word(stream));
+    printf(" launch %u %u %u %u %u %u", grid.x, grid.y, grid.z, block.x, block.y, block.z);
+    shared_bytes = shared, stream_given = stream;
     ++launches;
 }
-inline void launched(std::initializer_list<Word> arguments) {
+inline void launched(const void* kernel, std::initializer_list<Word> arguments) {
+    const bool may = shared_bytes <= SMALL || (kernel == allowed_to && shared_bytes <= allowed);
+    printf(" %llu %llu", Word(may ? shared_bytes : 0), word(stream_given));
     for (const Word each : arguments) printf(" %llu", each);
     last = of_launch;
 }
 template <class Call> void call(cudaError_t result, Call&& function) {
-    last = cudaSuccess, of_launch = result, allowed = 48 << 10;
+    last = cudaSuccess, of_launch = result, allowed = SMALL, allowed_to = nullptr;
     const int status = int(function());
     printf(" status %d\n", status);
 }
@@ -72,8 +78,10 @@ inline cudaError_t cudaGetLastError() {
     swizzle_host::last = cudaSuccess;
     return found;
 }
-inline cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute, int value) {
-    if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize) swizzle_host::allowed = size_t(value);
+inline cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
+    if (value < 0 || value > swizzle_host::LARGEST) return cudaErrorInvalidValue;
+    swizzle_host::allowed = size_t(value), swizzle_host::allowed_to = kernel;
     return cudaSuccess;
 }
 inline cudaError_t cudaPeekAtLastError() { return swizzle_host::last; }

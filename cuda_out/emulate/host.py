@@ -301,7 +301,9 @@ def noting(source: CudaSource, text: str) -> str:
     opening = body.index("{", closing(body, body.index("(", body.index(f"{source.entry}(", start))))
     noted = ", ".join(f"swizzle_host::word({name})" for name in names)
     lines = "\n" * text.count("\n", opening, end)
-    text = f"{text[:opening]}{{ swizzle_host::launched({{{noted}}}); {lines}}}{text[end:]}"
+    made = "<>" if re.search(rf"\b{re.escape(source.entry)}\s*<>\s*<<<", body) else ""  # a template, in a header
+    kernel = f"reinterpret_cast<const void*>(&{source.entry}{made})" if source.shared_bytes else "nullptr"
+    text = f"{text[:opening]}{{ swizzle_host::launched({kernel}, {{{noted}}}); {lines}}}{text[end:]}"
     found = list(_LAUNCH.finditer(blanked(text)))
     if not found:
         raise NotRun(f"{source.launcher} launches nothing")

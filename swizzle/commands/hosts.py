@@ -20,7 +20,7 @@ from swizzle.commands.difference import KINDS
 from swizzle.commands.emitted import NO_COMPILER
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.rounding import Rounding
-from swizzle.commands.trial import Array, random_argument, trials
+from swizzle.commands.trial import Array, Kind, random_argument, trials
 from swizzle.emit.files import write_all
 from swizzle.hosts.composition import Composition, FilledHost, composed
 from swizzle.hosts.running import filled_host
@@ -137,9 +137,11 @@ def _numeric_difference(filled: FilledHost) -> str:
             memory.update({name: left[p.name] for p, name in pairs if p.role in ("out", "inout")})
 
     face = filled.host.face
+    floats = any(p.dtype.is_float for program in filled.programs.values() for p in program.parameters)
     for seed in range(len(KINDS)):
         rng = np.random.default_rng(seed)
-        given = {p.name: random_argument(p, rng, "whole numbers") for p in face.parameters}
+        kind: Kind = "all magnitudes" if seed % 2 and not floats else "whole numbers"
+        given = {p.name: random_argument(p, rng, kind) for p in face.parameters}
         wanted = numbers(face, filled.spec, given)
         run(given)
         for name, want in wanted.items():

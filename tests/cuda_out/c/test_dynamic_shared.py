@@ -84,6 +84,10 @@ def test_the_host_function(source: CudaSource) -> None:
     ):
         assert wrong != source.text
         assert f"the shared memory is 0, and must be {BYTES}" in wrong_calls(source, wrong, tried)[0]
+    another = source.text.replace("(&turn)", "(&launch_turn)")
+    assert f"the shared memory is 0, and must be {BYTES}" in wrong_calls(source, another, tried)[0]
+    more = source.text.replace(f"Size, {BYTES}", "Size, 300000")  # than there is anywhere
+    assert "it launches 0 times" in wrong_calls(source, more, tried)[0]
 
 
 @pytest.mark.skipif(not available_tools(), reason="no CUDA compiler")

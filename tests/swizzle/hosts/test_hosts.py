@@ -162,6 +162,8 @@ def test_what_another_kernel_reads_has_lost_its_upper_bits(tmp_path: Path) -> No
 def test_a_wrong_one_is_settled_by_numbers(tmp_path: Path) -> None:
     made, out = hosts(tmp_path, TEXT.replace("s = i32(0)", "s = i32(1)")), StringIO()
     assert check_host(made, out) == 1 and "the specification says" in out.getvalue()
+    made, out = hosts(tmp_path, NARROW), StringIO()
+    assert check_host(made, out) == 1 and "on random input 1" in out.getvalue()  # of every magnitude
 
 
 @needs_gcc
