@@ -128,6 +128,7 @@ def as_json(found: Found) -> dict[str, Any]:
         "laws": {name: laws[name].verdict if name in laws else None for name in TITLES},
         "domain": found.domain_text,
         "witness": found.witness or None,
+        "overflow": found.overflow or None,
         "witnesses": {name: law.witness for name, law in laws.items() if law.witness},
         "seconds": round(found.seconds, 3),
         "kind": "" if found.carrier is None else found.carrier.how,
@@ -160,6 +161,7 @@ def report(found: Found) -> str:
         lines.append(f"  no overflow    {'; '.join(found.ranges.bounds)}")
     elif found.status != "proved":
         lines += [f"  witness        {found.witness}"] if found.witness else []
+        lines += [f"  overflow       {found.overflow}"] if found.overflow else []
         lines.append(f"  next           {found.next_step}")
     return "\n".join([*lines, ""])
 

@@ -83,6 +83,12 @@ class Found(Struct, frozen=True):
         return (self.proofs.witness if self.proofs is not None else self.mixed_up) or overflow
 
     @property
+    def overflow(self) -> str:
+        """Which word may overflow, as far as is known, where that is why nothing is proved; '' where it is not."""
+        unknown = self.status != "proved" and self.ranges is not None and self.ranges.verdict == "unknown"
+        return self.ranges.reason if unknown and self.ranges is not None else ""
+
+    @property
     def next_step(self) -> str:
         """What a user may do about it."""
         if self.undecided:
@@ -96,7 +102,10 @@ class Found(Struct, frozen=True):
             return "an operator that gives the same whichever way its values are grouped"
         if self.domain == "words" and self.ranges is not None:
             arguments = ", ".join(self.loop.elements)
-            return f"promise a range, @serial(length=..., where=lambda {arguments}: ...), or --domain integers"
+            promise = (
+                "a range" if self.loop.range.where is TRUE or self.loop.range.length is None else "a smaller range"
+            )
+            return f"promise {promise}, @serial(length=..., where=lambda {arguments}: ...), or --domain integers"
         return "see docs/from-a-loop-to-a-scan.md"
 
     @property

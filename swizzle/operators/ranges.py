@@ -100,8 +100,9 @@ def _missing(
     carrier: Carrier, values: Mapping[str, Any], claims: Mapping[Expression, str], bounds: Sequence[Expression]
 ) -> str:
     holds = compiled(list(values), list(claims))(*values.values())
-    word = next(word for word, fits in zip(claims.values(), holds, strict=True) if not fits)
-    known = [text_of(each) for each in bounds if word in each.names]
+    claim, word = next(each for each, fits in zip(claims.items(), holds, strict=True) if not fits)
+    about = {word} if word in carrier.words else {name.partition(".")[2] for name in claim.names}
+    known = [text_of(each) for each in bounds if about & each.names]
     length = carrier.loop.range.length
     reason = " and ".join(known) if known else "no bound was found that grows with the length"
     return f"{word} may overflow: {reason}, of {'any length' if length is None else f'at most {length} elements'}"
@@ -148,10 +149,10 @@ def _on(carrier: Carrier, bound: Expression, side: str) -> Expression:
 def _bounds(carrier: Carrier, whole: Sequence[str]) -> list[Expression]:
     """Return bounds of words that every part has."""
     loop = carrier.loop
-    texts = [loop.range.where, *loop.step.values(), *loop.initial.values(), *loop.result]
-    numbers = {abs(node.value) for each in texts for node in subexpressions(each)
-               if node.constant and not node.truth and isinstance(node.value, int)}  # fmt: skip
-    sizes = sorted({0, 1, *numbers})[:8]
+    promised = sorted(_limits_of(loop.range.where))
+    texts = [*loop.step.values(), *loop.initial.values(), *loop.result]
+    numbers = {abs(node.value) for each in texts for node in subexpressions(each) if _whole(node)}
+    sizes = sorted({*[0, 1, *promised][:8], *sorted(numbers)[: max(0, 6 - len(promised))]})
     length = number_name(LENGTH)
     likely: list[Expression] = []
     for word in whole:
@@ -180,6 +181,19 @@ def _bounds(carrier: Carrier, whole: Sequence[str]) -> list[Expression]:
     premises += [substituted(carrier.within, carrier.part(side)) for side in "ab"]
     kept = inductive(likely, steps, sorts, premises, carrier.infinities("ab"))
     return _sharpest(kept, whole)
+
+
+def _whole(node: Expression) -> bool:
+    return node.constant and not node.truth and isinstance(node.value, int)
+
+
+def _limits_of(where: Expression) -> set[int]:
+    """Return how large a promise lets numbers be: of `-8 < v <= 9` these are 7 and 9."""
+    found = {abs(node.value) for node in subexpressions(where) if _whole(node)}
+    for low, high in (node.arguments for node in subexpressions(where) if node.operator == "<"):
+        found |= {abs(low.value + 1)} if _whole(low) else set()
+        found |= {abs(high.value - 1)} if _whole(high) else set()
+    return found
 
 
 def _sharpest(kept: Sequence[Expression], whole: Sequence[str]) -> list[Expression]:

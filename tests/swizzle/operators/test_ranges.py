@@ -12,12 +12,15 @@ from typing import Any
 
 import pytest
 
+from swizzle import i32
 from swizzle.operators import operator_of
 from swizzle.operators.carrier import Values
 from swizzle.operators.cub import check_printable
 from swizzle.operators.find import Found
+from swizzle.operators.linear import deduced
 from swizzle.operators.on_arrays import on_arrays
-from swizzle.operators.serial import Serial
+from swizzle.operators.ranges import ranges_of
+from swizzle.operators.serial import Serial, serial
 from swizzle.operators.types import result_types, whole_infinities
 from swizzle.sketches.loading import load_names
 from symbolic.errors import SwizzleError
@@ -256,3 +259,31 @@ def test_what_is_proved_near_the_limits_of_types_is_true(seed: int, tmp_path: Pa
     except SwizzleError:
         return  # compares what is no number of the type
     check(serial, within, rng)
+
+
+@serial(length=1 << 12, where=lambda v: -(1 << 19) < v < (1 << 19))
+def lowest(x: i32):  # type: ignore[no-untyped-def]
+    s, m = 0, 0
+    for v in x:
+        s = s + v
+        m = min(m, s)
+    return m
+
+
+@serial(length=1 << 12, where=lambda v: -(1 << 19) < v < (1 << 19))
+def climb(x: i32):  # type: ignore[no-untyped-def]
+    s, m = 0, 0
+    for v in x:
+        s = s + v
+        m = min(m, s)
+    return s - m
+
+
+def test_a_strict_promise_is_a_sharp_bound() -> None:
+    """4096 times 524287 fits 32 bits, and 4096 times 524288 does not; nor does what the bounds say of a difference."""
+    found = operator_of(lowest.loop)
+    assert found.status == "proved" and found.ranges is not None
+    assert "s_factor <= 524287 * length" in found.ranges.bounds
+    overflow = ranges_of(deduced(climb.loop, climb.loop.live, "words")[0])
+    assert overflow.verdict == "unknown" and overflow.reason.startswith("the result may overflow: ")
+    assert "524287 * length" in overflow.reason
