@@ -6,7 +6,7 @@ select half a clock. What a way takes at least is worked out before the way is, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Final, Literal, TypeAlias
 
@@ -107,10 +107,16 @@ def floor_of(home: Home, sources: Sources) -> Floor:
     if not away.any():
         return Floor(0, "each lane has what it wants")
     elements = np.where(away, theirs.reshape(away.shape), -1)
-    stored = len(np.unique(elements[away]))
-    loaded = sum(len(np.unique(row[row >= 0])) for row in elements)
+    loaded = [sum(len(np.unique(row[row >= 0])) for row in some) for some in elements.reshape(warps, WARP, -1)]
+    moved = np.unique(elements[away])
+    holds = np.array([np.isin(moved, some) for some in mine])  # a warp stores what it alone has
+    stored = (holds & (holds.sum(axis=0) == 1)).sum(axis=1).tolist()
     size = bits if home == "vector" else max(bits, 32)
-    turns = sum(-(-count * size // (32 * WARP)) for count in (stored, loaded)) / warps
+
+    def turns_of(counts: Sequence[int]) -> int:
+        return sum(-(-count * size // (32 * WARP)) for count in counts)
+
+    turns = (turns_of(loaded) + max(turns_of(stored), turns_of([len(moved)]))) / warps
     what = "128 bytes" if home == "vector" or bits >= 32 else "32 elements"
     return Floor(turns, f"a turn stores or loads {what}")
 

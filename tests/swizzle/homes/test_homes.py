@@ -339,6 +339,16 @@ def test_where_mine_has_sums_nothing_is_called_minimal() -> None:
     assert found.status == "sat" and (found.best.cost == {"clocks": 0} or not found.optimal)
 
 
+def test_a_turn_is_one_warps() -> None:
+    """Where an 8 by 8 matrix is transposed, some threads keep theirs: no warp is spared a store or a load for that."""
+    body = MOVED.format('?sw_home("shared", "vector")')
+    sketch = small("[x[i % 8 * 8 + i // 8] for i in range(64)]", body, 64)
+    found = solve(sketch)
+    assert found.optimal and found.best.cost == {"clocks": 4}
+    few = small("[x[32] if i == 1 else x[i] for i in range(64)]", body, 64)
+    assert solve(few).certificate["homes"][0]["least"] == 2
+
+
 def test_of_several_places_the_thread_takes_its_own() -> None:
     """In block 0 thread 1 has what it wants, and so has thread 0, at another place; nobody else wants anything."""
     given = "mine[1] = x[max(t - 1, 0)] if b == 0 else x[t + 32]; mine[0] = x[t + 64 * b]"
