@@ -226,7 +226,7 @@ def _arithmetic(
             reserved = any(infinity_signs(each, infinite) for each in node.arguments if not each.truth)
         for each in node.arguments:
             if not (each.constant and node.operator in ("+", "*")):  # a coefficient is any number that wraps
-                walk(each, dtype, reserved)
+                walk(each, dtype, reserved or bool(infinity_signs(each, infinite)))
 
     walk(expression, dtype, reserved)
     return [

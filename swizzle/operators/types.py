@@ -71,7 +71,12 @@ def infinity_signs(node: Expression, infinite: Mapping[str, int]) -> set[int]:
     if node.operator == "name":
         return {infinite[node.value]} if node.value in infinite else set()
     values = node.arguments[1:] if node.operator == "select" else node.arguments
-    return {sign for each in values if not each.truth for sign in infinity_signs(each, infinite)}
+    signs = [infinity_signs(each, infinite) for each in values if not each.truth]
+    found = set[int]().union(*signs)
+    if node.operator in ("max", "min"):  # a maximum is -inf only where all of it may be
+        beaten = -1 if node.operator == "max" else 1
+        found -= set() if all(beaten in each for each in signs) else {beaten}
+    return found
 
 
 def infinite_summands(node: Expression, infinite: Mapping[str, int]) -> list[tuple[Expression, int]]:

@@ -36,6 +36,21 @@ KINDS = (["i32"], ["i32", "i64"], ["i64", "i32"], ["i32", "u32"], ["u32"], ["u32
 LIMITS = {"i32": (-(1 << 31), (1 << 31) - 1), "u32": (0, (1 << 32) - 1), "i64": (-(1 << 63), (1 << 63) - 1)}
 
 FOUND_WRONG: dict[str, tuple[tuple[tuple[int, int], ...], str]] = {
+    "a maximum with a number is no infinity, and may be taken away": (
+        ((-1000, 1000),),
+        """
+@serial(length=1000, where=lambda u: -1000 <= u <= 1000)
+def loop(x: i32):
+    p, q = -2000, -2000
+    for u in x:
+        if u > p:
+            q = p
+            p = u
+        elif u > q:
+            q = u
+    return q, p - q
+""",
+    ),
     "a comparison of elements is computed in their own, narrower type": (
         ((-1500000000, 1500000000), (-10, 10)),
         """
