@@ -243,6 +243,8 @@ def _contains(site: PathSite, sequence: Any, value: Any) -> Guard:
             return truth_value(conditions(), conditions().any(equal(at, value, item) for item in items))
         if isinstance(value, Union | Integer | BitVector) and isinstance(sequence, dict | set | frozenset):
             return truth_value(conditions(), conditions().any(equal(at, value, key) for key in sequence))
+        if isinstance(value, Alternatives):
+            return spread(at, lambda here, each: truth_value(conditions(), _contains(here, sequence, each)), value)  # type: ignore[no-any-return]
         return attempt(at, lambda: value in sequence)  # type: ignore[no-any-return]
 
     return guard_of(spread(site, found, sequence))

@@ -399,6 +399,10 @@ class Activation(FunctionCalls):
                     self._store_in_array(at, each, index, value, here.path)
                 return each
             if not isinstance(each, Items):
+                if hasattr(type(each), "__setitem__"):
+                    raise self.error(
+                        node, f"an element of {said(each)} is changed", "a list made here", "outside of the function"
+                    )
                 here.fail(f"TypeError: an element of {said(each)} is changed")
             inner = value
             if rest:

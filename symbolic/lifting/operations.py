@@ -134,6 +134,15 @@ def native(site: PathSite, function: Callable[..., Any], arguments: Sequence[Any
                 fix=f"put @lifted above {called}, or write it with the values' own operators",
             ) from error  # fmt: skip
         site.fail(f"{type(error).__name__}: {error}")
+    except Exception as error:  # a user's own, or a failed `assert`
+        if site.path == TRUE or site.budget.limited or type(error).__module__.startswith(("symbolic.", "swizzle.")):
+            raise
+        if not all(map(is_plain, [*given, *named.values()])):
+            raise SwizzleError(
+                f"in {called}: {type(error).__name__}: {error}", place=site.where(), expected="a function that returns",
+                fix=f"put @lifted above {called}",
+            ) from error  # fmt: skip
+        site.fail(f"{type(error).__name__}: {error}")
     if isinstance(result, Iterator):
         raise SwizzleError(
             f"{called} gives an iterator, which is used up by the first who reads it", place=site.where(),

@@ -46,14 +46,15 @@ def _read(site: PathSite, sequence: Any, index: Any) -> Any:
     if isinstance(index, slice):
         return _slice(site, sequence, items, index)
     index = as_number(index)
-    if type(items) is not range and not isinstance(items, tuple):
+    text = isinstance(items, str | bytes) and isinstance(index, Integer | BitVector)
+    if type(items) is not range and not isinstance(items, tuple) and not text:
         if isinstance(items, Number):
             site.fail(f"TypeError: {said(items)} has no elements")
         if isinstance(index, Union):
             return for_all(site, parts_of(index), lambda at, key: _read(at, sequence, key))
         if isinstance(items, dict) and isinstance(index, Integer | BitVector):
             return _keyed(site, items, index)
-        if isinstance(index, Integer | BitVector) and not isinstance(items, str | bytes | dict) and is_plain(items):
+        if isinstance(index, Integer | BitVector) and not isinstance(items, dict) and is_plain(items):
             raise SwizzleError(
                 f"{said(items)} at an index that depends on a condition", place=site.where(),
                 expected="a list or a tuple", fix="list(...), outside of the function",
@@ -113,8 +114,8 @@ def _places(site: PathSite, length: int, index: Any) -> dict[int, Guard]:
 def _keyed(site: PathSite, items: dict[Any, Any], index: Any) -> Any:
     table = conditions()
     low, high = bounds_of(index)
-    keys = [key for key in items if type(key) is int and low <= key <= high]
-    guards = [table.guard((index == key).formula) for key in keys]
+    keys = [key for key in items if isinstance(key, int | float) and low <= key <= high and key % 1 == 0]
+    guards = [table.guard((index == int(key)).formula) for key in keys]
     site.require(table.any(guards), "KeyError: a key that is not there")
     if not keys:
         raise Dead

@@ -65,7 +65,8 @@ class Alike(NamedTuple):
         return 0
 
 
-SET, TABLE, BYTES = frozenset({1, 2}), {5: 1, 7: 2}, b"ab"
+SET, TABLE, BYTES, LETTERS = frozenset({1, 2}), {5: 1, 7: 2}, b"ab", {"a": 1}
+MIXED: dict[float, int] = {True: 3, 2.0: 4, 1.5: 5}
 
 
 def equality(x: Any, y: Any) -> Any:
@@ -107,11 +108,38 @@ def kinds(x: Any, y: Any) -> Any:
     )  # fmt: skip
 
 
+class Refused(Exception):
+    pass
+
+
+def refuses(x: int) -> int:
+    if x > 1:
+        raise Refused(x)
+    assert x != 0
+    return x
+
+
+def stranger(x: Any, y: Any) -> Any:
+    """A function that is not lifted raises an exception on a path."""
+    if x > 0:
+        return refuses(2)
+    if y > 0:
+        return refuses(0)
+    return refuses(1)
+
+
+def texts(x: Any, y: Any) -> Any:
+    letter = "a" if x > 0 else "b"
+    return letter in "bcd", letter in LETTERS, "abc"[x], b"abc"[x], MIXED[x]
+
+
 def made_anew(x: Any, y: Any) -> Any:
     return replace(Doubled(x), x=y).twice
 
 
-@pytest.mark.parametrize("function", [equality, order, truth_and_length, elements, ranges, kinds, made_anew])
+@pytest.mark.parametrize(
+    "function", [equality, order, truth_and_length, elements, ranges, kinds, texts, stranger, made_anew]
+)
 def test_python_and_a_lifted_function_say_the_same(function: Callable[[Any, Any], Any]) -> None:
     x, y = integer("own x"), integer("own y")
     with obligations():
@@ -121,11 +149,18 @@ def test_python_and_a_lifted_function_say_the_same(function: Callable[[Any, Any]
             outcome = solve(x == a, y == b)
             try:
                 wanted = function(a, b)
-            except (ValueError, IndexError):
+            except (ValueError, LookupError, AssertionError, Refused):
                 assert outcome.status == "unsat", (a, b)
             else:
                 assert outcome.status == "sat", (a, b)
                 assert repr(outcome[result]) == repr(wanted), (a, b)
+
+
+def store_in_a_table(x: Any, y: Any) -> Any:
+    table = TABLE
+    if y > 0:
+        table[5] = 1
+    return x
 
 
 def same_record(x: Any, y: Any) -> Any:
@@ -154,6 +189,7 @@ class Nameless:
         lambda x, y: list(range(x) if y > 0 else [1]),
         lambda x, y: [i + x for i in iter([1, 2])] if y > 0 else 0,
         same_record,
+        store_in_a_table,
     ],
 )
 def test_what_has_no_right_answer_is_refused_on_a_path_too(function: Callable[[Any, Any], Any]) -> None:
