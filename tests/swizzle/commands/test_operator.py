@@ -37,11 +37,9 @@ def test_the_object_of_a_proved_operator() -> None:
 
 def test_a_refuted_operator_has_a_witness() -> None:
     """Wrapping sums under a maximum: exit status 1, numbers, and what to do."""
-    status, out, _ = call(f"{LOOPS}:best_run_of_any", "--json")
-    found = json.loads(out)
-    assert status == 1 and found["status"] == "refuted" and found["witness"]
     status, out, _ = call(f"{LOOPS}:best_run_of_any")
-    assert status == 1 and "promise a range, @serial(length=..., where=lambda v: ...), or --domain integers" in out
+    assert status == 1 and out.startswith("best_run_of_any: refuted") and " witness " in out
+    assert "promise a range, @serial(length=..., where=lambda v: ...), or --domain integers" in out
     status, out, _ = call(f"{LOOPS}:best_run_of_any", "--domain", "integers", "--json")
     assert status == 0 and json.loads(out)["domain"] == "integers"
 
