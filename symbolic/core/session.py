@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """Conditions that one solver keeps from question to question, on top of the block's assumptions and assertions.
+    """Conditions that one solver keeps from question to question, on top of the block's assumptions and assertions:
+    those from before it was opened, and those that were made by the time of a question.
 
     It is opened by `with`, and its solver ends with the block::
 
@@ -38,11 +39,11 @@ class Session:
     def __init__(self, *conditions: BooleanLike, solver: SolverName = "z3") -> None:
         now = known()
         self._solver = Solver(solver)
-        self._asked = tuple(now.made)
         self._levels: list[FNode] = []
         self._formulas: list[list[FNode]] = [[]]
         self._formulas[0] += [*now.premises(), *(each.formula for each in now.assertions)]
         self._solver.add(self._formulas[0])
+        self._switches: dict[FNode, FNode] = {}
         self.add(*conditions)
 
     def __enter__(self) -> Session:
@@ -87,7 +88,7 @@ class Session:
     def solve(self, *conditions: BooleanLike, timeout: float | None = None) -> Outcome:
         """Find values under which all that was added holds, and these conditions, which are dropped again; seconds."""
         with self.pushed(*conditions) if conditions else nullcontext():
-            return outcome_of(self._answer(Clock(timeout, "solve")), self._asked)
+            return outcome_of(self._answer(Clock(timeout, "solve")), tuple(known().made))
 
     def solutions(self, *values: Symbolic, timeout: float | None = None) -> Iterator[Outcome]:
         """Yield one solution after the other, in which the values differ, until there are no more; seconds for each.
@@ -103,15 +104,29 @@ class Session:
                 answer = self._answer(Clock(timeout, "solutions"))
                 if isinstance(answer, Unsat):
                     return
-                outcome = outcome_of(answer, self._asked)
+                outcome = outcome_of(answer, tuple(known().made))
                 yield outcome
                 if isinstance(answer, Unknown):
                     return
                 self.add(~all_of(*(value == outcome[value] for value in values)))
 
     def _answer(self, clock: Clock) -> Answer:
-        answer = clock.late(self._solver.check(self._levels, clock.left()))
-        return checked(answer, *(formula for level in self._formulas for formula in level))
+        since = self._said_since()
+        answer = clock.late(
+            self._solver.check([*self._levels, *(self._switches[each] for each in since)], clock.left())
+        )
+        return checked(answer, *since, *(formula for level in self._formulas for formula in level))
+
+    def _said_since(self) -> list[FNode]:
+        """Return what the block assumes and asserts by now, as far as it did not when the session was opened."""
+        now, before = known(), set(self._formulas[0])
+        said = dict.fromkeys([*now.premises(), *(each.formula for each in now.assertions)])
+        since = [formula for formula in said if formula not in before]
+        for formula in since:
+            if formula not in self._switches:
+                self._switches[formula] = manager().FreshSymbol(BOOL, "said!%d")
+                self._solver.add([manager().Implies(self._switches[formula], formula)])
+        return since
 
 
 def unsat_core(

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from symbolic import Session, all_of, any_of, assume, bitvector, integer, obligations, unsat_core
+from symbolic import Session, all_of, any_of, assert_, assume, bitvector, integer, lifted, obligations, unsat_core
 from symbolic.errors import SwizzleError
 
 X = integer("session_test_x")
@@ -100,3 +100,24 @@ def test_mistakes() -> None:
             session.pop()
         with pytest.raises(SwizzleError, match="solutions of nothing"):
             next(session.solutions())
+
+
+@SOLVERS
+def test_what_is_said_after_a_session_was_opened_counts(solver) -> None:  # type: ignore[no-untyped-def]
+    """An index that must be in range, in a block within the block: it holds until that block ends."""
+
+    @lifted
+    def at(place: int) -> int:
+        return [5, 6, 7][place]
+
+    with obligations():
+        assume(X > 0)
+        with Session(X < 9, solver=solver) as session:
+            with obligations():
+                found = at(X)
+                assert session.solve(found == found, X > 3).status == "unsat"
+                assert {outcome[X] for outcome in session.solutions(X)} == {1, 2}
+            assert session.solve(X > 3).status == "sat"
+            assert_(X != 2)
+            assert session.solve(X == 2).status == "unsat"
+            assert {outcome[X] for outcome in session.solutions(X)} == {1, 3, 4, 5, 6, 7, 8}
