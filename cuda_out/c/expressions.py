@@ -20,6 +20,7 @@ from cuda_out.analysis.facts import Facts, facts_where, range_of
 from cuda_out.c.identifiers import c_name
 from cuda_out.c.types import C_TYPE, HALF_BITS, OF_HALF, TO_HALF, is_unsigned, literal, nearest_half, reciprocal
 from cuda_out.c.width import is_wide
+from cuda_out.passes.vectors import VectorAccess
 from cuda_out.tiling.text import TileText
 from symbolic.algebra.operator_laws import infix
 from symbolic.ir import program as ir
@@ -137,6 +138,12 @@ class ExpressionPrinter(Struct):
             return inside
         self.guarded |= axes
         return f"{self.whole} || {f'({inside})' if len(conditions) > 1 else inside}"
+
+    def filled(self, vector: VectorAccess, facts: Facts) -> list[str]:
+        """Return the lines that give a vector's registers what is read past the end of an array."""
+        assert self.tiles is not None, "only what is tiled has an end"
+        filler = literal(self.tiles.filler_of(vector.array), vector.dtype)
+        return [f"{self.element(each.array, each.indices, facts)} = {filler};" for each in vector.registers]
 
     def element(self, array: str, indices: tuple[Expr, ...], facts: Facts) -> str:
         """Return `array[...]`: parameters are flat, row-major; local and shared arrays keep their dimensions."""

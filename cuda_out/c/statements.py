@@ -327,13 +327,17 @@ class StatementPrinter:
         lines = list(vector_lines(vector, lambda array, at: self.expressions.element(array, at, facts), name))
         inside = self.expressions.inside(vector.array, vector.last, facts)
         if inside:
-            # Where the array ends within the vector, its words go one by one.
             self.out.line(f"if ({inside}) {{")
             with self.out.nested():
                 self._lines(lines)
-            self.out.line("} else {")
-            with self.out.nested():
-                self._counted(stmt, path, index, facts)
+            together = inside == self.expressions.inside(vector.array, vector.indices, facts)
+            if not (together and vector.is_store):
+                self.out.line("} else {")
+                with self.out.nested():
+                    if together:  # an array of vectors ends between two of them
+                        self._lines(self.expressions.filled(vector, facts))
+                    else:  # where the array ends within the vector, its words go one by one
+                        self._counted(stmt, path, index, facts)
             self.out.line("}")
         else:
             self._lines(lines)

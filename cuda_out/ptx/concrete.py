@@ -7,7 +7,7 @@ twice); approximations (`rcp.approx`, `div.approx`) are the true quotients.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final, TypeAlias
 
@@ -85,6 +85,9 @@ def decode(op: tuple[str, ...]) -> Operation:
             found = Operation("prmt", (kind, kind, "u32"), kind, _permute)
         case "dp4a" if op[1:] and op[1] in ("s32", "u32") and kind in ("s32", "u32"):
             found = Operation(f"dp4a.{op[1]}.{kind}", (op[1], kind, "s32"), "s32", _bytes_product(op[1], kind))
+        case "dp2a" if len(op) == 4 and op[1] in ("lo", "hi") and op[2] in ("s32", "u32") and kind in ("s32", "u32"):
+            sources = (op[2], kind, "s32")
+            found = Operation(f"dp2a.{op[1]}.{op[2]}.{kind}", sources, "s32", _halves_product(op[1], op[2], kind))
         case "shf" if extra in (["l", "wrap"], ["r", "wrap"], ["l", "clamp"], ["r", "clamp"]):
             found = Operation(".".join(op), (kind, kind, "u32"), kind, _funnel(*extra))
         case "bfind" if extra in ([], ["shiftamt"]):
@@ -327,16 +330,26 @@ def _permute(a: Typed, b: Typed, control: Typed) -> Typed:
 
 def _bytes_product(first: str, second: str) -> Compute:
     """The products of four bytes each, and a sum with a third number."""
+    return _products(first, second, 8, [(place, place) for place in range(4)])
+
+
+def _halves_product(mode: str, first: str, second: str) -> Compute:
+    """The products of the two halves of a number with two bytes of another, and a sum with a third."""
+    return _products(first, second, 16, [(place, place + 2 * (mode == "hi")) for place in range(2)])
+
+
+def _products(first: str, second: str, wide: int, places: Sequence[tuple[int, int]]) -> Compute:
+    """The products of parts of one number with bytes of another, and a sum with a third number."""
+
+    def part(kind: str, number: Typed, bits: int, place: int) -> Typed:
+        found: Typed = number.astype(np.int64) >> bits * place & (1 << bits) - 1
+        return found - (found >> bits - 1 << bits) if kind == "s32" else found
 
     def compute(a: Typed, b: Typed, c: Typed) -> Typed:
         with np.errstate(all="ignore"):
             total = c.astype(np.int64)
-            for place in range(4):
-                sides = (side.astype(np.int64) >> 8 * place & 255 for side in (a, b))
-                x, y = (
-                    v - 256 * (v >> 7) if kind == "s32" else v for v, kind in zip(sides, (first, second), strict=True)
-                )
-                total = total + x * y
+            for x, y in places:
+                total = total + part(first, a, wide, x) * part(second, b, 8, y)
             found: Typed = total.astype(np.int32)
             return found
 

@@ -69,6 +69,7 @@ _FORMS: Final = (
     (r"lop3\.(?P<t>b32)", "=t t t t literal"),
     (r"prmt\.(?P<t>b32)", "=t t t u32"),
     (r"dp4a\.(?P<t>[us]32)\.(?P<s>[us]32)", "=s32 t s s32"),
+    (r"dp2a\.(?:lo|hi)\.(?P<t>[us]32)\.(?P<s>[us]32)", "=s32 t s s32"),
     (r"shf\.[lr]\.(?:wrap|clamp)\.(?P<t>b32)", "=t t t u32"),
     (r"(?:popc|clz)\.(?P<t>b(?:32|64))", "=u32 t"),
     (r"bfind(?:\.shiftamt)?\.(?P<t>u(?:32|64))", "=u32 t"),

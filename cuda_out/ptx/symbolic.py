@@ -124,9 +124,11 @@ def _apply(normal: Normal, operation: Operation, v: list[Term]) -> Term:
             return _convert(normal, operation, v[0])
         case "shl" | "shr" | "shf" | "bfe" | "bfi" | "lop3" | "prmt":
             return _bits(normal, operation, v)
-        case "dp4a":
-            sides = zip(*(normal.split(8, 4, each) for each in v[:2]), strict=True)
-            kinds = [f"{each[0]}8" for each in operation.sources[:2]]
+        case "dp4a" | "dp2a":
+            wide, places, first = (8, 4, 0) if head == "dp4a" else (16, 2, 2 * rest.startswith("hi"))
+            parts = normal.split(wide, places, v[0]), normal.split(8, 4, v[1])[first : first + places]
+            sides = zip(*parts, strict=True)
+            kinds = [f"{operation.sources[0][0]}{wide}", f"{operation.sources[1][0]}8"]
             products = (
                 [normal.extended(k, normal.of_kind(k, side)) for k, side in zip(kinds, pair, strict=True)]
                 for pair in sides

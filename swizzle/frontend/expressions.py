@@ -302,6 +302,12 @@ class ExpressionReader(NameReader, kw_only=True):
         if parts is None:
             if isinstance(base, ast.Name | ast.Attribute):
                 self.global_name(base)
+            if isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute) and base.func.attr == "view":
+                name = spell(base.func.value)
+                self.mistake(
+                    node, f"an element of the view {spell(base)}, which has no name", "a view with a name",
+                    f"write v = {spell(base)} at the top, and v[i] here, if {name} is an array",
+                )  # fmt: skip
             self.mistake(
                 node,
                 f"{spell(base)} is not an array",

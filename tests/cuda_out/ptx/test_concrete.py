@@ -144,6 +144,8 @@ def test_conversions_and_bits(instruction: str, operand: int, result: int) -> No
         ("prmt.b32", (0x80, 0, 0x8888), 0xFFFFFFFF),
         ("dp4a.s32.s32", (0xFF020304, 0x80010203, 5), 128 + 2 + 6 + 12 + 5),
         ("dp4a.u32.s32", (0xFF020304, 0x80010203, 5), -255 * 128 + 2 + 6 + 12 + 5 & 0xFFFFFFFF),
+        ("dp2a.lo.s32.s32", (0xFFFF0003, 0x80010203, 5), -2 + 9 + 5),
+        ("dp2a.hi.u32.s32", (0xFFFF0003, 0x80010203, 5), -128 * 0xFFFF + 3 + 5 & 0xFFFFFFFF),
         ("dp4a.u32.u32", (0xFF020304, 0x80010203, 5), 255 * 128 + 2 + 6 + 12 + 5),
         ("shf.l.wrap.b32", (0x80000000, 1, 1), 3),
         ("shf.r.clamp.b32", (0x11111111, 0x22222222, 40), 0x22222222),
@@ -164,7 +166,7 @@ def test_fields_comparisons_and_products(instruction: str, operands: tuple[int, 
 
 
 @pytest.mark.parametrize(
-    "instruction", ["add.sat.s32", "fma.rm.f64", "sin.rz.f32", "dp2a.lo.s32.s32", "cvt.rp.f32.f64", "add.cc.u32"]
+    "instruction", ["add.sat.s32", "fma.rm.f64", "sin.rz.f32", "dp2a.lo.s16.s32", "cvt.rp.f32.f64", "add.cc.u32"]
 )
 def test_what_is_not_known_is_refused(instruction: str) -> None:
     """Another rounding, saturation, carries, special functions."""

@@ -100,7 +100,7 @@ def random_term(choose: random.Random, normal: Normal, depth: int) -> tuple[Term
             chosen = choose.choice(SELECTORS)
             return instruction(normal, "prmt.b32", a, b, chosen), computing("prmt.b32", f, g, lambda data: chosen)
         case "dp4a":
-            name = choose.choice(["dp4a.s32.s32", "dp4a.u32.s32", "dp4a.u32.u32"])
+            name = choose.choice(["dp4a.s32.s32", "dp4a.u32.s32", "dp4a.u32.u32", "dp2a.lo.s32.u32", "dp2a.hi.s32.s32"])
             return instruction(normal, name, a, b, a), computing(name, f, g, f)
         case "halves":
             low, high = normal.split(16, 2, a)

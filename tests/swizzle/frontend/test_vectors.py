@@ -322,6 +322,7 @@ def test_dp4a(bytes_: str, sums: str) -> None:
 
 BYTES = "c = cuda.local.array(2, cuda.char4)\nd = cuda.local.array(2, cuda.uchar4)\n"
 MISTAKES = {
+    "y[0] = x.view(cuda.float4)[0]": "an element of the view x.view(cuda.float4), which has no name",
     "y[0] = p[0].v": "a float4 has no `v`",
     "v = p[0]\nv.xy = 1": "a float4 has no `xy`",
     "v = p[0]\ny[0] = v + v": "the float4 v where one number is needed",

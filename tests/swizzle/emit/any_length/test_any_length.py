@@ -22,8 +22,10 @@ from swizzle.commands.trial import random_argument
 from swizzle.emit.any_length.conditions import FixedSize, any_length
 from swizzle.emit.emitters import sizes_text
 from swizzle.emit.sizes import larger_instances
+from swizzle.language.parameters import Parameters
 from swizzle.search.metasketch import solve
 from swizzle.sketches.sketch import Sketch
+from swizzle.sketches.swz_file import read_swz
 from swizzle.specs.specification import inputs, numbers, outputs
 from symbolic.ir.program import Axis, Parameter, Program
 
@@ -502,3 +504,23 @@ def test_vectors_stay_inside_and_aligned(tmp_path: Path) -> None:
         source = printed(program, tiling)
         assert ("reinterpret_cast<const int4*>" in source.text) is vectors
         assert source.alignment == ((16, 16) if vectors else (1, 1))
+
+
+def test_an_array_of_vectors_ends_between_two_of_them() -> None:
+    """A vector is there or not: its words are not looked at one by one, as those of a view are."""
+    text = """
+@spec
+def turned(p):
+    return [[v[1], v[0]] for v in p]
+
+@sketch(spec=turned, block=32, grid=2, p=cuda.int2[64], q=cuda.int2.out[64])
+def turn(p, q):
+    v = p[cuda.grid(1)]
+    q[cuda.grid(1)] = cuda.int2(v.y, v.x)
+"""
+    (sketch,) = read_swz(text, "inline.swz", Parameters())
+    program, tiling = tiled(Path("inline.swz"), sketch)
+    assert isinstance(tiling, Tiling)
+    text = printed(program, tiling).text
+    kernel = text[: text.index("#if defined")]
+    assert "for (" not in kernel and kernel.count("int2*>") == 2
