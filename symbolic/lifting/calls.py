@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import pairwise
 from types import FunctionType, MethodType
 from typing import Any, Final
@@ -126,6 +127,10 @@ class FunctionCalls(Expressions):
     ) -> Any:
         if isinstance(function, KnownFunction):
             return function.call(self, site, node, arguments, keywords)
+        if isinstance(function, partial) and not self.budget.limited:
+            first = [inward(each, operations.THEIRS) for each in function.args]
+            named = {name: inward(each, operations.THEIRS) for name, each in function.keywords.items()}
+            return self._called(site, node, function.func, [*first, *arguments], {**named, **keywords})
         if isinstance(function, MethodType) and not isinstance(function.__self__, Boolean | IntegerLike):
             arguments, function = [inward(function.__self__), *arguments], function.__func__
             if isinstance(function, FunctionType):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
+from functools import partial, total_ordering
 from math import prod
+from types import FunctionType
 from typing import Any, Final
 
 from symbolic.core.obligations import on_path
@@ -49,6 +50,7 @@ FAILURES: Final = (ArithmeticError, LookupError, TypeError, ValueError, Attribut
 """What Python raises where a value does not fit: on a path, the condition of which must not hold then."""
 
 THEIRS: Final = frozenset({FOREIGN})
+_FUNCTOOLS: Final = total_ordering.__code__.co_filename
 
 Number = int | Boolean | Integer | BitVector | Real | Fraction | Union
 Symbolic = Integer | BitVector | Real | Union
@@ -122,7 +124,13 @@ def native(site: PathSite, function: Callable[..., Any], arguments: Sequence[Any
     except SwizzleError as error:
         if error.place is not None:
             raise
-        fix = f"put @lifted above {called}" if "truth value" in error.found or "cannot index" in error.found else ""
+        fix = ""
+        if "truth value" in error.found or "cannot index" in error.found:
+            mine = (
+                isinstance(function, FunctionType)
+                and function.__code__.co_filename != total_ordering.__code__.co_filename
+            )
+            fix = f"put @lifted above {called}" if mine else f"write what {called} does in the lifted function"
         raise SwizzleError(
             f"in {called}: {error.found}", place=site.where(), expected=error.expected, fix=fix or error.fix
         ) from None

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from numbers import Number
 from typing import Any, NamedTuple
@@ -108,6 +109,10 @@ def kinds(x: Any, y: Any) -> Any:
     )  # fmt: skip
 
 
+def in_parts(x: Any, y: Any) -> Any:
+    return partial(max, x)(y), partial(sorted, reverse=True)([x, y])
+
+
 class Refused(Exception):
     pass
 
@@ -138,7 +143,7 @@ def made_anew(x: Any, y: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "function", [equality, order, truth_and_length, elements, ranges, kinds, texts, stranger, made_anew]
+    "function", [equality, order, truth_and_length, elements, ranges, kinds, texts, stranger, made_anew, in_parts]
 )
 def test_python_and_a_lifted_function_say_the_same(function: Callable[[Any, Any], Any]) -> None:
     x, y = integer("own x"), integer("own y")
