@@ -31,7 +31,7 @@ needs_cpp = pytest.mark.skipif(
 
 
 AT_MOST = 20  # mutants of one text, evenly spread
-QUICK = ("mult32:register", "transpose")
+QUICK = ("mult32:register",)
 NEARLY_ALL = 42  # only Mult-64 has more, of statements that are much alike
 
 

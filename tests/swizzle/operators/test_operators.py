@@ -71,7 +71,6 @@ def test_words_that_wrap_are_refuted_with_numbers() -> None:
     if "of the elements" in found.witness:  # within the time that it gets on a busy machine
         first, second = (int(part.split(" = ")[1].split(":")[0]) for part in found.witness.split("; "))
         assert not -(1 << 31) <= first + second < 1 << 31  # it is the sum that wraps
-    assert operator_of(serial.loop, "integers").status == "proved"
 
 
 def test_a_promise_that_is_not_enough_has_an_input_that_says_so() -> None:
