@@ -68,11 +68,6 @@ def printed_moves(program: Program) -> PrintedMoves:
     return PrintedMoves(found, listener.shuffled, listener.selected)
 
 
-def printed_accesses(program: Program) -> list[WarpAccess]:
-    """Return every access of every warp to global and shared memory, for a program without holes, as it is printed."""
-    return printed_moves(program).accesses
-
-
 def printed_widths(program: Program) -> dict[Spot, int]:
     """Return how many elements each access moves at once, if that is the same in every execution."""
     found: dict[Spot, int] = {}

@@ -14,7 +14,7 @@ from typing import Final
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.known import fits
 from swizzle.operators.loop import Loop, name_of
-from symbolic.expressions.expression import BUILDERS, Expression
+from symbolic.expressions.expression import Expression, replaced
 
 ITSELF: Final = "the step itself"
 
@@ -29,7 +29,7 @@ def updated(loop: Loop) -> Iterator[Carrier]:
             of_lifted.setdefault(lift[word], name_of(f"b.{word}", dtype))
     own = {name_of(word, dtype): name_of(f"a.{word}", dtype) for word, dtype in words.items()}
     try:
-        combine = {word: _replaced(loop.step[word], {**of_lifted, **own}) for word in words}
+        combine = {word: replaced(loop.step[word], {**of_lifted, **own}) for word in words}
     except ArithmeticError:
         return
     if any(each.names & set(loop.types) for each in combine.values()):
@@ -38,17 +38,3 @@ def updated(loop: Loop) -> Iterator[Carrier]:
     carrier = Carrier(loop, words, lift, combine, state, loop.result, ITSELF)
     if fits(carrier):
         yield carrier
-
-
-def _replaced(expression: Expression, values: dict[Expression, Expression]) -> Expression:
-    """Return an expression with others in the place of subexpressions, the largest first."""
-    known = dict(values)
-
-    def walk(node: Expression) -> Expression:
-        found = known.get(node)
-        if found is None:
-            found = BUILDERS[node.operator](*map(walk, node.arguments)) if node.arguments else node
-            known[node] = found
-        return found
-
-    return walk(expression)

@@ -492,7 +492,12 @@ def substituted(expression: Expression, values: Mapping[str, Expression]) -> Exp
 
 def decided(expression: Expression, condition: Expression, holds: bool) -> Expression:
     """Return an expression where a condition is known."""
-    known: dict[Expression, Expression] = {condition: constant(holds), negation(condition): constant(not holds)}
+    return replaced(expression, {condition: constant(holds), negation(condition): constant(not holds)})
+
+
+def replaced(expression: Expression, values: Mapping[Expression, Expression]) -> Expression:
+    """Return an expression with others in the place of subexpressions, the largest first."""
+    known = dict(values)
 
     def walk(node: Expression) -> Expression:
         found = known.get(node)

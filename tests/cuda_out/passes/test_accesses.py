@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from cuda_out.passes.accesses import printed_accesses, printed_widths
+from cuda_out.passes.accesses import printed_moves, printed_widths
 from symbolic.ir.program import Program
 from tests.sketches import kernel
 
@@ -38,7 +38,7 @@ def copying(source: str, **options: int) -> Program:
 def test_loads_are_as_wide_as_printed(source: str, width: int, count: int, sectors: int) -> None:
     """Neighbouring words are one access of 16 bytes a lane; others are four of 4."""
     program = copying(source)
-    loads = [a for a in printed_accesses(program) if a.array == "x"]
+    loads = [a for a in printed_moves(program).accesses if a.array == "x"]
     assert [(a.width, a.memory, a.writes) for a in loads] == [(width, "global", False)] * count
     assert max(a.sectors for a in loads) == sectors
     assert {w for (array, writes, _), w in printed_widths(program).items() if array == "x"} == {width}
@@ -46,7 +46,7 @@ def test_loads_are_as_wide_as_printed(source: str, width: int, count: int, secto
 
 def test_every_warp_of_the_grid_is_heard() -> None:
     """Two blocks of two warps of 8 lanes: each moves its own words, and no lane of another."""
-    heard = printed_accesses(copying("cuda.grid(1) * 4 + e", block=16, warp_size=8, grid=2))
+    heard = printed_moves(copying("cuda.grid(1) * 4 + e", block=16, warp_size=8, grid=2)).accesses
     loads = sorted(a.cells for a in heard if a.array == "x")
     assert loads == [tuple(range(first, first + 32, 4)) for first in (0, 32, 64, 96)]
 
@@ -55,4 +55,4 @@ def test_a_lane_that_is_off_wants_nothing() -> None:
     """A guard that holds for some lanes, and for no lane of the last warp."""
     body = "i = cuda.grid(1)\nif i < 5:\n    y[i] = x[i]"
     program = kernel(body, spec="[0]", arguments="x=f32[5], y=f32.out[5]", block=12, warp_size=4).program
-    assert Counter(a.cells for a in printed_accesses(program)) == {(0, 1, 2, 3): 2, (4, -1, -1, -1): 2}
+    assert Counter(a.cells for a in printed_moves(program).accesses) == {(0, 1, 2, 3): 2, (4, -1, -1, -1): 2}

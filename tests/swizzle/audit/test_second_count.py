@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cuda_out.passes.accesses import printed_accesses
+from cuda_out.passes.accesses import printed_moves
 from swizzle.audit.second_count import extra_turns, touched_sectors
 from swizzle.commands.report import as_text
 from swizzle.costs.conflicts import Conflicts
@@ -43,7 +43,7 @@ def turned() -> Sketch:
 
 def counts(program: Program, banks: int = 32) -> tuple[int, int]:
     """Return conflicts and sectors as the search counts them."""
-    filled: Any = type("Filled", (), {"accesses": printed_accesses(program)})
+    filled: Any = type("Filled", (), {"accesses": printed_moves(program).accesses})
     return Conflicts(banks).of_run(filled), Sectors().of_run(filled)
 
 
