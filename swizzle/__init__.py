@@ -69,11 +69,13 @@ if TYPE_CHECKING:
     )
     from swizzle.operators.serial import Serial, serial
     from swizzle.search.metasketch import solve
+    from swizzle.sketches.declaration import sketch
     from swizzle.sketches.host import HostSketch, host
     from swizzle.sketches.loading import load
-    from swizzle.sketches.sketch import Sketch, Spec, sketch, spec
+    from swizzle.sketches.sketch import Sketch
     from swizzle.solution.hole_values import HoleValues
     from swizzle.solution.solution import Abilities, Drawn, Explained, Limits, Result, Solution
+    from swizzle.specs.spec import Spec, spec
     from symbolic.errors import SwizzleError
 
 _LIVES_IN = {
@@ -93,7 +95,9 @@ _LIVES_IN = {
     "swizzle.device_scans.operators": "scan_operator",
     "swizzle.search.metasketch": "solve",
     "swizzle.sketches.loading": "load",
-    "swizzle.sketches.sketch": "Sketch Spec sketch spec",
+    "swizzle.sketches.declaration": "sketch",
+    "swizzle.sketches.sketch": "Sketch",
+    "swizzle.specs.spec": "Spec spec",
     "swizzle.solution.solution": "Limits Result Solution",
     "symbolic.errors": "SwizzleError",
 }

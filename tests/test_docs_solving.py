@@ -13,8 +13,8 @@ import pytest
 from swizzle import maximum, minimum, solve, where
 from swizzle.commands.cli import execute
 from swizzle.language.element_types import MAX_ELEMENTS
+from swizzle.sketches.declaration import MAX_GRID_THREADS, MAX_SHARED, MAX_THREADS
 from swizzle.sketches.loading import load
-from swizzle.sketches.sketch import MAX_GRID_THREADS, MAX_SHARED, MAX_THREADS
 from swizzle.solution.solution import Limits
 from symbolic.algebra.datum import Datum
 from symbolic.algebra.terms import Terms

@@ -12,7 +12,7 @@ from swizzle import SwizzleError, operator, u32
 from swizzle.language.cuda_namespace import CUDA_NAMES
 from swizzle.language.parameters import Parameters
 from swizzle.language.surface import ELEMENT_TYPES, HOLES, KERNEL_NAMES, LOAD_STORE
-from swizzle.sketches.sketch import OPTIONS
+from swizzle.sketches.declaration import OPTIONS
 from swizzle.sketches.swz_file import ROLES, read_swz
 from swizzle.source.hole_marks import find_marks
 from swizzle.source.kernel_source import Source, parse

@@ -1,4 +1,4 @@
-"""HostSketch functions: kernels that run one after the other, with one specification.
+"""Host functions: kernels that run one after the other, with one specification.
 
 `@host(spec=..., x=f32[4, 64], y=f32.out[4, 64])` stands above a function that launches sketches on its arrays. The
 function is run once, on arrays without elements, to see what it launches.
@@ -16,9 +16,11 @@ from msgspec import Struct
 from swizzle.language.element_types import ArrayType, caller_place
 from swizzle.language.host_arrays import LAUNCHES, HostArray, Launches
 from swizzle.language.parameters import MODULE_KEY, Parameters
-from swizzle.sketches.sketch import Sketch, Spec, declared_arguments, specification_of
+from swizzle.sketches.declaration import declared_arguments, specification_of
+from swizzle.sketches.sketch import Sketch
 from swizzle.source.kernel_source import KernelSource
 from swizzle.source.python_source import kernel_source
+from swizzle.specs.spec import Spec
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import Parameter, Program
 

@@ -19,7 +19,8 @@ from swizzle.language.other_names import here
 from swizzle.language.parameters import Parameters, declare_pad
 from swizzle.language.surface import ELEMENT_TYPES, KERNEL_NAMES
 from swizzle.language.vector_types import VECTOR_TYPES, VectorType
-from swizzle.sketches.sketch import OPTIONS, Sketch, make_sketch
+from swizzle.sketches.declaration import OPTIONS, make_sketch
+from swizzle.sketches.sketch import Sketch
 from swizzle.source.hole_marks import find_marks
 from swizzle.source.kernel_source import KernelSource, Source, parse, split_lines
 from swizzle.specs.function import SequentialFunction

@@ -276,7 +276,7 @@ def test_a_bug_of_ours_is_not_the_files_mistake(tmp_path: Path, monkeypatch: pyt
     path.write_text(HEAD + KERNEL)
     for bug in (lambda *_: 1 // 0, lambda *_: np.reshape(np.zeros(3), (2, 2)), lambda *_: {}["x"]):
         with monkeypatch.context() as patch:
-            patch.setattr(sys.modules["swizzle.sketches.sketch"], "build_program", bug)
+            patch.setattr(sys.modules["swizzle.sketches.declaration"], "build_program", bug)
             with pytest.raises((ZeroDivisionError, ValueError, KeyError)):
                 load(path)
     path.write_text("import numpy as np\nnp.reshape(np.zeros(3), (2, 2))\n")
