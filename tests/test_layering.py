@@ -70,7 +70,8 @@ ROOMS: dict[str, str] = {
     "swizzle.operators.elementary": "swizzle.operators",
     "swizzle.device_scans": "swizzle.source swizzle.language swizzle.specs swizzle.frontend swizzle.operators "
     "swizzle.solution swizzle.emit swizzle.emit.any_length",
-    "swizzle.hosts": "swizzle.specs swizzle.sketches swizzle.solution swizzle.search swizzle.emit",
+    "swizzle.hosts": "swizzle.specs swizzle.sketches swizzle.solution swizzle.search swizzle.emit "
+    "swizzle.emit.any_length",
     "swizzle.commands": "swizzle.source swizzle.language swizzle.specs swizzle.sketches swizzle.costs swizzle.solution "
     "swizzle.operators swizzle.device_scans swizzle.hosts swizzle.search swizzle.cache swizzle.emit "
     "swizzle.emit.any_length swizzle.explain swizzle.show swizzle.layouts swizzle.doctor swizzle.scans",

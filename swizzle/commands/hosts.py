@@ -8,29 +8,35 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
+from cuda_out.c.printer import CudaSource
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import CompileError, available_tools, compile_both_forms, compile_to_ptx
 from cuda_out.emulate.building import missing_compiler
 from cuda_out.emulate.emulate import EmulationError, emulate_checked
-from cuda_out.ptx.validate import Validator, WrittenOut
-from swizzle.commands.compare import ORDERS, with_names
+from swizzle.commands.compare import ORDERS, Compared, Runner, compare, with_names
 from swizzle.commands.difference import KINDS
 from swizzle.commands.emitted import NO_COMPILER
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
-from swizzle.commands.rounding import Rounding
-from swizzle.commands.trial import Array, Kind, random_argument, trials
+from swizzle.commands.sizes import LaunchSize, at_the_lengths, other_sizes, sizes_to_try
+from swizzle.commands.target import FilledKernel
+from swizzle.commands.trial import Array, Kind, random_argument
+from swizzle.commands.validator import SizesValidator
+from swizzle.emit.any_length.conditions import FixedSize
+from swizzle.emit.emitters import Sizes, about_sizes, sizes_as_json, sizes_text
 from swizzle.emit.files import write_all
 from swizzle.hosts.composition import Composition, FilledHost, composed
+from swizzle.hosts.lengths import HostTiling, MovedMeaning, host_lengths
 from swizzle.hosts.running import filled_host
-from swizzle.hosts.text import host_text, kernel_sources
+from swizzle.hosts.text import host_text, kernel_sources, length_names
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.version import __version__
 from swizzle.solution.words import assumed, count, rounds_in_any_order
 from swizzle.specs.launching import launched
-from swizzle.specs.specification import Meaning, numbers
+from swizzle.specs.specification import Remembered, numbers
 from symbolic.algebra.numbers import in_memory
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
@@ -49,19 +55,35 @@ def without_holes(kernel: Sketch) -> Program:
     )
 
 
+class Told(Struct):
+    """What was found out about a host function: an exit status, the worst of all, lines for people, and JSON."""
+
+    status: int
+    lines: list[str]
+    json: dict[str, Any]
+
+    def settle(self, status: int) -> None:
+        self.status = max(self.status, status, key=(DONE, UNDECIDED, NO).index)
+
+    def tell(self, host: HostSketch, json_object: bool, out: TextIO) -> int:
+        if json_object:
+            said = {"host": host.name, "status": _WORDS[self.status], **self.json}
+            out.write(json.dumps(said, indent=2) + "\n")
+        else:
+            out.write("\n  ".join(self.lines) + "\n")
+        return self.status
+
+
 def check_host(
     host: HostSketch, out: TextIO, *, fill: Callable[[Sketch], Program] = without_holes, emitted: bool = False,
     json_object: bool = False,
 ) -> int:  # fmt: skip
     """Verify a host function for all inputs; on request try its printed text, too."""
     filled = filled_host(host, fill)
-    found = composed(filled)
-    status, lines = _verdict(filled, found)
-    if emitted and status == DONE:
-        more, status = _emitted(filled)
-        lines += more
-    _tell(host, status, lines, json_object, out)
-    return status
+    told = _verdict(filled, composed(filled))
+    if emitted and told.status == DONE:
+        _emitted(filled, told)
+    return told.tell(host, json_object, out)
 
 
 def solve_host(
@@ -70,14 +92,16 @@ def solve_host(
 ) -> int:  # fmt: skip
     """Solve a host function's kernels, verify that together they are right, and write its text."""
     filled = filled_host(host, fill)
-    status, lines = _verdict(filled, composed(filled))
-    if status == DONE and folder is not None:
+    told = _verdict(filled, composed(filled))
+    if told.status == DONE and folder is not None:
+        sizes = host_lengths(filled)
         head = [
             f"{host.name}, made by swizzle {__version__} from {Path(host.place.file).name}: "
             f"{', '.join(launch.kernel.name for launch in host.launches)}, one after the other.",
-            "Verified for all inputs, at these sizes.",
+            "Verified for all inputs.",
             *(f"{name} = {value}" for name, value in host.values.items()),
             *(f"Assumes {each}." for each in assumed(host.face)),
+            *about_sizes(host.face, *_told_sizes(filled, sizes)),
         ]
         texts = {}
         for kind in kinds or ("cuda",):
@@ -87,43 +111,47 @@ def solve_host(
                     fix="emit its kernels by name, if they have specifications of their own",
                 )  # fmt: skip
             suffix, form = (".cu", "cu") if kind == "cuda" else (".cuh", "header")
-            texts[folder / f"{host.name}{suffix}"] = host_text(filled, head, form)  # type: ignore[arg-type]
+            texts[folder / f"{host.name}{suffix}"] = host_text(filled, head, form, sizes)  # type: ignore[arg-type]
         write_all(texts)
-        lines += [f"wrote {path}" for path in texts]
-    _tell(host, status, lines, json_object, out)
-    return status
+        told.json |= {"files": list(map(str, texts)), "sizes": sizes_as_json(host.face, *_told_sizes(filled, sizes))}
+        told.lines += [f"wrote   {path}" for path in texts]
+        told.lines.append(f"sizes   {sizes_text(host.face, *_told_sizes(filled, sizes))}")
+    return told.tell(host, json_object, out)
+
+
+def _told_sizes(filled: FilledHost, sizes: HostTiling | FixedSize) -> tuple[Sizes, Sequence[str]]:
+    """Return the lengths of a host function as those of a kernel are told, and their names."""
+    if isinstance(sizes, FixedSize):
+        return sizes, ()
+    return sizes.tiling, tuple(length_names(filled, sizes.tiling).values())
 
 
 def run_host(host: HostSketch, out: TextIO, *, fill: Callable[[Sketch], Program], seed: int) -> int:
     """Run the printed kernels one after the other on random data, and compare what they leave."""
     filled = filled_host(host, fill)
-    lines, status = _run(filled, seed)
     out.write(f"{host.name}: running the printed kernels, {count(len(host.launches), 'launch')}, on the CPU\n")
-    out.writelines(f"  {line}\n" for line in lines)
-    return status
+    told = Told(DONE, [], {})
+    _run(filled, host_lengths(filled), seed, told)
+    out.writelines(f"  {line}\n" for line in told.lines)
+    return told.status
 
 
-def _tell(host: HostSketch, status: int, lines: Sequence[str], json_object: bool, out: TextIO) -> None:
-    if json_object:
-        out.write(json.dumps({"host": host.name, "status": _WORDS[status], "lines": lines}, indent=2) + "\n")
-    else:
-        out.write("\n  ".join(lines) + "\n")
-
-
-def _verdict(filled: FilledHost, found: Composition) -> tuple[int, list[str]]:
+def _verdict(filled: FilledHost, found: Composition) -> Told:
     host = filled.host
+    kernels = [launch.kernel.name for launch in host.launches]
+    json: dict[str, Any] = {"launches": kernels, "outputs": found.elements, "assumes": list(assumed(host.face))}
     if not found.findings:
-        kernels = " then ".join(launch.kernel.name for launch in host.launches)
-        covered = f"{count(found.elements, 'output')}, {kernels}"
+        covered = f"{count(found.elements, 'output')}, {' then '.join(kernels)}"
         lines = [f"{host.name}: equal to its specification, verified for all inputs ({covered})"]
-        return DONE, [*lines, *(f"assumes {each}" for each in assumed(host.face))]
+        return Told(DONE, [*lines, *(f"assumes {each}" for each in assumed(host.face))], json)
+    json["findings"] = list(found.findings)
     if found.broken:
-        return NO, [f"{host.name}: not equal to its specification", *found.findings]
-    wrong = _numeric_difference(filled)
-    if wrong:
-        return NO, [f"{host.name}: not equal to its specification", wrong, *found.findings]
+        return Told(NO, [f"{host.name}: not equal to its specification", *found.findings], json)
+    if wrong := _numeric_difference(filled):
+        json["findings"].insert(0, wrong)
+        return Told(NO, [f"{host.name}: not equal to its specification", wrong, *found.findings], json)
     agree = f"the numbers agree on {count(len(KINDS), 'random input')}, but the terms differ"
-    return UNDECIDED, [f"{host.name}: not shown equal: {agree}:", *found.findings]
+    return Told(UNDECIDED, [f"{host.name}: not shown equal: {agree}:", *found.findings], json)
 
 
 def _numeric_difference(filled: FilledHost) -> str:
@@ -153,77 +181,87 @@ def _numeric_difference(filled: FilledHost) -> str:
     return ""
 
 
-def _emitted(filled: FilledHost) -> tuple[list[str], int]:
-    """Compile the text, validate each kernel's PTX against the kernel, and run them."""
-    lines, status = list[str](), DONE
-    sources = kernel_sources(filled)
+def _emitted(filled: FilledHost, told: Told) -> None:
+    """Compile the text, validate each kernel's PTX against the kernel at the lengths that it takes, and run them."""
+    sizes = host_lengths(filled)
+    sources = kernel_sources(filled, sizes)
+    told.json["emitted"] = {"any_length": isinstance(sizes, HostTiling), "validation": []}
     if not available_tools():
-        lines.append(NO_COMPILER)
-        status = UNDECIDED
+        told.lines.append(NO_COMPILER)
+        told.settle(UNDECIDED)
     for kernel in filled.host.kernels if available_tools() else ():
         source, program = sources[kernel.name], filled.programs[kernel.name]
-        meaning = Meaning.of(program, kernel.spec)
-        validator = Validator(program, meaning.wanted, WrittenOut(meaning.terms, program.parameters), source.alignment)
+        tiling = sizes.kernels.get(kernel.name) if isinstance(sizes, HostTiling) else None
+        spec = kernel.spec if tiling is None else Remembered(MovedMeaning(program, tiling))
+        tried = sizes_to_try(FilledKernel(program, spec, ()), source)
+        validator = SizesValidator(tried, source)
         for arch in ARCHITECTURES:
-            ptx = compile_to_ptx(with_opaque_calls(source.text), arch)
-            found = validator.validate(ptx, source.entry, shared_bytes=source.shared_bytes)
-            lines.append(f"{kernel.name}: PTX for {arch}: {found.verdict}")
-            lines += [f"  {finding}" for finding in found.findings]
-            status = max(status, {"equal": DONE, "different": NO}.get(found.verdict, UNDECIDED))
+            found = validator.validate(compile_to_ptx(with_opaque_calls(source.text), arch), source.entry)
+            at = f" at the declared size, and {at_the_lengths(tried[1:])}" if tried[1:] else ""
+            every = ", and for every block of every length" if found.everywhere else ""
+            told.lines.append(
+                f"{kernel.name}: PTX for {arch}: {found.verdict}" + (at + every) * (found.verdict == "equal")
+            )
+            told.lines += [f"  {finding}" for finding in found.findings]
+            told.settle({"equal": DONE, "different": NO}.get(found.verdict, UNDECIDED))
+            told.json["emitted"]["validation"].append({
+                "kernel": kernel.name, "architecture": arch, "status": found.verdict,
+                "every_length": found.everywhere, "findings": list(found.findings),
+            })  # fmt: skip
     if "nvcc" in available_tools():
-        for text in (host_text(filled, ()), host_text(filled, (), "header")):
+        for text in (host_text(filled, (), "cu", sizes), host_text(filled, (), "header", sizes)):
             compile_both_forms(text, "", next(iter(sources.values())).namespace, ARCHITECTURES[0])
-        lines.append("both forms, the host function included: nvcc compiles them without warnings")
-    more, ran = _run(filled, 0)
-    return [*lines, *more], max(status, ran)
+        told.lines.append("both forms, the host function included: nvcc compiles them without warnings")
+    _run(filled, sizes, 0, told)
 
 
-def _run(filled: FilledHost, seed: int) -> tuple[list[str], int]:
+def _run(filled: FilledHost, sizes: HostTiling | FixedSize, seed: int, told: Told) -> None:
     if why := missing_compiler():
-        return [f"not run: {why}"], UNDECIDED
-    host, face = filled.host, filled.host.face
-    sources, meaning = kernel_sources(filled), Meaning.of(filled.host.face, filled.spec)
-
-    def wanted(given: Mapping[str, Array]) -> Mapping[str, Array]:
-        return numbers(face, filled.spec, given)
-
-    def run(arrays: list[Array]) -> None:
-        memory = {p.name: array for p, array in zip(host.parameters, arrays, strict=True)}
-        rng = np.random.default_rng(seed)
-        for p in host.scratch:
-            as_new = random_argument(_unwritten(p), rng, "whole numbers")
-            memory[p.name] = np.array(in_memory(as_new, p.dtype))
-        for launch in host.launches:
-            source, program = sources[launch.kernel.name], filled.programs[launch.kernel.name]
-            given = [memory[name] if memory[name].ndim else memory[name][()] for name in launch.arrays]
-            try:
-                alike = not rounds_in_any_order(program)
-                emulate_checked(
-                    source.text,
-                    source.entry,
-                    program.grid,
-                    source.block,
-                    given,
-                    orders=ORDERS,
-                    alike=alike,
-                    shared_bytes=source.shared_bytes,
-                )
-            except EmulationError as error:
-                raise EmulationError(f"{launch.kernel.name}: {with_names(str(error), program.parameters)}") from None
-
-    lines, status = [], DONE
-    try:
-        for trial in trials(face, wanted, run, seed, Rounding(filled.face, meaning)):
-            lines.append(str(trial))
-            status = status if trial.equal else NO
-    except EmulationError as error:
-        return [f"not equal: {error}"], NO
-    except CompileError as error:
-        return [f"the emulation does not compile it: {error}"], UNDECIDED
-    return [f"emulated in {len(ORDERS)} orders of lanes, warps and blocks: no race, no access out of bounds", *lines], (
-        status
+        told.lines.append(f"not run: {why}")
+        told.settle(UNDECIDED)
+        return
+    sources, tiling = kernel_sources(filled, sizes), sizes.tiling if isinstance(sizes, HostTiling) else None
+    own = FilledKernel(filled.face, filled.spec, ())
+    tried = (LaunchSize(own, tuple(tiling.declared.values()) if tiling else ()), *other_sizes(own, tiling))
+    runner = Runner(
+        lambda size, arrays: _launch_all(filled, sizes, sources, size, arrays, seed),
+        f"emulated in {len(ORDERS)} orders of lanes, warps and blocks: no race, no access out of bounds",
     )
+    try:
+        found = compare(tried, runner, seed)
+    except CompileError as error:
+        found = Compared(UNDECIDED, (f"the emulation does not compile it: {error}",))
+    told.lines += found.lines
+    told.settle(found.status)
+    told.json["run"] = {"status": _WORDS[found.status], "findings": list(found.lines)}
 
 
-def _unwritten(parameter: Any) -> Any:
-    return replace(parameter, role="out")
+def _launch_all(
+    filled: FilledHost, sizes: HostTiling | FixedSize, sources: Mapping[str, CudaSource], size: LaunchSize,
+    arrays: list[Array], seed: int,
+) -> None:  # fmt: skip
+    """Run the printed kernels in the emulation, at some lengths, on a host function's arrays."""
+    host = filled.host
+    memory = {p.name: array for p, array in zip(host.parameters, arrays, strict=True)}
+    tiling = sizes.tiling if isinstance(sizes, HostTiling) else None
+    lengths = dict(zip(tiling.declared, size.lengths, strict=True)) if tiling else {}
+    rng = np.random.default_rng(seed)
+    for p in host.scratch:
+        shape = tiling.shape(p, lengths) if tiling else p.shape
+        as_new = random_argument(replace(p, role="out", shape=shape), rng, "whole numbers")
+        memory[p.name] = np.array(in_memory(as_new, p.dtype))
+    for number, launch in enumerate(host.launches):
+        source, program = sources[launch.kernel.name], filled.programs[launch.kernel.name]
+        given: list[Any] = [memory[name] if memory[name].ndim else memory[name][()] for name in launch.arrays]
+        grid = program.grid
+        if isinstance(sizes, HostTiling) and source.tiling is not None:
+            own = {axis: length.at(lengths) for axis, length in sizes.launches[number].items()}
+            grid = source.tiling.grid(program, own)
+            given += map(np.int64, source.lengths(own))
+        try:
+            emulate_checked(
+                source.text, source.entry, grid, source.block, given, orders=ORDERS,
+                alike=not rounds_in_any_order(program), shared_bytes=source.shared_bytes,
+            )  # fmt: skip
+        except EmulationError as error:
+            raise EmulationError(f"{launch.kernel.name}: {with_names(str(error), program.parameters)}") from None

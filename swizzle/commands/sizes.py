@@ -63,10 +63,11 @@ def _told(filled: FilledKernel) -> MeaningAt:
 
 def sizes_to_try(filled: FilledKernel, source: CudaSource) -> tuple[LaunchSize, ...]:
     """Return the size of the sketch, then the others at which its text is right and the specification can be asked."""
-    return (LaunchSize(filled, source.lengths()), *_others(filled, source.tiling))
+    return (LaunchSize(filled, source.lengths()), *other_sizes(filled, source.tiling))
 
 
-def _others(filled: FilledKernel, tiling: Tiling | None) -> Iterator[LaunchSize]:
+def other_sizes(filled: FilledKernel, tiling: Tiling | None) -> Iterator[LaunchSize]:
+    """Yield the sizes beside the sketch's own: those that a tiling cuts its blocks at."""
     if tiling is None:
         return
     axes = [each.axis for each in tiling.axes]

@@ -264,9 +264,7 @@ def _text_for(
     sizes = solution_sizes(solution)
     if not isinstance(sizes, Tiling):
         raise _wrong_shapes(program, shapes, sizes)
-    lengths = _lengths(program, sizes, shapes)
-    if lengths is None:
-        raise _wrong_shapes(program, shapes, sizes)
+    lengths = lengths_of(program, sizes, shapes)
     grid = sizes.grid(program, lengths)
     for axis, blocks in zip(AXES, grid, strict=True):
         if blocks > MAX_BLOCKS[axis]:
@@ -281,25 +279,30 @@ def _text_for(
     return source, grid, source.lengths(lengths)
 
 
-def _lengths(program: Program, tiling: Tiling, shapes: Sequence[tuple[int, ...]]) -> Mapping[Axis, int] | None:
-    """Return the lengths that give these shapes; None when there are none."""
+def lengths_of(
+    program: Program, tiling: Tiling, shapes: Sequence[tuple[int, ...]], named: Sequence[str] = ()
+) -> Mapping[Axis, int]:
+    """Return the lengths that give these shapes; raises SwizzleError for others, with the lengths as `named`."""
     found: dict[Axis, int] = {}
     for parameter, shape in zip(program.parameters, shapes, strict=True):
         for extent, span in zip(shape, tiling.spans[parameter.name], strict=False):
             if span is not None:
                 found[span.axis] = (extent - span.halo) // span.scale
-    if any(tiling.shape(p, found) != shape for p, shape in zip(program.parameters, shapes, strict=True)):
-        return None
-    return found if all(found[each.axis] >= 0 and found[each.axis] % each.step == 0 for each in tiling.axes) else None
+    fits = all(tiling.shape(p, found) == shape for p, shape in zip(program.parameters, shapes, strict=True))
+    if not fits or any(found[each.axis] < 0 or found[each.axis] % each.step for each in tiling.axes):
+        raise _wrong_shapes(program, shapes, tiling, named)
+    return found
 
 
-def _wrong_shapes(program: Program, shapes: Sequence[tuple[int, ...]], sizes: Sizes) -> SwizzleError:
+def _wrong_shapes(
+    program: Program, shapes: Sequence[tuple[int, ...]], sizes: Sizes, named: Sequence[str] = ()
+) -> SwizzleError:
     arrays = [(p, shape) for p, shape in zip(program.parameters, shapes, strict=True) if not p.is_scalar]
     given = ", ".join(f"{parameter.name}[{', '.join(map(str, shape))}]" for parameter, shape in arrays)
     expected = ", ".join(f"{p.name}[{', '.join(map(str, p.shape))}]" for p, _ in arrays)
     fix = "declare other sizes in the sketch and solve it again"
     if isinstance(sizes, Tiling):
-        expected, fix = sizes_text(program, sizes).removeprefix("any length: "), ""
+        expected, fix = sizes_text(program, sizes, named).removeprefix("any length: "), ""
     elif sizes is not None:
         expected += f"; the kernel is for these sizes only: {sizes}"
     return SwizzleError(f"{program.name} is called with {given}", expected=expected, fix=fix)

@@ -161,14 +161,16 @@ def proved(result: Result, every_space: bool) -> list[str]:
     return ["Verified for all inputs against the specification.", cost]
 
 
-def about_sizes(program: Program, sizes: Sizes) -> list[str]:
-    """Return the lines of the comment that say for which lengths a kernel is right, and why."""
+def about_sizes(program: Program, sizes: Sizes, named: Sequence[str] = ()) -> list[str]:
+    """Return the lines of the comment that say for which lengths a kernel is right, and why.
 
+    The lengths are `named`, or else as the kernel's own text calls them.
+    """
     if sizes is None:
         return []
     if not isinstance(sizes, Tiling):
         return ["", *wrap(f"For the sizes below only: {sizes}.", WIDTH)]
-    names = " x ".join(_length_names(program, sizes))
+    names = " x ".join(named or _length_names(program, sizes))
     arrays = [p for p in program.parameters if not p.is_scalar]
     shapes = ", ".join(f"{p.name} {p.dtype.value}[{', '.join(map(str, p.shape))}]" for p in arrays)
     compared = ", ".join(lengths_text(each) for each in sizes.evidence)
@@ -191,43 +193,40 @@ def _length_names(program: Program, tiling: Tiling) -> tuple[str, ...]:
     return cuda_source(program, (), tiling).length_names
 
 
-def sizes_text(program: Program, sizes: Sizes) -> str:
+def sizes_text(program: Program, sizes: Sizes, named: Sequence[str] = ()) -> str:
     """Return one line for the console: the extents that go together, or why they are fixed."""
 
     if not isinstance(sizes, Tiling):
         return f"fixed: {sizes}"
-    extents = _extents(program, sizes)
+    names = named or _length_names(program, sizes)
+    extents = _extents(program, sizes, names)
     arrays = ", ".join(f"{name}[{', '.join(each)}]" for name, each in extents.items())
-    steps = [
-        f"{name} a multiple of {axis.step}"
-        for name, axis in zip(_length_names(program, sizes), sizes.axes, strict=True)
-        if axis.step > 1
-    ]
+    steps = [f"{name} a multiple of {axis.step}" for name, axis in zip(names, sizes.axes, strict=True) if axis.step > 1]
     return f"any length: {arrays}" + (f"; {', '.join(steps)}" if steps else "")
 
 
-def sizes_as_json(program: Program, sizes: Sizes) -> dict[str, Any]:
+def sizes_as_json(program: Program, sizes: Sizes, named: Sequence[str] = ()) -> dict[str, Any]:
     """Return what `--json` says of the sizes."""
 
     if sizes is None:
         return {}
     if not isinstance(sizes, Tiling):
         return {"any_length": False, "why": sizes.why, "place": str(sizes.place)}
-    names = _length_names(program, sizes)
+    names = named or _length_names(program, sizes)
     return {
         "any_length": True,
         "lengths": {
             name: {"axis": axis.axis, "block": axis.tile, "multiple_of": axis.step, "declared": axis.declared}
             for name, axis in zip(names, sizes.axes, strict=True)
         },
-        "shapes": _extents(program, sizes),
+        "shapes": _extents(program, sizes, names),
         "specification_compared_at": [lengths_text(each) for each in sizes.evidence],
     }
 
 
-def _extents(program: Program, tiling: Tiling) -> dict[str, list[str]]:
+def _extents(program: Program, tiling: Tiling, named: Sequence[str]) -> dict[str, list[str]]:
     """Return each array's shape in terms of the lengths."""
-    names = dict(zip([axis.axis for axis in tiling.axes], _length_names(program, tiling), strict=True))
+    names = dict(zip([axis.axis for axis in tiling.axes], named, strict=True))
     return {
         parameter.name: [
             str(extent) if span is None else linear_text(span.scale, names[span.axis], span.halo)

@@ -7,7 +7,7 @@ declared sizes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from swizzle.sketches.host import HostLaunch, HostSketch
+from swizzle.sketches.host import HostSketch
 from swizzle.specs.specification import Meaning, outputs, symbolic_inputs
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.numbers import Lanes
@@ -59,13 +59,8 @@ def composed(filled: FilledHost) -> Composition:
     memory.update(symbolic_inputs(face, terms))
     elements = sum(map(len, meaning.wanted.values()))
     for number, launch in enumerate(host.launches):
-        later = {
-            name
-            for other in host.launches[number + 1 :]
-            for name, parameter in zip(other.arrays, other.kernel.program.parameters, strict=True)
-            if parameter.role != "out"
-        }
-        findings = _launched(filled, launch, memory, terms, later)
+        program = filled.programs[launch.kernel.name]
+        findings = left_by(program, launch.arrays, memory, terms, read_after(host, number))
         if findings:
             where = f"launch {number + 1}, {launch.kernel.name} at {launch.place}"
             return Composition(elements, tuple(f"{where}: {each}" for each in findings[:SHOWN]), broken=True)
@@ -81,15 +76,24 @@ def composed(filled: FilledHost) -> Composition:
     return Composition(elements, tuple(findings))
 
 
-def _launched(
-    filled: FilledHost, launch: HostLaunch, memory: dict[str, Lanes], terms: Terms, later: set[str]
+def read_after(host: HostSketch, number: int) -> set[str]:
+    """Return the arrays that the launches after one of them read."""
+    return {
+        name
+        for other in host.launches[number + 1 :]
+        for name, parameter in zip(other.arrays, other.kernel.program.parameters, strict=True)
+        if parameter.role != "out"
+    }
+
+
+def left_by(
+    program: Program, arrays: Sequence[str], memory: dict[str, Lanes], terms: Terms, later: Collection[str]
 ) -> Sequence[str]:
-    """Run one kernel; return what it does wrong, whatever the specification says.
+    """Run one kernel on the arrays of these names; return what it does wrong, whatever the specification says.
 
     `later` are the arrays that kernels after it read: of these, what a store rounds or cuts off is lost.
     """
-    program = filled.programs[launch.kernel.name]
-    names = dict(zip((p.name for p in program.parameters), launch.arrays, strict=True))
+    names = dict(zip((p.name for p in program.parameters), arrays, strict=True))
     given = {p.name: memory[names[p.name]] for p in program.parameters if p.role != "out"}
     unwritten = {name for name, array in given.items() if (array == UNWRITTEN).any()}
     read_later = [own for own, name in names.items() if name in later]

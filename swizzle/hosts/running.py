@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
-from swizzle.emit.calling import call, views_of
+from swizzle.emit.calling import call, lengths_of, views_of
 from swizzle.hosts.composition import Composition, FilledHost, composed
-from swizzle.hosts.text import host_text
+from swizzle.hosts.lengths import HostTiling, host_lengths
+from swizzle.hosts.text import HostSizes, host_text, length_names
 from swizzle.search.metasketch import solve
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.sketch import Sketch
@@ -19,7 +21,7 @@ from swizzle.solution.version import __version__
 from swizzle.specs.specification import Remembered
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.errors import SwizzleError
-from symbolic.ir.program import DType, Parameter, Program
+from symbolic.ir.program import Axis, DType, Parameter, Program
 
 
 def filled_host(host: HostSketch, fill: Callable[[Sketch], Program]) -> FilledHost:
@@ -34,6 +36,7 @@ class HostFunction(Struct, frozen=True, eq=False):
     filled: FilledHost
     composition: Composition
     solutions: Mapping[str, Solution]
+    sizes: HostSizes
 
     @property
     def name(self) -> str:
@@ -44,18 +47,26 @@ class HostFunction(Struct, frozen=True, eq=False):
 
     def to_cuda(self) -> str:
         """Return the text of a `.cu` file: the kernels, and a host function that launches them."""
-        return host_text(self.filled, [f"{self.name}, made by swizzle {__version__}."])
+        return host_text(self.filled, [f"{self.name}, made by swizzle {__version__}."], sizes=self.sizes)
 
     def __call__(self, *arrays: Any, stream: Any = None) -> None:
         """Launch the kernels on arrays, in the order of the host function's parameters.
 
         Raises SwizzleError for arrays that do not fit.
         """
-        host = self.filled.host
-        views_of(host.face, arrays)  # one kernel may overwrite what another one is yet to read
+        host, face = self.filled.host, self.filled.host.face
+        views = views_of(face, arrays)  # one kernel may overwrite what another one is yet to read
+        lengths: Mapping[Axis, int] = {}
+        if isinstance(self.sizes, HostTiling):
+            tiling = self.sizes.tiling
+            names = tuple(length_names(self.filled, tiling).values())
+            shapes = [views[p].shape if p in views else () for p in face.parameters]
+            lengths = lengths_of(face, tiling, shapes, names)
         given = dict(zip((p.name for p in host.parameters), arrays, strict=True))
         like = next(array for array, p in zip(arrays, host.parameters, strict=True) if not p.is_scalar)
-        given |= {p.name: _device_array(p, like) for p in host.scratch}
+        for p in host.scratch:
+            shape = self.sizes.tiling.shape(p, lengths) if isinstance(self.sizes, HostTiling) else p.shape
+            given[p.name] = _device_array(replace(p, shape=shape), like)
         for launch in host.launches:
             call(self.solutions[launch.kernel.name], [given[name] for name in launch.arrays], stream)
 
@@ -92,7 +103,10 @@ def host_function(host: HostSketch, limits: Limits | None = None) -> HostFunctio
             expected="kernels that do, one after the other",
             fix=f"swizzle check FILE:{host.name} shows where they differ",
         )  # fmt: skip
+    sizes = host_lengths(filled)
+    tilings = sizes.kernels if isinstance(sizes, HostTiling) else {}
     solutions = {
-        name: Solution(program, (), {}, None, None, {"sizes": None}) for name, program in filled.programs.items()
+        name: Solution(program, (), {}, None, None, {"sizes": tilings.get(name)})
+        for name, program in filled.programs.items()
     }
-    return HostFunction(filled, found, solutions)
+    return HostFunction(filled, found, solutions, sizes)

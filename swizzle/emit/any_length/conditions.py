@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, Final, TypeAlias
 
@@ -54,7 +54,7 @@ class FixedSize(Struct, frozen=True):
         return f"{self.why} (line {self.place.line})"
 
 
-class _No(Exception):
+class Fixed(Exception):
     """A condition does not hold."""
 
 
@@ -65,12 +65,43 @@ def any_length(
 
     `others` gives the same sketch with other values of its parameters, for a specification that fixes its sizes.
     """
+    found = _movable(program)
+    if isinstance(found, FixedSize):
+        return found
+    reasons = []
+    for chosen in _choices(found):
+        try:
+            return LengthConditions(program, spec, _tiling(program, chosen)).check(others)
+        except Fixed as no:
+            reasons.append(str(no))
+    return FixedSize(reasons[0], program.place)
+
+
+def own_lengths(program: Program, axes: Collection[Axis] = AXES) -> Tiling | FixedSize:
+    """Find the axes, some of these, along which a kernel without holes may have any length, whatever it computes.
+
+    Each block does what block 0 does, moved, and what arrays have inside is made of what they have inside.
+    """
+    found = _movable(program, axes)
+    if isinstance(found, FixedSize):
+        return found
+    reasons = []
+    for chosen in _choices(found):
+        try:
+            return LengthConditions(program, None, _tiling(program, chosen)).check_own()
+        except Fixed as no:
+            reasons.append(str(no))
+    return FixedSize(reasons[0], program.place)
+
+
+def _movable(program: Program, axes: Collection[Axis] = AXES) -> list[Extents] | FixedSize:
+    """Find the axes along which all accesses move evenly with the block, each with the extents that grow."""
     added = next((stmt for stmt in statements(program.body) if isinstance(stmt, Store) and stmt.atomic), None)
     if added is not None:
         return FixedSize("blocks add to elements of each other", added.place)
     found: list[Extents] = []
     refused: list[NotTranslated] = []
-    used = [axis for axis in AXES if uses_blocks(program, axis)]
+    used = [axis for axis in axes if uses_blocks(program, axis)]
     for axis in used:
         moves = translated(endless(program, used), axis)
         grown = moves if isinstance(moves, NotTranslated) else extents(program, moves)
@@ -87,14 +118,11 @@ def any_length(
             NotTranslated("no access depends on blockIdx, so a grid of more blocks adds nothing", program.place)
         ]
         return FixedSize(why[0].why, why[0].place)
-    choices = [found] if len(found) == 1 else [found, *([each] for each in found)]
-    reasons = []
-    for chosen in choices:
-        try:
-            return _Conditions(program, spec, _tiling(program, chosen)).check(others)
-        except _No as no:
-            reasons.append(str(no))
-    return FixedSize(reasons[0], program.place)
+    return found
+
+
+def _choices(found: list[Extents]) -> list[list[Extents]]:
+    return [found] if len(found) == 1 else [found, *([each] for each in found)]
 
 
 def _gathered(program: Program, grown: Extents) -> NotTranslated | None:
@@ -120,32 +148,30 @@ def _tiling(program: Program, chosen: Sequence[Extents]) -> Tiling:
     return Tiling(tuple(each.axis for each in chosen), spans)
 
 
-class _Conditions:
-    """Checks one choice of tiled axes; the methods raise _No."""
+class LengthConditions:
+    """Checks one choice of tiled axes; the methods raise Fixed."""
 
-    def __init__(self, program: Program, spec: SpecFunction, tiling: Tiling) -> None:
+    def __init__(self, program: Program, spec: SpecFunction | None, tiling: Tiling) -> None:
         self.program, self.spec, self.tiling = program, spec, tiling
         self.shared = SharedTerms()
         self.base: dict[tuple[str, Index], Term] = {}
 
-    def check(self, others: Callable[[], Iterable[tuple[Program, SpecFunction]]]) -> Tiling:
-        meaning = Meaning.of(self.program, self.spec)
+    def check(self, others: Callable[[], Iterable[tuple[Program, SpecFunction]]] = tuple) -> Tiling:
+        spec = self.spec
+        assert spec is not None
+        meaning = Meaning.of(self.program, spec)
         declared = MeaningAt(self.tiling.declared, self.program, meaning.terms, meaning.wanted)
         sources = [declared]
         first, *further = self.tiling.axes
         beyond = {axis.axis: min(axis.declared, axis.tile) for axis in further}
         beyond[first.axis] = first.tile * (3 if first.declared == 2 * first.tile else 2)
-        larger = meaning_at(self.tiling, self.program, self.spec, beyond)
+        larger = meaning_at(self.tiling, self.program, spec, beyond)
         if larger is not None:
             sources.append(larger)
         else:
             sources += self._instances(others)
         self._begin(sources)
-        self.tiling = replace(self.tiling, axes=tuple(map(self._with_step, self.tiling.axes)))
-        for axis in self.tiling.axes:
-            if axis.declared % axis.step:
-                where = f"the sketch's own length {axis.declared} along {axis.axis}"
-                raise _No(f"{where} ends inside a step of {axis.step}, where blocks cannot be cut alike")
+        self._find_steps()
         if larger is not None:
             sources += self._tails()
         compared = [source for source in sources if self.tiling.valid(source.lengths)]
@@ -153,15 +179,31 @@ class _Conditions:
             self._same(source, "the specification's {cell} is not that of the first block, moved")
         for axis in self.tiling.axes:
             if all(source.lengths[axis.axis] <= axis.tile for source in compared):
-                raise _No(f"one block along {axis.axis}, so nothing shows how the specification goes on there")
-        self._run()
+                raise Fixed(f"one block along {axis.axis}, so nothing shows how the specification goes on there")
+        self._compare_run(*self.run())
         evidence = dict.fromkeys(tuple(source.lengths[a.axis] for a in self.tiling.axes) for source in compared)
-        return replace(self.tiling, axes=tuple(map(self._with_reach, self.tiling.axes)), evidence=tuple(evidence))
+        return replace(self.tiling, axes=tuple(map(self.with_reach, self.tiling.axes)), evidence=tuple(evidence))
+
+    def check_own(self) -> Tiling:
+        """Check the conditions of what the kernel itself makes of arrays that never end."""
+        result, blocks = self.run()
+        self._begin([result])
+        self._find_steps()
+        self._compare_run(result, blocks)
+        return replace(self.tiling, axes=tuple(map(self.with_reach, self.tiling.axes)))
+
+    def _find_steps(self) -> None:
+        self.tiling = replace(self.tiling, axes=tuple(map(self.with_step, self.tiling.axes)))
+        for axis in self.tiling.axes:
+            if axis.declared % axis.step:
+                where = f"the sketch's own length {axis.declared} along {axis.axis}"
+                raise Fixed(f"{where} ends inside a step of {axis.step}, where blocks cannot be cut alike")
 
     def _tails(self) -> Iterator[MeaningAt]:
         """Ask the specification at lengths that cut a block, or are smaller than one, or make more blocks."""
         for lengths in self.tiling.tails():
             if lengths != self.tiling.declared:
+                assert self.spec is not None
                 found = meaning_at(self.tiling, self.program, self.spec, lengths)
                 if found is not None:
                     yield found
@@ -190,9 +232,9 @@ class _Conditions:
                 assert term is not None, "block 0 does not move"
                 self.base[name, local] = term
             return
-        raise _No("the sketch does not fill one block, so nothing shows what a whole one computes")
+        raise Fixed("the sketch does not fill one block, so nothing shows what a whole one computes")
 
-    def _with_step(self, axis: TiledAxis) -> TiledAxis:
+    def with_step(self, axis: TiledAxis) -> TiledAxis:
         """Find where a block may be cut: the smallest step at which outputs inside depend on inputs inside only."""
 
         def last(array: str, number: int) -> int:
@@ -207,9 +249,9 @@ class _Conditions:
         for step in (d for d in range(1, axis.tile + 1) if axis.tile % d == 0):
             if all(-(-own // step) * step >= needed for own, needed in needs):
                 return replace(axis, step=step)
-        raise _No(f"outputs of a block depend on inputs that the last block along {axis.axis} does not have")
+        raise Fixed(f"outputs of a block depend on inputs that the last block along {axis.axis} does not have")
 
-    def _with_reach(self, axis: TiledAxis) -> TiledAxis:
+    def with_reach(self, axis: TiledAxis) -> TiledAxis:
         """Find how much of the length a block must have before it to find all that it accesses."""
         needed, block = axis.tile, simplify(plain_coordinates(one_tile(self.program, self.tiling)))
         narrow = [self._narrow(axis, name, furthest) for name, furthest in largest_indices(block).items()]
@@ -246,13 +288,14 @@ class _Conditions:
     def _same(self, source: MeaningAt, complaint: str) -> None:
         for name, index, local, term in by_block(self.tiling, source, self.shared):
             if term is None or term != self.base[name, local]:
-                raise _No(complaint.format(cell=_cell(name, index)))
+                raise Fixed(complaint.format(cell=_cell(name, index)))
 
-    def _run(self) -> None:
+    def run(self) -> tuple[MeaningAt, Mapping[Axis, int]]:
         """Run the kernel without its bounds on two blocks along each axis and arrays that are long enough."""
         program = without_bounds(self.program, self.tiling)
         blocks = self._blocks(program)
-        program = self.tiling.at(program, {a.axis: a.tile * blocks[a.axis] for a in self.tiling.axes})
+        lengths = {a.axis: a.tile * blocks[a.axis] for a in self.tiling.axes}
+        program = self.tiling.at(program, lengths)
         far = largest_indices(program)
         parameters = []
         for parameter in program.parameters:
@@ -263,23 +306,23 @@ class _Conditions:
                 for extent, span, last in zip(parameter.shape, spans, furthest, strict=True)
             )
             if prod(shape) > MAX_CELLS:
-                raise _No(f"{parameter.name} is reached too far from its block")
+                raise Fixed(f"{parameter.name} is reached too far from its block")
             parameters.append(replace(parameter, shape=tuple(map(int, shape))))
         program = replace(program, parameters=tuple(parameters))
         terms = Terms()
         try:
             run = run_canonical(program, terms)
         except SwizzleError as error:
-            raise _No(f"without the bounds that the arrays' lengths set, {error.found}") from None
+            raise Fixed(f"without the bounds that the arrays' lengths set, {error.found}") from None
         if run.violations:
-            raise _No(f"without the bounds that the arrays' lengths set, {run.violations[0].message}")
+            raise Fixed(f"without the bounds that the arrays' lengths set, {run.violations[0].message}")
         results: dict[str, list[Term]] = {}
         for parameter in outputs(program):
             memory = run.memories[parameter.name]
             results[parameter.name] = [
                 int(t) if written else UNWRITTEN for t, written in zip(memory.data, memory.written, strict=True)
             ]
-        self._compare_run(MeaningAt({}, program, terms, results), blocks)
+        return MeaningAt(lengths, program, terms, results), blocks
 
     def _blocks(self, program: Program) -> dict[Axis, int]:
         """Two blocks along each axis, or so many that all blocks meet that share an array to be overwritten."""
@@ -300,13 +343,13 @@ class _Conditions:
             if all(block[axis] < count for axis, count in blocks.items()):
                 wanted = self.base.get((name, local))
                 if term is None or term != wanted:
-                    raise _No(f"without the bounds that the arrays' lengths set, {_cell(name, index)} would be wrong")
+                    raise Fixed(f"without the bounds that the arrays' lengths set, {_cell(name, index)} would be wrong")
             elif term != UNWRITTEN and roles[name] == "out":
-                raise _No(f"a block writes {_cell(name, index)}, which belongs to a later block")
+                raise Fixed(f"a block writes {_cell(name, index)}, which belongs to a later block")
             elif roles[name] == "inout":
                 own = next(iter(self.shared.elements(term)), None) if term is not None else None
                 if own is None or own[0] != name or index_of(own[1], len(local)) != local:
-                    raise _No(f"a block writes {_cell(name, index)}, which belongs to a later block")
+                    raise Fixed(f"a block writes {_cell(name, index)}, which belongs to a later block")
 
 
 def _cell(name: str, index: Index) -> str:

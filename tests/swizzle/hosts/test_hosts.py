@@ -11,11 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cuda_out.tiling.tiling import Span
 from swizzle import SwizzleError
 from swizzle.commands import check as commands
 from swizzle.commands.hosts import check_host, run_host, solve_host, without_holes
 from swizzle.commands.solve import SolveArguments, solve
 from swizzle.hosts.composition import composed
+from swizzle.hosts.lengths import HostTiling, LaunchLength, host_lengths
 from swizzle.hosts.running import filled_host, host_function
 from swizzle.hosts.text import host_text
 from swizzle.language.parameters import Parameters
@@ -115,6 +117,36 @@ def there_and_back(x, y):
 """
 
 
+STENCILS = """\
+from swizzle import cuda, f32, host, i32, parameter, sketch, spec
+
+N = 128
+
+@sketch(block=64, grid=5, x=i32[2 * N + 4], m=i32.out[2 * N + 2])
+def sums(x, m):
+    i = cuda.grid(1)
+    if i < len(m):
+        m[i] = x[i] + x[i + 1] + x[i + 2]
+
+@sketch(block=32, grid=4, m=i32[2 * N + 2], w=i32[3], y=i32.out[N])
+def halves(m, w, y):
+    i = cuda.grid(1)
+    if i < len(y):
+        y[i] = m[2 * i] + w[1] * m[2 * i + 2]
+
+@spec
+def stencils(x, w):
+    m = [x[i] + x[i + 1] + x[i + 2] for i in range(len(x) - 2)]
+    return [m[2 * i] + w[1] * m[2 * i + 2] for i in range(len(m) // 2 - 1)]
+
+@host(spec=stencils, x=i32[2 * N + 4], w=i32[3], y=i32.out[N])
+def both(x, w, y):
+    m = cuda.device_array(2 * N + 2, i32)
+    sums(x, m)
+    halves(m, w, y)
+"""
+
+
 def hosts(tmp_path: Path, text: str = TEXT, **overrides: int) -> HostSketch:
     (tmp_path / "scan.py").write_text(text)
     (found,), alone = SketchFile.read(tmp_path / "scan.py").load_hosts(None, overrides)
@@ -180,6 +212,50 @@ def test_the_printed_text_runs_as_the_specification_says(tmp_path: Path) -> None
         function(x)
     with pytest.raises(SwizzleError, match="the array for y shares memory with x"):
         function(x, x + 1, x)  # found before any kernel runs
+
+
+@needs_gcc
+def test_lengths_follow_from_each_other(tmp_path: Path) -> None:
+    """A launch takes twice the length and two more; the text runs at other lengths, and so does a call."""
+    made, out = hosts(tmp_path, STENCILS), StringIO()
+    sizes = host_lengths(filled_host(made, without_holes))
+    assert isinstance(sizes, HostTiling)
+    assert [str(span) for span in sizes.tiling.spans["x"]] == [str(Span("x", 2, 4))]
+    assert [launch["x"] for launch in sizes.launches] == [LaunchLength("x", 2, 2), LaunchLength("x", 1, 0)]
+    assert run_host(made, out, fill=without_holes, seed=0) == 0
+    assert "at the lengths 64, 1, 31, 33, 96 too: all outputs are the specification's" in out.getvalue()
+    text = host_text(filled_host(made, without_holes), (), sizes=sizes)
+    assert "launch_sums(x, m, 2 * n + 2, stream)" in text and "return ((2 * n + 2) * 4 + 255) / 256 * 256;" in text
+    function, y = host_function(made), np.zeros(35, np.int32)
+    x, w = np.arange(74, dtype=np.int32), np.array([0, 3, 0], np.int32)
+    function(x, w, y)
+    assert np.array_equal(y, [3 * (2 * i + 1) + 9 * (2 * i + 3) for i in range(35)])
+    with pytest.raises(SwizzleError, match=r"both is called with x\[74\], w\[3\], y\[36\]") as caught:
+        function(x, w, np.zeros(36, np.int32))
+    assert caught.value.expected == "x[2 * n + 4], w[3], y[n]"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("    if i < len(m):\n        m[i] =", "    if i < len(m):\n        m[i] = x[0] - x[0] +", "sums: "),
+        (
+            "for i in range(len(m) // 2 - 1)",
+            "if len(x) > 200 else 0 for i in range(len(m) // 2 - 1)",
+            "not that of the",
+        ),
+        ("grid=4, m=i32[2 * N + 2]", "grid=2 * N // 64, m=i32[2 * N + 2]", ""),
+    ],
+)
+def test_why_sizes_are_fixed(tmp_path: Path, old: str, new: str, why: str) -> None:
+    made = filled_host(hosts(tmp_path, STENCILS.replace(old, new)), without_holes)
+    assert not composed(made).findings
+    assert isinstance(host_lengths(made), HostTiling) if not why else why in str(host_lengths(made))
+
+
+def test_a_kernel_that_takes_all_of_an_array_fixes_its_size(tmp_path: Path) -> None:
+    made = filled_host(hosts(tmp_path), without_holes)
+    assert str(host_lengths(made)).startswith("scanned: no access depends on blockIdx")
 
 
 def test_the_text_has_each_kernel_once_and_memory_for_what_is_handed_on(tmp_path: Path) -> None:
