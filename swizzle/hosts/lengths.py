@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from cuda_out.tiling.blocks import largest_indices
 from cuda_out.tiling.tiled import without_bounds
 from cuda_out.tiling.tiling import AXES, Span, TiledAxis, Tiling
-from swizzle.emit.any_length.conditions import MAX_CELLS, LengthConditions, Fixed, FixedSize, own_lengths
+from swizzle.emit.any_length.conditions import MAX_CELLS, Fixed, FixedSize, LengthConditions, own_lengths
 from swizzle.emit.any_length.continuation import MeaningAt
 from swizzle.hosts.composition import FilledHost, left_by, read_after
 from swizzle.sketches.host import HostLaunch
