@@ -20,13 +20,16 @@ import numpy as np
 from cuda_out.ptx.kinds import KINDS, is_float, width
 from cuda_out.ptx.polynomials import nearly_equal, signed
 from cuda_out.ptx.rings import Rings
+from cuda_out.ptx.roundings import EVERY, WIDER, FloatTypes, holding, of_integers, rounded_number
 from symbolic.algebra.exact import number
 from symbolic.algebra.numbers import from_memory, in_memory
 from symbolic.algebra.terms import Term, Terms
 from symbolic.algebra.word_functions import WordFunction
 from symbolic.ir.program import DType, FunctionName
 
-_REAL: Final = frozenset(("real", "float", "inverse", "inf", "-inf", "nan", "bf16"))
+_REAL: Final = frozenset(
+    ("real", "float", "inverse", "inf", "-inf", "nan", "bf16", "to_bf16", "to_f16", "to_f32", "to_f64")
+)
 _TYPED: Final = frozenset(("min", "max", "abs", "select"))
 
 
@@ -37,6 +40,7 @@ class Normal(Rings):
         super().__init__(terms, kinds, limits)
         self._real: dict[Term, bool] = {}
         self._read: dict[tuple[str, Term], Term] = {}
+        self._rounded: dict[tuple[str, Term], Term] = {}
 
     # -- constants ---------------------------------------------------------------------------------------------
 
@@ -137,6 +141,59 @@ class Normal(Rings):
             kind = "s32"
         return self.terms.apply(f"real.{kind}", (term,))
 
+    def rounded(self, kind: str, term: Term) -> Term:
+        """Return a number as a float type has it: itself where it is one of the type, else a function of it.
+
+        Rounding is monotone and odd, so that of a minimum, a maximum, a negative or a chosen number it is that of what
+        rounded ones give. What bf16 has is rounded by way of f32.
+        """
+        found = self._rounded.get((kind, term))
+        if found is None:
+            found = self._rounded[kind, term] = self._round(kind, term)
+        return found
+
+    def _round(self, kind: str, term: Term) -> Term:
+        op, args = self.terms.nodes[term]
+        own = "f32" if kind == "bf16" else kind
+        if op == "const":
+            value = rounded_number(kind, args[0])
+            return self.terms.apply(f"to_{kind}", (term,)) if value is None else self.real(value)
+        if kind in self.held(term):
+            return term
+        if op.startswith("select."):
+            return self.select(own, args[0], *(self.rounded(kind, arg) for arg in args[1:]))
+        if op.startswith(("min.", "max.")):
+            total = self.rounded(kind, args[0])
+            for arg in args[1:]:
+                total = self.extreme(op[:3], own, total, self.rounded(kind, arg))
+            return total
+        if op.startswith("abs."):
+            return self.absolute(own, self.rounded(kind, args[0]))
+        if list(self._as_sum(term).values()) == [-1]:
+            return self.scaled(own, -1, self.rounded(kind, self.scaled(own, -1, term)))
+        if kind == "bf16" and op == "to_f32":
+            (term,) = args
+        return self.terms.apply(f"to_{kind}", (term,))
+
+    def held(self, term: Term) -> FloatTypes:
+        """Return float types that hold a number exactly, as far as that is known of any number of its kind."""
+        op, args = self.terms.nodes[term]
+        if op == "atom":
+            return WIDER.get(self.kinds[args[0]], frozenset())
+        if op == "const":
+            return holding(Fraction(args[0]))
+        if op in ("inf", "-inf", "nan"):
+            return EVERY
+        if op == "bf16" or op.startswith("to_"):
+            return WIDER[op.removeprefix("to_")]
+        if op.startswith("real."):
+            (inner,) = args
+            op, args = self.terms.nodes[inner]
+            return of_integers(width(self.kinds[args[0]]) if op == "atom" else self.ranges.bound(inner))
+        if op.startswith("gather "):
+            return WIDER.get(op.rpartition(":")[2], frozenset())
+        return frozenset()
+
     def bf16_number(self, term: Term) -> Term:
         """Return the number that 16 bits are in bf16."""
         op, args = self.terms.nodes[term]
@@ -149,7 +206,7 @@ class Normal(Rings):
         return args[0] if op == "bf16bits" else self.terms.apply("bf16", (term,))
 
     def bf16_bits(self, term: Term) -> Term:
-        """Return the bits of a number that is rounded to bf16; rounding is no operator, as floats are real numbers."""
+        """Return the bits of a number that bf16 has."""
         op, args = self.terms.nodes[term]
         if op == "bf16":
             bits: Term = args[0]
@@ -336,6 +393,7 @@ class Normal(Rings):
             return False
         head, fixed = op.partition(".")[0], 1 if op.startswith("select") else 0
         opaque = op.endswith(":f64")  # a function of mathematics
-        if not (opaque or head in ("inverse", "min", "max", "abs", "select")) or args[:fixed] != others[:fixed]:
+        some = head in ("inverse", "min", "max", "abs", "select") or head.startswith("to_")
+        if not (opaque or some) or args[:fixed] != others[:fixed]:
             return False
         return all(self.close(x, y, tolerance) for x, y in zip(args[fixed:], others[fixed:], strict=True))

@@ -19,6 +19,7 @@ from cuda_out.ptx.concrete import Operation
 from cuda_out.ptx.kinds import Bits, is_float, width
 from cuda_out.ptx.memory import Lanes
 from cuda_out.ptx.normal import Normal
+from cuda_out.ptx.roundings import WIDER, FloatTypes, is_of_type, narrows, of_bits, of_result
 from cuda_out.ptx.symbolic import Ring, Value, evaluate, evaluate_sum, ring, summands
 from symbolic.algebra.terms import Term
 
@@ -40,6 +41,7 @@ class Notes:
         self._numbers: list[int] = []
         self._number: dict[int, int] = {}
         self._written: dict[Term, Value] = {}
+        self._types: list[FloatTypes] = []
         self._alike: list[Term] = []
         self._first_alike: dict[tuple[int, Operands], Term] = {}
         self._instructions: dict[tuple[str, tuple[str, ...], str], int] = {}
@@ -132,7 +134,8 @@ class Notes:
     def _evaluate(self, term: Term, inside: set[Term]) -> Value:
         operation, ring, row = self._notes[term - FIRST]
         if ring is None:
-            return evaluate(self.normal, operation, tuple(map(self._read, row, operation.sources, repeat(operation))))
+            given = tuple(map(self._read, row, operation.sources, repeat(operation)))
+            return evaluate(self.normal, operation, given, self._rounds(operation, row))
         sums, waiting = [], [term]
         while waiting:
             operation, _, row = self._notes[waiting.pop() - FIRST]
@@ -143,6 +146,30 @@ class Notes:
             ]
             sums.append((operation, tuple(values)))
         return evaluate_sum(self.normal, sums)
+
+    def _rounds(self, operation: Operation, row: Operands) -> str | None:
+        """Return the type that a conversion between floats rounds to; None where it is sure to change nothing."""
+        kind = narrows(operation)
+        if kind is None or not is_float(operation.sources[0]):
+            return None
+        made_by, operands, code = None, list[FloatTypes](), row[0]
+        if code >= FIRST:
+            made_by, _, inner = self._notes[code - FIRST]
+            pairs = zip(inner, made_by.sources, strict=True)
+            operands = [self._held(code, source) for code, source in pairs if code >= 0]  # constants are of any type
+        return None if is_of_type(kind, made_by, self._held(code, operation.sources[0]), operands) else kind
+
+    def _held(self, code: int, kind: str) -> FloatTypes:
+        """Return the float types that hold an operand which is read as a number of a type."""
+        if code < 0:
+            return of_bits(kind, self._numbers[~code])
+        if code < FIRST:
+            return WIDER.get(kind, frozenset()) | self.normal.held(code)
+        if code - FIRST < len(self._types):
+            return self._types[code - FIRST]
+        for operation, _, row in self._notes[len(self._types) : code - FIRST + 1]:  # operands are older
+            self._types.append(of_result(operation, list(map(self._held, row, operation.sources))))
+        return self._types[code - FIRST]
 
     def _read(self, code: int, kind: str, operation: Operation) -> Value:
         """Return an operand's value; of a float that an integer instruction reads, the bits of this computation."""

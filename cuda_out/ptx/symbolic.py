@@ -21,8 +21,9 @@ Ring: TypeAlias = tuple[str, bool, int]
 """Sums that may be taken together: the operator, whether of floats, and of how many bits."""
 
 
-def evaluate(normal: Normal, operation: Operation, row: tuple[Value, ...]) -> Value:
-    """Return what an operation that is no sum gives for operands of which at least one is a term."""
+def evaluate(normal: Normal, operation: Operation, row: tuple[Value, ...], rounds: str | None = None) -> Value:
+    """Return what an operation that is no sum gives for operands of which at least one is a term; `rounds` is the type
+    to which a conversion rounds a float."""
     if operation.name == "selp":
         kind = operation.result
         if any(term and normal.is_real(term) for _, term in row[:2]) and not is_float(kind):
@@ -30,6 +31,8 @@ def evaluate(normal: Normal, operation: Operation, row: tuple[Value, ...]) -> Va
         yes, no = (_read(normal, kind, value) for value in row[:2])
         return _result(normal, kind, normal.select(kind, _read(normal, "pred", row[2]), yes, no))
     values = [_read(normal, kind, value) for kind, value in zip(operation.sources, row, strict=True)]
+    if rounds:
+        values[0] = normal.rounded(rounds, values[0])
     return _result(normal, operation.result, _apply(normal, operation, values))
 
 
@@ -175,7 +178,7 @@ def _convert(normal: Normal, operation: Operation, a: Term) -> Term:
             return normal.terms.apply(f"trunc.{target}", (a,))
         return a if is_float(target) and mode == target else _opaque(normal, operation, [a])
     if is_float(target):
-        return normal.real_of(source, a)
+        return normal.rounded(target, normal.real_of(source, a))
     return normal.narrowed(target, a) if width(target) <= width(source) else normal.extended(source, a)
 
 

@@ -54,7 +54,8 @@ def postcondition(program: Program, spec: Callable[..., Any], terms: Terms) -> d
     for parameter in outputs(program):
         flat: list[Term] = []
         _flatten(parameter, returned[parameter.name], parameter.shape, terms, flat, place)
-        found[parameter.name] = flat
+        narrow = parameter.dtype.is_narrow
+        found[parameter.name] = [Datum(terms, term).kept_by(parameter.dtype) for term in flat] if narrow else flat
     _refuse_namesakes(program, terms, place)
     return found
 

@@ -298,6 +298,17 @@ class Datum:
         found = Canonical(self.terms).cast(np.array([self.term]), types.pop(), target)
         return Datum(self.terms, int(found[0]))
 
+    def kept_by(self, target: DType) -> Term:
+        """Return what an output of 8 or 16 bits holds as much of, without the conversions that it makes anyway."""
+        term = self.term
+        while True:
+            op, args = self.terms.nodes[term]
+            if not op.startswith(("to_i", "to_u")) or DType(op[3:]).bits < target.bits:
+                return term
+            if not all(each is DType.I32 or each.is_narrow for each in self._types(args[0])):
+                return term
+            (term,) = args
+
     def _types(self, term: Term) -> set[DType]:
         """Return the types of the elements and conversions that a term is made of."""
         found, waiting, seen = set[DType](), [term], {term}

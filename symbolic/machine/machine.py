@@ -200,9 +200,15 @@ class Machine:
         value = node.value
         if not (isinstance(value, Cast) and node.array in self.outputs) or node.atomic or self.algebra.rounds:
             return value
-        source, target = value.operand.dtype, value.dtype
-        cut = target.is_narrow and (source is DType.I32 or source.is_narrow) and isinstance(self.algebra, Canonical)
-        return value.operand if cut or (source.is_float and target.is_float) else value
+        target = value.dtype
+        if target.is_float and value.operand.dtype.is_float:
+            return value.operand
+        while isinstance(value, Cast) and target.is_narrow and isinstance(self.algebra, Canonical):
+            source, to = value.operand.dtype, value.dtype
+            if to.is_float or to.bits < target.bits or not (source is DType.I32 or source.is_narrow):
+                break
+            value = value.operand
+        return value
 
     # -- accumulators ---------------------------------------------------------------------------------------
 

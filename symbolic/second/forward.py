@@ -256,10 +256,14 @@ class Forward:
     def _store(self, array: str, indices: tuple[Expr, ...], value: Expr, mask: Lazy) -> None:
         if array in self._outputs and isinstance(value, ir.Cast) and self.values.whole:
             # an output is what the specification says, as far as it has room for it
-            source, target = value.operand.dtype, value.dtype
-            whole = source is DType.I32 or source.is_narrow
-            held = whole if target.is_narrow else source.is_float and target.is_float
-            value = value.operand if held else value
+            target = value.dtype
+            if target.is_float and value.operand.dtype.is_float:
+                value = value.operand
+            while isinstance(value, ir.Cast) and target.is_narrow:
+                source, to = value.operand.dtype, value.dtype
+                if to.is_float or to.bits < target.bits or not (source is DType.I32 or source.is_narrow):
+                    break
+                value = value.operand
         memory, new = self.memories[array], self._value(value, mask)
         address = self._address(memory, indices, mask)
         memory.writes.append(_Write(mask, address, new))

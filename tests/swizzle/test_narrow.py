@@ -105,6 +105,27 @@ def test_what_is_cut_off_before_the_end_is_another_number() -> None:
     assert solve(read_swz(text, "narrow.swz", Parameters())[1]).status == "unsat"
 
 
+@pytest.mark.parametrize(
+    ("says", "stores", "status"),
+    [
+        ("u8(v)", "u8(x[i])", "sat"),
+        ("v", "u8(i16(x[i]))", "sat"),
+        ("u8(u16(v))", "u8(u8(x[i]))", "sat"),
+        ("u8(i8(v) % 3)", "u8(x[i] % 3)", "unsat"),
+    ],
+)
+def test_what_an_output_cuts_off_anyway_may_be_cut_off_before(says: str, stores: str, status: str) -> None:
+    """In the specification and in the kernel, and for the second reading; before a computation it is another number."""
+    text = (
+        f"@spec\ndef low_spec(x):\n    return [{says} for v in x]\n\n"
+        "@sketch(spec=low_spec, block=32, x=i32[32], y=u8.out[32])\n"
+        f"def low(x, y):\n    i = cuda.laneid\n    y[i] = {stores}\n"
+    )
+    (sketch,) = read_swz(text, "low.swz", Parameters())
+    assert solve(sketch).status == status
+    assert status == "unsat" or disagreement(sketch.program, sketch.spec) == ""
+
+
 CONVERTED = """\
 @spec
 def converted_spec(x, z, f):

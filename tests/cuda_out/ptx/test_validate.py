@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.ptx.kinds import KIND_OF, untyped
 from cuda_out.ptx.machine import LaunchArray, PtxMachine
@@ -221,6 +222,49 @@ def test_extremes_by_comparison_are_recognised(dtype: DType, op: str, words: str
         terms = Terms()
         pairs = [terms.apply(wanted, (terms.atom("x", i), terms.atom("x", i + 32))) for i in range(32)]
         assert (validate(program, ptx, "k", {"y": pairs}, terms).verdict == "equal") == (wanted == op)
+
+
+@pytest.mark.parametrize(
+    ("given", "result", "words", "verdict"),
+    [
+        (DType.F64, DType.F64, "(double)(float)a", "different"),
+        (DType.F64, DType.F64, "a + ((double)(float)b - b)", "different"),
+        (DType.F64, DType.F32, "a < b ? (float)a : (float)a", "equal"),
+        (DType.F64, DType.F32, "(float)(a - (float)b) + (float)b", "different"),
+        (DType.F32, DType.F64, "(double)(float)((double)a + (double)b) - b", "equal"),  # what f32 computes
+        (DType.F32, DType.F64, "(double)(float)((double)a * b + (double)b) - ((double)a * b + b) + a", "different"),
+        (DType.F32, DType.F32, "(float)fmin((double)a, fmax((double)b, (double)a))", "different"),
+        (DType.F32, DType.F32, "(float)(double)a", "equal"),
+        (DType.F32, DType.F32, "__half2float(__float2half(a))", "different"),
+        (DType.F32, DType.F32, "__bfloat162float(__float2bfloat16(a))", "different"),
+        (DType.F16, DType.F32, "__half2float(__float2half(__half2float(a)))", "equal"),
+        (
+            DType.F16,
+            DType.F32,
+            "__half2float(__float2half(__half2float(a) + __half2float(b))) - __half2float(b)",
+            "equal",
+        ),
+        (DType.I32, DType.F64, "(double)(float)a", "different"),
+        (DType.I32, DType.F32, "(float)(double)a", "equal"),
+        (DType.I16, DType.F64, "(double)(float)a", "equal"),
+    ],
+)
+def test_a_number_that_is_rounded_on_the_way_is_another_one(
+    given: DType, result: DType, words: str, verdict: str
+) -> None:
+    """Conversions to fewer bits are functions: not of numbers that have no more, nor of what f32 computes anyway, nor
+    where an output rounds in the end."""
+    names = {**C_NAMES, DType.I16: "short"}
+    text = (
+        ("#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n" if "half" in words or "bf" in words else "")
+        + f'extern "C" __global__ void k(const {names[given]}* x, {names[result]}* y) {{\n'
+        f"  const {names[given]} a = x[threadIdx.x], b = x[threadIdx.x + 32];\n  y[threadIdx.x] = {words};\n}}\n"
+    )
+    parameters = (Parameter("x", given, (64,), "in", HERE), Parameter("y", result, (32,), "out", HERE))
+    program, terms = Program("k", parameters, (), (), (32, 1, 1), (1, 1, 1), 32, HERE), Terms()
+    wanted = {"y": [terms.atom("x", i) for i in range(32)]}
+    found = validate(program, compile_to_ptx(with_opaque_calls(text), "sm_80"), "k", wanted, terms)
+    assert found.verdict == verdict, found.findings
 
 
 def test_a_branch_on_data_is_not_known() -> None:
