@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from swizzle.language.element_types import caller_place
 from swizzle.language.operators import Operator, TypedOperator
@@ -56,13 +57,9 @@ def found_of(given: Given, domain: Domain = "words") -> Found:
         case DerivedOperator():
             started = time.perf_counter()
             found = given.make(domain)
-            return Found(**{**_fields(found), "seconds": time.perf_counter() - started})
+            return replace(found, seconds=time.perf_counter() - started)
         case _:
             return judged(given, domain)
-
-
-def _fields(found: Found) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in found.__struct_fields__}
 
 
 # ---- constructions -----------------------------------------------------------------------------------------------

@@ -37,22 +37,23 @@ def test_the_object_of_a_proved_operator() -> None:
 
 def test_a_refuted_operator_has_a_witness() -> None:
     """Wrapping sums under a maximum: exit status 1, numbers, and what to do."""
-    status, out, _ = call(f"{LOOPS}:best_run_of_any")
-    assert status == 1 and out.startswith("best_run_of_any: refuted") and " witness " in out
+    status, out, _ = call(f"{LOOPS}:best_suffix_of_any")
+    assert status == 1 and out.startswith("best_suffix_of_any: refuted") and " witness " in out
     assert "promise a range, @serial(length=..., where=lambda v: ...), or --domain integers" in out
-    status, out, _ = call(f"{LOOPS}:best_run_of_any", "--domain", "integers", "--json")
+    status, out, _ = call(f"{LOOPS}:best_suffix_of_any", "--domain", "integers", "--json")
     assert status == 0 and json.loads(out)["domain"] == "integers"
 
 
 def test_a_loop_of_a_swz_file(tmp_path: Path) -> None:
     """The same answer as for Python's, parameters of the file included."""
-    file = tmp_path / "runs.swz"
-    file.write_text(
+    text = (
         'K = parameter("K", 20, domain=range(1, 31))\n\n@serial(length=1 << K, where=lambda v: -1000 <= v <= 1000)\n'
-        "def best_run(x: i32):\n    here, best = 0, 0\n    for v in x:\n        here = max(0, here + v)\n"
-        "        best = max(best, here)\n    return best\n"
+        "def best_suffix(x: i32):\n    here = 0\n    for v in x:\n        here = max(0, here + v)\n    return here\n"
     )
-    found, same = (json.loads(call(f"{each}:best_run", "--json")[1]) for each in (file, LOOPS))
+    file, python = tmp_path / "runs.swz", tmp_path / "runs.py"
+    file.write_text(text)
+    python.write_text(f"from swizzle import i32, parameter, serial\n\n{text}")
+    found, same = (json.loads(call(str(each), "--json")[1]) for each in (file, python))
     assert {key: found[key] for key in KEYS - {"seconds"}} == {key: same[key] for key in KEYS - {"seconds"}}
     assert found["source"] == same["source"]
     status, out, _ = call(str(file), "-D", "K=30", "--json")
@@ -66,7 +67,7 @@ def test_a_header_is_written(tmp_path: Path) -> None:
     file = tmp_path / "out" / "total.cuh"
     assert status == 0 and json.loads(out)["files"] == [str(file)]
     assert "struct Combine" in file.read_text()
-    status, out, _ = call(f"{LOOPS}:majority", "-o", str(tmp_path / "none"))
+    status, out, _ = call(f"{LOOPS}:shifted_bits", "-o", str(tmp_path / "none"))
     assert status == 3 and not (tmp_path / "none").exists()
     status, _, err = call(f"{LOOPS}:total", "--emit", "cub")
     assert status == 2 and "--emit without -o" in err

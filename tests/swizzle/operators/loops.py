@@ -99,6 +99,14 @@ def best_run_of_any(x: i32):
 
 
 @serial
+def best_suffix_of_any(x: i32):
+    m = 0
+    for v in x:
+        m = max(0, m + v)
+    return m
+
+
+@serial
 def best_suffix(x: f32):
     m = 0
     for v in x:

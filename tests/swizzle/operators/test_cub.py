@@ -13,14 +13,13 @@ import pytest
 
 from cuda_out.c.identifiers import c_name, c_names
 from cuda_out.compile.toolchain import available_tools, compile_cuda
-from swizzle.operators import operator_of
 from swizzle.operators.cub import C_TYPES, cub
 from swizzle.operators.find import Found
 from swizzle.operators.samples import random_rows
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import constant, multiply
 from tests.slow_cases import slow_unless
-from tests.swizzle.operators import loops
+from tests.swizzle.operators.found import found_of
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 NAMES = [
@@ -75,7 +74,7 @@ int main() {{
 @pytest.mark.parametrize("name", slow_unless(NAMES, lambda name: NAMES.index(name) % 2 == 0))
 def test_the_printed_operator_computes_the_loop(name: str, tmp_path: Path) -> None:
     """Warnings are errors; 40 elements, results of a tree against plain Python."""
-    found, rng = operator_of(getattr(loops, name).loop), random.Random(name)
+    found, rng = found_of(name), random.Random(name)
     assert COMPILER is not None and found.status == "proved"
     (tmp_path / "operator.cuh").write_text(printed(found))
     (tmp_path / "main.cpp").write_text(program(found, 40))
@@ -93,7 +92,7 @@ def test_the_printed_operator_computes_the_loop(name: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("name", NAMES)
 def test_the_printed_operator_is_device_code(name: str) -> None:
     """A kernel lifts, combines and gives results; warnings are errors."""
-    found = operator_of(getattr(loops, name).loop)
+    found = found_of(name)
     loop, names = found.loop, c_names(found.loop.elements)
     parameters = ", ".join(f"const {C_TYPES[dtype]} *{names[each]}" for each, dtype in loop.elements.items())
     taken = [", ".join(f"{names[each]}[{place}]" for each in loop.elements) for place in range(2)]
@@ -124,10 +123,10 @@ def _wrapped(value: Any) -> Any:
 
 def test_what_c_has_not() -> None:
     """A product with an infinity of integers, a remainder."""
-    longest = operator_of(loops.longest_run.loop)
+    longest = found_of("longest_run")
     carrier = longest.with_identity
     twice = {word: multiply(constant(2), each) for word, each in carrier.combine.items()}
     with pytest.raises(SwizzleError, match="may be an infinity, which i32 has not, and more than sums"):
         cub(replace(carrier, combine=twice), [])
     with pytest.raises(SwizzleError, match="`%` in the operator of automaton"):
-        printed(operator_of(loops.automaton.loop))
+        printed(found_of("automaton"))

@@ -15,6 +15,7 @@ from swizzle.operators.samples import random_rows
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import either
 from tests.swizzle.operators import loops
+from tests.swizzle.operators.found import found_of as base_of
 
 NAMES = ["total", "argmax", "best_run", "recurrence", "second_largest", "average", "is_sorted"]
 
@@ -42,7 +43,7 @@ def after(found: Found, rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
 @pytest.mark.parametrize("name", NAMES)
 def test_segments_do_not_see_each_other(name: str) -> None:
     """In any grouping, the result is the loop's since the last place where a segment begins."""
-    base, found, rng = found_of(getattr(loops, name)), found_of(segmented(getattr(loops, name))), random.Random(1)
+    base, found, rng = base_of(name), found_of(segmented(getattr(loops, name))), random.Random(1)
     assert found.status == "proved" and found.loop.name == f"segmented_{name}"
     for count in (1, 2, 3, 7):
         for rows in (random_rows(base.loop, rng, count) for _ in range(8)):
@@ -56,7 +57,7 @@ def test_segments_do_not_see_each_other(name: str) -> None:
 @pytest.mark.parametrize("name", ["argmax", "recurrence"])
 def test_reversed_operators_begin_at_the_end(name: str) -> None:
     """In any grouping, the result is the loop's of the elements from the last to the first."""
-    base, found, rng = found_of(getattr(loops, name)), found_of(reversed(getattr(loops, name))), random.Random(2)
+    base, found, rng = base_of(name), found_of(reversed(getattr(loops, name))), random.Random(2)
     assert found.status == "proved"
     for rows in (random_rows(base.loop, rng, count) for count in (1, 2, 3, 9)):
         assert joined(found, rows, rng) == pytest.approx(after(base, rows[::-1]))
@@ -66,7 +67,7 @@ def test_reversed_operators_begin_at_the_end(name: str) -> None:
 
 def test_products_keep_their_words_apart() -> None:
     """Two loops with the same names, side by side, with an operator of the user's beside them."""
-    base, rng = found_of(loops.argmax), random.Random(3)
+    base, rng = base_of("argmax"), random.Random(3)
     found = found_of(product(loops.argmax, segmented(loops.argmax)))
     assert found.status == "proved" and len(found.loop.elements) == 3
     for rows in (random_rows(base.loop, rng, count) for count in (1, 2, 3, 9)):
@@ -113,8 +114,8 @@ def test_a_wrong_construction_is_refuted_on_letters() -> None:
 def test_only_what_is_proved_is_built_upon() -> None:
     """Sums that wrap under a maximum are no operator, in segments either."""
     with pytest.raises(SwizzleError) as error:
-        found_of(segmented(loops.best_run_of_any))
-    assert error.value.found.startswith("segmented of best_run_of_any, of which no operator is proved: ")
+        found_of(segmented(loops.best_suffix_of_any))
+    assert error.value.found.startswith("segmented of best_suffix_of_any, of which no operator is proved: ")
     with pytest.raises(SwizzleError) as error:
         segmented(len)  # type: ignore[arg-type]
     assert error.value.expected == "a serial loop, or an operator: what @serial or @operator made"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from swizzle import f32, i32, u32
-from swizzle.operators import Found, operator_of
+from swizzle.operators import operator_of
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.cub import cub
 from swizzle.operators.samples import random_rows
@@ -19,6 +19,7 @@ from swizzle.operators.serial import Serial, serial
 from swizzle.operators.splits import Splits
 from symbolic.errors import SwizzleError
 from tests.swizzle.operators import loops
+from tests.swizzle.operators.found import found_of
 
 WORDS = {
     "total": 1, "product": 1, "least": 1, "average": 2, "segmented_sum": 2, "best_run": 4, "best_suffix": 2,
@@ -28,10 +29,6 @@ WORDS = {
     "log_sum_exp": 1, "parity": 1, "flags_met": 1, "flags_kept": 2, "seen": 0,
 }  # fmt: skip
 """How many words of state each loop needs, at most."""
-
-
-def found_of(name: str) -> Found:
-    return operator_of(getattr(loops, name).loop)
 
 
 def in_parts(carrier: Carrier, rows: list[Any], rng: random.Random) -> Any:
@@ -64,8 +61,7 @@ def test_an_operator_is_found_and_proved(name: str) -> None:
 
 def test_words_that_wrap_are_refuted_with_numbers() -> None:
     """(max, +) is not associative where sums wrap: the elements that say so are checked by hand here."""
-    serial = loops.best_run_of_any
-    found = operator_of(serial.loop)
+    found = found_of("best_run_of_any")
     assert found.status == "refuted" and found.witness
     assert "promise a range" in found.next_step
     if "of the elements" in found.witness:  # within the time that it gets on a busy machine
@@ -73,16 +69,23 @@ def test_words_that_wrap_are_refuted_with_numbers() -> None:
         assert not -(1 << 31) <= first + second < 1 << 31  # it is the sum that wraps
 
 
+@serial(length=1 << 22, where=lambda v: -1000 <= v <= 1000)
+def best_suffix(x: i32):  # type: ignore[no-untyped-def]
+    m = 0
+    for v in x:
+        m = max(0, m + v)
+    return m
+
+
 def test_a_promise_that_is_not_enough_has_an_input_that_says_so() -> None:
     """Four million elements of a thousand are no 32 bits; that refutes the promise, and no law of words that wrap."""
-    serial = Serial(loops.best_run.closure, 1 << 22)
-    found = operator_of(serial.loop)
+    found = operator_of(best_suffix.loop)
     assert found.status == "unknown" and "of 4194304 elements" in found.witness
 
 
 def test_no_operator_has_a_reason() -> None:
     """A majority vote: two splits whose parts have the same words, checked with the loop itself."""
-    found = operator_of(loops.majority.loop)
+    found = found_of("majority")
     assert found.status == "unknown" and found.carrier is None and len(found.tried) == 3
     inputs = re.findall(r"\[[^]]*\]", found.witness)
     a, b, c, d = (json.loads(text) for text in inputs)
@@ -121,7 +124,7 @@ def test_random_elements_meet_a_promise_that_few_do() -> None:
 
 def test_bits_that_no_semiring_has_are_no_operator() -> None:
     """A shift of the state: what was tried is said in words."""
-    found = operator_of(loops.shifted_bits.loop)
+    found = found_of("shifted_bits")
     assert found.status == "unknown" and found.carrier is None and "bits" in found.tried[-1]
 
 
@@ -217,7 +220,7 @@ def test_the_result_of_no_element_is_compared() -> None:
         return u
 
     assert operator_of(starts_below.loop).empty == ((0,), (-1,))
-    assert operator_of(loops.total.loop).empty is None
+    assert found_of("total").empty is None
 
 
 def test_the_identity_is_found_where_most_elements_absorb() -> None:

@@ -7,20 +7,18 @@ import random
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import pytest
 
-from swizzle.operators import operator_of
 from swizzle.operators.find import Found
 from swizzle.operators.loop import BOOL
 from swizzle.operators.python_texts import DIALECTS, python_text
 from swizzle.operators.samples import random_rows
 from symbolic.algebra.numbers import NUMPY_DTYPES
-from tests.swizzle.operators import loops
+from tests.swizzle.operators.found import found_of
 
 NAMES = [
     "total", "product", "argmax", "second_largest", "segmented_sum", "best_run", "average", "is_sorted", "softmax",
@@ -85,11 +83,6 @@ def run(text: str) -> dict[str, Any]:
             sys.modules.pop(name)
             if name in before:
                 sys.modules[name] = before[name]
-
-
-@cache
-def found_of(name: str) -> Found:
-    return operator_of(getattr(loops, name).loop)
 
 
 def columns(found: Found, count: int) -> list[Any]:
