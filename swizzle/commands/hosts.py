@@ -25,14 +25,17 @@ from swizzle.commands.target import FilledKernel
 from swizzle.commands.trial import Array, Kind, random_argument
 from swizzle.commands.validator import SizesValidator
 from swizzle.emit.any_length.conditions import FixedSize
-from swizzle.emit.emitters import Sizes, about_sizes, sizes_as_json, sizes_text
+from swizzle.emit.emitters import FILE_KINDS, Sizes, about_sizes, sizes_as_json, sizes_text
 from swizzle.emit.files import write_all
 from swizzle.hosts.composition import Composition, FilledHost, composed
 from swizzle.hosts.lengths import HostTiling, MovedMeaning, host_lengths
+from swizzle.hosts.numba_text import host_numba
 from swizzle.hosts.running import filled_host
 from swizzle.hosts.text import host_text, kernel_sources, length_names
+from swizzle.sketches.hole_formula import holes_as_json
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.sketch import Sketch
+from swizzle.solution.solution import Result, Solution
 from swizzle.solution.version import __version__
 from swizzle.solution.words import assumed, count, rounds_in_any_order
 from swizzle.specs.launching import launched
@@ -88,16 +91,24 @@ def check_host(
 
 def solve_host(
     host: HostSketch, out: TextIO, *, fill: Callable[[Sketch], Program], folder: Path | None,
-    kinds: Sequence[str] | None, json_object: bool = False,
+    kinds: Sequence[str] | None, json_object: bool = False, results: Mapping[str, Result] | None = None,
 ) -> int:  # fmt: skip
-    """Solve a host function's kernels, verify that together they are right, and write its text."""
+    """Solve a host function's kernels, verify that together they are right, and write its text.
+
+    `results` has what `fill` found of each kernel with holes.
+    """
     filled = filled_host(host, fill)
     told = _verdict(filled, composed(filled))
+    solutions = [f"{name}: {line}" for name, result in (results or {}).items() for line in hole_lines(result.best)]
+    told.lines[1:1] = solutions
+    told.json["holes"] = {name: holes_as_json(result.best.holes) for name, result in (results or {}).items()}
     if told.status == DONE and folder is not None:
         sizes = host_lengths(filled)
         head = [
             f"{host.name}, made by swizzle {__version__} from {Path(host.place.file).name}: "
             f"{', '.join(launch.kernel.name for launch in host.launches)}, one after the other.",
+            *(["Solution:"] if solutions else []),
+            *(f"  {line}" for line in solutions),
             "Verified for all inputs.",
             *(f"{name} = {value}" for name, value in host.values.items()),
             *(f"Assumes {each}." for each in assumed(host.face)),
@@ -105,18 +116,26 @@ def solve_host(
         ]
         texts = {}
         for kind in kinds or ("cuda",):
-            if kind not in ("cuda", "header"):
+            if kind == "ptx":
                 raise SwizzleError(
-                    f"--emit {kind} of {host.name}, a host function", expected="cuda or header",
-                    fix="emit its kernels by name, if they have specifications of their own",
+                    f"--emit ptx of {host.name}, a host function", expected="cuda, header or numba",
+                    fix="compile the .cu file: PTX has no function of the host that launches the kernels",
                 )  # fmt: skip
-            suffix, form = (".cu", "cu") if kind == "cuda" else (".cuh", "header")
-            texts[folder / f"{host.name}{suffix}"] = host_text(filled, head, form, sizes)  # type: ignore[arg-type]
+            texts[folder / f"{host.name}{FILE_KINDS[kind].suffix}"] = (
+                host_numba(filled, head, sizes)
+                if kind == "numba"
+                else host_text(filled, head, "cu" if kind == "cuda" else "header", sizes)
+            )
         write_all(texts)
         told.json |= {"files": list(map(str, texts)), "sizes": sizes_as_json(host.face, *_told_sizes(filled, sizes))}
         told.lines += [f"wrote   {path}" for path in texts]
         told.lines.append(f"sizes   {sizes_text(host.face, *_told_sizes(filled, sizes))}")
     return told.tell(host, json_object, out)
+
+
+def hole_lines(solution: Solution) -> list[str]:
+    """Return a line for each hole of a kernel: what it became, and where it stands."""
+    return [f"{hole.name} = {hole.formula}   at {hole.place}" for hole in solution.holes]
 
 
 def _told_sizes(filled: FilledHost, sizes: HostTiling | FixedSize) -> tuple[Sizes, Sequence[str]]:

@@ -127,14 +127,20 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
 def _solve_host(host: HostSketch, arguments: SolveArguments, out: TextIO, err: TextIO, bounds: Bounds) -> int:
     from swizzle.commands.hosts import solve_host
 
+    results = dict[str, Result]()
     return solve_host(
-        host, out, fill=kernel_filler(arguments, err, bounds), folder=arguments.output, kinds=arguments.emit,
-        json_object=arguments.json_object,
+        host, out, fill=kernel_filler(arguments, err, bounds, results), results=results, folder=arguments.output,
+        kinds=arguments.emit, json_object=arguments.json_object,
     )  # fmt: skip
 
 
-def kernel_filler(arguments: SolveArguments, err: TextIO, bounds: Bounds) -> Callable[[Sketch], Program]:
-    """Return what solves a kernel of a host function; raises SwizzleError where there is no solution."""
+def kernel_filler(
+    arguments: SolveArguments, err: TextIO, bounds: Bounds, results: dict[str, Result] | None = None
+) -> Callable[[Sketch], Program]:
+    """Return what solves a kernel of a host function, and puts what it found into `results`.
+
+    It raises SwizzleError where there is no solution.
+    """
 
     def fill(kernel: Sketch) -> Program:
         result = solved(kernel, arguments, err, bounds)
@@ -145,6 +151,8 @@ def kernel_filler(arguments: SolveArguments, err: TextIO, bounds: Bounds) -> Cal
                 expected="a solution of each kernel of a host function",
                 fix=_explaining(arguments, kernel.name),
             )
+        if results is not None:
+            results[kernel.name] = result
         return result.best.program
 
     return fill

@@ -25,6 +25,7 @@ from symbolic.ir.program import Program
 
 if TYPE_CHECKING:
     from cuda_out.c.printer import CudaSource
+    from cuda_out.numba.printer import NumbaSource
     from swizzle.emit.any_length.conditions import FixedSize
 
 Sizes: TypeAlias = "Tiling | FixedSize | None"
@@ -70,11 +71,12 @@ def _optimized(program: Program, tiling: Tiling | None) -> Program:
     return optimize(program if tiling is None else one_tile(program, tiling))
 
 
-def _numba(program: Program, head: Sequence[str], sizes: Sizes) -> str:
+def numba_source(program: Program, head: Sequence[str] = (), sizes: Sizes = None) -> NumbaSource:
+    """Return the module for numba.cuda of a program without holes, as `cuda_source` returns the CUDA C++."""
     from cuda_out.numba.printer import print_numba
 
     printed, tiling = _printed(program, sizes)
-    return print_numba(printed, head, tiling=tiling).text
+    return print_numba(printed, head, tiling=tiling)
 
 
 def _ptx(program: Program, head: Sequence[str], sizes: Sizes) -> str:
@@ -97,7 +99,9 @@ FILE_KINDS: Final[Mapping[str, FileKind]] = {
         lambda program, head, sizes: cuda_source(program, head, sizes, form="header").text,
     ),
     "numba": FileKind(
-        "_numba.py", "the same kernel as a Python module for numba.cuda, with its launch function", _numba
+        "_numba.py",
+        "the same kernel as a Python module for numba.cuda, with its launch function",
+        lambda program, head, sizes: numba_source(program, head, sizes).text,
     ),
     "ptx": FileKind(".ptx", f'the extern "C" kernel compiled for {PTX_ARCH} and later', _ptx),
 }

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from swizzle.emit.calling import call, lengths_of, views_of
 from swizzle.hosts.composition import Composition, FilledHost, composed
 from swizzle.hosts.lengths import HostTiling, host_lengths
+from swizzle.hosts.numba_text import host_numba
 from swizzle.hosts.text import HostSizes, host_text, length_names
 from swizzle.search.metasketch import solve
 from swizzle.sketches.host import HostSketch
@@ -48,6 +49,10 @@ class HostFunction(Struct, frozen=True, eq=False):
     def to_cuda(self) -> str:
         """Return the text of a `.cu` file: the kernels, and a host function that launches them."""
         return host_text(self.filled, [f"{self.name}, made by swizzle {__version__}."], sizes=self.sizes)
+
+    def to_numba(self) -> str:
+        """Return the text of a Python module for numba.cuda, in the same form."""
+        return host_numba(self.filled, [f"{self.name}, made by swizzle {__version__}."], self.sizes)
 
     def __call__(self, *arrays: Any, stream: Any = None) -> None:
         """Launch the kernels on arrays, in the order of the host function's parameters.

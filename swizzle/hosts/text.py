@@ -63,11 +63,15 @@ def host_text(
     return "\n".join([*lines, "", *_host(filled, sources, sizes), ""])
 
 
-class _Lengths(Struct, frozen=True):
-    """The lengths of a host function as C++: `n`, `n + 2`, or nothing where its sizes are fixed."""
+class HostLengths(Struct, frozen=True):
+    """The lengths of a host function in a text: `n`, `n + 2`, or nothing where its sizes are fixed."""
 
     sizes: HostSizes
     names: Mapping[Axis, str]
+
+    @staticmethod
+    def of(filled: FilledHost, sizes: HostSizes) -> HostLengths:
+        return HostLengths(sizes, length_names(filled, sizes.tiling) if isinstance(sizes, HostTiling) else {})
 
     def extents(self, parameter: Parameter) -> list[str]:
         if not isinstance(self.sizes, HostTiling):
@@ -107,7 +111,7 @@ class _Lengths(Struct, frozen=True):
 
 def _host(filled: FilledHost, sources: Mapping[str, CudaSource], sizes: HostSizes) -> Iterator[str]:
     host = filled.host
-    lengths = _Lengths(sizes, length_names(filled, sizes.tiling) if isinstance(sizes, HostTiling) else {})
+    lengths = HostLengths.of(filled, sizes)
     name, space = c_name(f"launch_{host.name}"), f"swizzle_{c_name(host.name)}"
     while space in {source.namespace for source in sources.values()}:
         space += "_"

@@ -63,6 +63,11 @@ def device_array(shape: int | tuple[int, ...], dtype: ElementType | VectorType) 
             expected="its use in the body of a function decorated with @host(...)",
             fix="in a kernel, declare cuda.local.array or cuda.shared.array",
         )
+    return add_array(made, shape, dtype, place)
+
+
+def add_array(made: Launches, shape: int | tuple[int, ...], dtype: Any, place: Place) -> HostArray:
+    """Add an array to those that a host function hands on."""
     if not isinstance(dtype, ElementType | VectorType):
         raise SwizzleError(
             f"the type {dtype!r} of a device array", place=place, expected="an element type, such as f32",

@@ -17,7 +17,7 @@ from swizzle.language.element_types import ArrayType, caller_place
 from swizzle.language.host_arrays import LAUNCHES, HostArray, Launches
 from swizzle.language.parameters import MODULE_KEY, Parameters
 from swizzle.sketches.declaration import declared_arguments, specification_of
-from swizzle.sketches.sketch import Sketch
+from swizzle.sketches.sketch import Sketch, no_specification
 from swizzle.source.kernel_source import KernelSource
 from swizzle.source.python_source import kernel_source
 from swizzle.specs.spec import Spec
@@ -86,14 +86,25 @@ def host(*bare: Any, spec: Callable[..., Any] | None = None, **arguments: ArrayT
             )
         source = kernel_source(function, ("spec",), "host function")
         values = function.__globals__.get(MODULE_KEY, Parameters()).values
-        return _made(source, function, spec, arguments, values)
+
+        def run(seen: Launches, given: Mapping[str, HostArray]) -> Any:
+            token = LAUNCHES.set(seen)
+            try:
+                return function(**given)
+            finally:
+                LAUNCHES.reset(token)
+
+        return make_host(source, run, spec, arguments, values)
 
     return decorate
 
 
-def _made(
-    source: KernelSource, function: Callable[..., Any], spec: Any, arguments: Mapping[str, Any], values: Any
-) -> HostSketch:
+def make_host(
+    source: KernelSource, run: Callable[[Launches, Mapping[str, HostArray]], Any], spec: Any,
+    arguments: Mapping[str, Any], values: Mapping[str, int],
+) -> HostSketch:  # fmt: skip
+    """Make a host function of its text; `run` adds the launches of its body on some arrays, and returns its result."""
+    function_name = source.definition.name
     declared = declared_arguments(source, arguments, ("spec",))
     kinds = {name: kind for name, kind in declared.items() if isinstance(kind, ArrayType)}
     for name in declared.keys() - kinds.keys():
@@ -101,18 +112,16 @@ def _made(
             f"the parameter {name} of a host function is an int", place=source.keyword_place(name),
             expected="an array type, or a scalar's", fix="write a constant above the kernels",
         )  # fmt: skip
+    if spec is None:
+        raise no_specification(function_name, source.keyword_place("spec"), "host function")
     specification = specification_of(source, spec, kinds)
     given = {name: HostArray(name, kind, source.keyword_place(name)) for name, kind in kinds.items()}
     seen = Launches()
-    token = LAUNCHES.set(seen)
-    try:
-        returned = function(**given)
-    finally:
-        LAUNCHES.reset(token)
+    returned = run(seen, given)
     if returned is not None or not seen.launches:
         what = "returns something" if returned is not None else "launches no kernel"
         raise SwizzleError(
-            f"the host function {function.__name__} {what}", place=source.place,
+            f"the host function {function_name} {what}", place=source.place,
             expected="launches of kernels on its arrays", fix="write `kernel(x, y)` in its body, and return nothing",
         )  # fmt: skip
     own = _own_names(source)
@@ -127,12 +136,12 @@ def _made(
     never = [name for name, kind in kinds.items() if kind.role in ("out", "inout") and name not in _stored(launches)]
     if never:
         raise SwizzleError(
-            f"no kernel of {function.__name__} stores {', '.join(never)}", place=source.place,
+            f"no kernel of {function_name} stores {', '.join(never)}", place=source.place,
             expected="each output stored by a kernel", fix="launch a kernel on it, or leave it out",
         )  # fmt: skip
     parameters = tuple(Parameter(n, k.dtype, k.shape, k.role, given[n].place, k.limit) for n, k in kinds.items())
     scratch = tuple(Parameter(names[id(a)], a.type.dtype, a.type.shape, "inout", a.place) for a in seen.scratch)
-    return HostSketch(function.__name__, parameters, scratch, tuple(launches), specification, source.place, values)
+    return HostSketch(function_name, parameters, scratch, tuple(launches), specification, source.place, values)
 
 
 def _own_names(source: KernelSource) -> dict[int, str]:

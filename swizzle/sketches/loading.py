@@ -20,7 +20,7 @@ from swizzle.language.parameters import MODULE_KEY, Declared, Parameters
 from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.sketch import Sketch, no_specification
-from swizzle.sketches.swz_file import names_of_swz, read_swz
+from swizzle.sketches.swz_file import names_of_swz, read_file
 from swizzle.source.kernel_source import syntax_mistake
 from symbolic.errors import Place, SwizzleError
 from symbolic.extensions import extension_names
@@ -226,7 +226,8 @@ class SketchFile(Struct):
             parameters = Parameters(dict(overrides), once=True, again=self._again, operators=self.operators)
             hosts: dict[str, HostSketch] = {}
             if self.path.endswith(".swz"):
-                sketches = {sketch.name: sketch for sketch in read_swz(self.text, self.path, parameters)}
+                read = read_file(self.text, self.path, parameters)
+                sketches, hosts = {s.name: s for s in read.sketches}, {h.name: h for h in read.hosts}
             else:
                 module = _run_module(self.text, self.path, parameters)
                 sketches, hosts = _made_in(module, self.path, Sketch), _made_in(module, self.path, HostSketch)

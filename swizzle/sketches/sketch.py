@@ -95,13 +95,14 @@ class Sketch(Struct, frozen=True, eq=False):
         )
 
 
-def no_specification(name: str, place: Place | None) -> SwizzleError:
+def no_specification(name: str, place: Place | None, kind: str = "sketch") -> SwizzleError:
     """Say that a sketch, or a host function, has none."""
+    decorator, what = ("sketch", "kernel computes") if kind == "sketch" else ("host", "kernels compute")
     return SwizzleError(
-        f"the sketch {name} has no specification",
+        f"the {kind} {name} has no specification",
         place=place,
-        expected="spec=, the function that says what the kernel computes",
-        fix="write a function marked @spec above it, and @sketch(spec=its_name, ...)",
+        expected=f"spec=, the function that says what the {what}",
+        fix=f"write a function marked @spec above it, and @{decorator}(spec=its_name, ...)",
     )
 
 

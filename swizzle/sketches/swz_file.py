@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from swizzle.language.device_function import device_function
 from swizzle.language.element_types import ArrayType, ElementType, checked_shape, limit_behind, second_shape
+from swizzle.language.host_arrays import HostArray, Launches
 from swizzle.language.operators import OperatorNames
 from swizzle.language.other_names import here
 from swizzle.language.parameters import Parameters, declare_pad
 from swizzle.language.surface import ELEMENT_TYPES, KERNEL_NAMES
 from swizzle.language.vector_types import VECTOR_TYPES, VectorType
 from swizzle.sketches.declaration import OPTIONS, make_sketch
+from swizzle.sketches.host import HostSketch, make_host
 from swizzle.sketches.sketch import Sketch
+from swizzle.sketches.swz_host import SwzHost
 from swizzle.source.hole_marks import find_marks
 from swizzle.source.kernel_source import KernelSource, Source, parse, split_lines
 from swizzle.specs.function import SequentialFunction
@@ -31,20 +34,21 @@ from symbolic.suggest import near
 if TYPE_CHECKING:
     from symbolic.lifting.environment import NameTable
 
-RESERVED: Final = frozenset({*KERNEL_NAMES, *BUILTINS, "parameter", "spec", "sketch", "serial"})
+RESERVED: Final = frozenset({*KERNEL_NAMES, *BUILTINS, "parameter", "spec", "sketch", "host", "serial"})
 
 
 def read_swz(text: str, file: str, parameters: Parameters) -> list[Sketch]:
     """Read the text of a `.swz` file; declares its parameters and returns its sketches in order."""
-    return _read(text, file, parameters).sketches
+    return read_file(text, file, parameters).sketches
 
 
 def names_of_swz(text: str, file: str, parameters: Parameters) -> dict[str, Any]:
     """Read the text of a `.swz` file; declares its parameters and returns all of its names but those of sketches."""
-    return _read(text, file, parameters).names
+    return read_file(text, file, parameters).names
 
 
-def _read(text: str, file: str, parameters: Parameters) -> SwzReader:
+def read_file(text: str, file: str, parameters: Parameters) -> SwzReader:
+    """Read the text of a `.swz` file; declares its parameters and returns all that it has."""
     text = "\n".join(split_lines(text))
     marked, marks = find_marks(text, file)
     reader = SwzReader(Source(file, split_lines(text), marks), parameters)
@@ -54,8 +58,8 @@ def _read(text: str, file: str, parameters: Parameters) -> SwzReader:
 
 
 TOP_LEVEL: Final = (
-    "parameters, constants, functions, @spec functions, @serial loops, @cuda.jit(device=True) functions and "
-    "@sketch(...) kernels"
+    "parameters, constants, functions, @spec functions, @serial loops, @cuda.jit(device=True) functions, "
+    "@sketch(...) kernels and @host(...) functions"
 )
 ROLES: Final[dict[str, Role]] = {"in": "in", "const": "const", "out": "out", "inout": "inout"}
 
@@ -69,6 +73,7 @@ class SwzReader:
     names: dict[str, Any] = field(default_factory=dict)
     specs: set[str] = field(default_factory=set)
     sketches: list[Sketch] = field(default_factory=list)
+    hosts: list[HostSketch] = field(default_factory=list)
     operators: OperatorNames = field(init=False)
     sequential: NameTable = field(init=False)
 
@@ -116,7 +121,8 @@ class SwzReader:
         self.source.mistake(node, found, expected, fix)
 
     def _bind(self, name: str, value: Any, node: ast.AST) -> None:
-        if name in RESERVED or name in self.names or any(name == made.name for made in self.sketches):
+        made = [*(each.name for each in self.sketches), *(each.name for each in self.hosts)]
+        if name in RESERVED or name in self.names or name in made:
             what = "a name of the language" if name in RESERVED else "defined above"
             self._fail(node, f"{name} is {what} already", "a new name", "use another name")
         self.names[name] = value
@@ -190,12 +196,7 @@ class SwzReader:
                     "write the sketch in a .py file, or the function in the language's own: @cuda.jit(device=True)",
                 )
             case [ast.Call(func=ast.Name(id="host")) as decorator]:
-                self._fail(
-                    decorator,
-                    "@host in a .swz file",
-                    "a text of which nothing is run: a host function is run to see what it launches",
-                    "write the host function and its kernels in a .py file",
-                )
+                self._host(node, decorator)
             case [ast.Name(id="sketch") as bare]:
                 self._fail(
                     bare,
@@ -207,7 +208,7 @@ class SwzReader:
                 self._fail(
                     first,
                     f"the decorator {ast.unparse(first)}",
-                    "@spec, @serial, @sketch(...) or @cuda.jit(device=True), one of them",
+                    "@spec, @serial, @sketch(...), @host(...) or @cuda.jit(device=True), one of them",
                     "leave it out",
                 )
 
@@ -257,9 +258,36 @@ class SwzReader:
                 into[keyword.arg] = self._option(keyword.value)
         environment: Mapping[str, Any] = ChainMap(self.names, KERNEL_NAMES, self.operators)
         made = make_sketch(KernelSource(self.source, node, decorator, environment), options, arguments, self.parameters)
-        if node.name in RESERVED or node.name in self.names or any(made.name == other.name for other in self.sketches):
-            self._fail(node, f"{node.name} is defined already", "a new name", "use another name")
+        self._refuse_twice(node)
         self.sketches.append(made)
+
+    def _host(self, node: ast.FunctionDef, decorator: ast.Call) -> None:
+        if decorator.args:
+            self._fail(decorator.args[0], "a positional argument of @host", "spec=, x=f32[130], ...", "name it")
+        named = {str(keyword.arg): keyword.value for keyword in decorator.keywords}
+        arguments = {name: self._option(value) for name, value in named.items() if name != "spec"}
+        environment: Mapping[str, Any] = ChainMap(self.names, KERNEL_NAMES, self.operators)
+        source = KernelSource(self.source, node, decorator, environment)
+
+        def run(seen: Launches, given: Mapping[str, HostArray]) -> None:
+            above = {made.name: made for made in self.sketches}
+            SwzHost(self.source, above, self._option, self._constant, dict(given), seen).body(node.body)
+
+        spec = self._spec(named["spec"]) if "spec" in named else None
+        made = make_host(source, run, spec, arguments, self.parameters.values)
+        self._refuse_twice(node)
+        self.hosts.append(made)
+
+    def _constant(self, node: ast.expr, names: Mapping[str, Any]) -> Any:
+        """Evaluate an expression of constants, and of the variables of loops."""
+        from swizzle.specs.swz_names import evaluate, names_of
+
+        return evaluate(node, self.source, names_of(ChainMap(dict(names), self.names), self.operators))
+
+    def _refuse_twice(self, node: ast.FunctionDef) -> None:
+        made = [*(each.name for each in self.sketches), *(each.name for each in self.hosts)]
+        if node.name in RESERVED or node.name in self.names or node.name in made:
+            self._fail(node, f"{node.name} is defined already", "a new name", "use another name")
 
     def _spec(self, node: ast.expr) -> SequentialFunction:
         name = node.id if isinstance(node, ast.Name) else None

@@ -18,12 +18,14 @@ from swizzle.commands.hosts import check_host, run_host, solve_host, without_hol
 from swizzle.commands.solve import SolveArguments, solve
 from swizzle.hosts.composition import composed
 from swizzle.hosts.lengths import HostTiling, LaunchLength, host_lengths
+from swizzle.hosts.numba_text import host_numba
 from swizzle.hosts.running import filled_host, host_function
 from swizzle.hosts.text import host_text
 from swizzle.language.parameters import Parameters
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.loading import SketchFile, load
 from swizzle.sketches.swz_file import read_swz
+from tests.cuda_out.numba_stand_in import module
 
 needs_gcc = pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="no C++ compiler")
 
@@ -120,15 +122,15 @@ def there_and_back(x, y):
 STENCILS = """\
 from swizzle import cuda, f32, host, i32, parameter, sketch, spec
 
-N = 128
+N = parameter("N", 128, domain=(32, 128))
 
-@sketch(block=64, grid=5, x=i32[2 * N + 4], m=i32.out[2 * N + 2])
+@sketch(block=64, grid=(2 * N + 65) // 64, x=i32[2 * N + 4], m=i32.out[2 * N + 2])
 def sums(x, m):
     i = cuda.grid(1)
     if i < len(m):
         m[i] = x[i] + x[i + 1] + x[i + 2]
 
-@sketch(block=32, grid=4, m=i32[2 * N + 2], w=i32[3], y=i32.out[N])
+@sketch(block=32, grid=N // 32, m=i32[2 * N + 2], w=i32[3], y=i32.out[N])
 def halves(m, w, y):
     i = cuda.grid(1)
     if i < len(y):
@@ -244,7 +246,7 @@ def test_lengths_follow_from_each_other(tmp_path: Path) -> None:
             "if len(x) > 200 else 0 for i in range(len(m) // 2 - 1)",
             "not that of the",
         ),
-        ("grid=4, m=i32[2 * N + 2]", "grid=2 * N // 64, m=i32[2 * N + 2]", ""),
+        ("[x[i] + x", "[x[i] + 0 + x", ""),
     ],
 )
 def test_why_sizes_are_fixed(tmp_path: Path, old: str, new: str, why: str) -> None:
@@ -275,8 +277,73 @@ def test_files_are_written(tmp_path: Path) -> None:
         text = (tmp_path / f"scan{suffix}").read_text()
         assert "from scan.py: sums, scanned, added, one after the other" in text and "PARTS = 4" in text
         assert text.endswith(host_text(filled, (), form)[-800:])  # type: ignore[arg-type]
-    with pytest.raises(SwizzleError, match="--emit numba of scan, a host function"):
-        solve_host(made, out, fill=without_holes, folder=tmp_path, kinds=("numba",))
+    with pytest.raises(SwizzleError, match="--emit ptx of scan, a host function"):
+        solve_host(made, out, fill=without_holes, folder=tmp_path, kinds=("ptx",))
+
+
+@pytest.mark.parametrize("sizes", [None, 33])
+def test_the_module_for_numba_launches_all_kernels(tmp_path: Path, sizes: int | None) -> None:
+    """On the stand-in, at the declared sizes and at others."""
+    filled, n = filled_host(hosts(tmp_path, STENCILS, N=32), without_holes), sizes or 32
+    names = module(host_numba(filled, ["a test"], host_lengths(filled) if sizes else None))
+    x, w, y = np.arange(2 * n + 4, dtype=np.int32), np.array([1, 2, 3], np.int32), np.zeros(n, np.int32)
+    names["launch_both"](x, w, y)
+    assert np.array_equal(y, filled.spec(x, w))
+    with pytest.raises(ValueError, match="x is int32 of shape"):
+        names["launch_both"](x[1:], w, y)
+
+
+LOOPED = """\
+N, STEPS = 64, 4
+
+@sketch(block=32, grid=2, x=i32[N], w=i32.const[1], y=i32.out[N])
+def scaled(x, w, y):
+    y[cuda.grid(1)] = w[0] * x[cuda.grid(1)] + 1
+
+@spec
+def powers(x, w):
+    for k in range(STEPS):
+        x = [w[0] * v + 1 for v in x]
+    return x
+
+@host(spec=powers, x=i32[N], w=i32.const[1], y=i32.out[N])
+def iterated(x, w, y):
+    a = cuda.device_array(N, i32)
+    b = cuda.device_array(shape=N, dtype=i32)
+    scaled(x, w, a)
+    for k in range(STEPS - 2):
+        scaled(a, w=w, y=b)
+        a, b = b, a
+    scaled(a, w, y)
+"""
+
+
+def test_a_swz_file_has_host_functions(tmp_path: Path) -> None:
+    """As in Python, which runs the same text; nothing of a .swz file is run."""
+    found = []
+    for name, text in (("a.swz", LOOPED), ("a.py", f"from swizzle import cuda, host, i32, sketch, spec\n{LOOPED}")):
+        (tmp_path / name).write_text(text)
+        (made,), alone = SketchFile.read(tmp_path / name).load_hosts(None, {})
+        assert alone and not composed(filled_host(made, without_holes)).findings
+        found.append(([launch.arrays for launch in made.launches], [p.name for p in made.scratch]))
+    assert found[0] == found[1] and found[0][0][2] == ("b", "w", "a")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("scaled(a, w, y)", "scald(a, w, y)", "scald is no sketch of this file"),
+        ("scaled(a, w, y)", "y[0] = 1", "`assign` in a host function"),
+        ("scaled(a, w, y)", "scaled(a, w, v=y)", "scaled is given v"),
+        ("a, b = b, a", "a = a + 1", "a is computed with in a host function"),
+        ("STEPS - 2", "x", "x is computed with in a host function"),
+        ("spec=powers, ", "", "the host function iterated has no specification"),
+        ("scaled(a, w, y)", "scaled(a, w)", "scaled is launched on 2 arrays"),
+    ],
+)
+def test_mistakes_in_a_swz_host_function(old: str, new: str, said: str) -> None:
+    with pytest.raises(SwizzleError, match=re.escape(said)):
+        read_swz(LOOPED.replace(old, new), "host.swz", Parameters())
 
 
 def test_kernels_without_specifications_are_no_sketches_of_their_own(tmp_path: Path) -> None:
@@ -293,8 +360,6 @@ def test_kernels_without_specifications_are_no_sketches_of_their_own(tmp_path: P
     out = StringIO()
     with pytest.raises(SwizzleError, match="the sketch lonely has no specification"):
         commands.check(commands.CheckArguments(str(path)), out, out)
-    with pytest.raises(SwizzleError, match=r"@host in a \.swz file"):
-        read_swz("@host(spec=s, x=f32[3])\ndef f(x):\n    pass\n", "host.swz", Parameters())
 
 
 def test_a_command_runs_the_file_once_and_gives_one_object(
