@@ -7,7 +7,7 @@ short to long:
 
 - All of up to five terms are looked at: with any number outermost, as it follows from the values, and within that with
   numbers up to the hole's size and its largest argument (and to `LARGEST`). So what has at most six terms is the
-  shortest of these (`is_shortest`).
+  shortest of these.
 - Some of seven terms are: two linear terms and a number, with and without a remainder.
 - What the template wrote, without the remainders that change nothing.
 
@@ -34,7 +34,6 @@ from templates.holes import Point
 LARGEST: Final = 1024
 SAMPLED: Final = 16  # points at which formulas are compared first
 LIGHT: Final = 16  # the numbers in formulas of seven terms
-PROVED: Final = 6
 _FEW: Final = slice(None, None, -6)  # of the sampled points, those that are compared before the others
 _NOWHERE: Final = Place("", 0, 0)
 _FACTORS: Final = np.array([pow(0x9E3779B97F4A7C15, k, 1 << 64) for k in range(1, SAMPLED + 1)], np.uint64).view(
@@ -43,11 +42,6 @@ _FACTORS: Final = np.array([pow(0x9E3779B97F4A7C15, k, 1 << 64) for k in range(1
 _Numbers: TypeAlias = npt.NDArray[np.int64]
 _Truths: TypeAlias = npt.NDArray[np.bool_]
 _Rows: TypeAlias = npt.NDArray[np.intp]
-
-
-def is_shortest(formula: Expr) -> bool:
-    """Say whether no formula with the same values is shorter, of those that are looked for."""
-    return length_of(formula) <= PROVED
 
 
 class Shortest:

@@ -2,9 +2,17 @@
 
 from typing import Any
 
+import numpy as np
+
 from swizzle.language.parameters import Parameters
 from swizzle.sketches.sketch import Sketch
 from swizzle.sketches.swz_file import read_swz
+from symbolic.machine.run import Run
+
+
+def accumulates_of(run: Run) -> int:
+    """Return how many accumulate statements of a run without holes have a predicate that holds somewhere."""
+    return len({entry.site for entry in run.accumulated if np.any(entry.mask)})
 
 
 def sketch_of(text: str, **parameters: int) -> Sketch:

@@ -380,9 +380,9 @@ def _unknown_arch(arch: str, tool: str) -> SwizzleError:
     )
 
 
-def _excerpts(log: str, text: str, around: int = 2) -> str:
+def _excerpts(log: str, text: str) -> str:
     """Quote the numbered lines of the text that the log speaks of: `name(12): error` or `name:12:5: error`."""
     lines = text.splitlines()
     named = {int(a or b) for a, b in re.findall(r"\((\d+)\): (?:error|warning)|:(\d+):\d+: (?:fatal )?error", log)}
-    shown = sorted({n for line in named for n in range(line - around, line + around + 1) if 1 <= n <= len(lines)})
+    shown = sorted({n for line in named for n in range(line - 2, line + 3) if 1 <= n <= len(lines)})
     return "".join(f"\n{n:5d}{' >' if n in named else '  '} {lines[n - 1]}" for n in shown)

@@ -77,12 +77,9 @@ class Told(Struct):
         return self.status
 
 
-def check_host(
-    host: HostSketch, out: TextIO, *, fill: Callable[[Sketch], Program] = without_holes, emitted: bool = False,
-    json_object: bool = False,
-) -> int:  # fmt: skip
+def check_host(host: HostSketch, out: TextIO, *, emitted: bool = False, json_object: bool = False) -> int:
     """Verify a host function for all inputs; on request try its printed text, too."""
-    filled = filled_host(host, fill)
+    filled = filled_host(host, without_holes)
     told = _verdict(filled, composed(filled))
     if emitted and told.status == DONE:
         _emitted(filled, told)
@@ -97,7 +94,7 @@ def solve_host(
 
     `results` has what `fill` found of each kernel with holes.
     """
-    filled = filled_host(host, fill)
+    filled = filled_host(host, without_holes)
     told = _verdict(filled, composed(filled))
     solutions = [f"{name}: {line}" for name, result in (results or {}).items() for line in hole_lines(result.best)]
     told.lines[1:1] = solutions

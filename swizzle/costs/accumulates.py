@@ -15,7 +15,6 @@ from msgspec import Struct, field
 
 from swizzle.costs.cost import BoundedCost, CostBound
 from swizzle.problem.problem import Problem
-from symbolic.ir.program import Accumulate
 from symbolic.ir.sites import Site
 from symbolic.machine.run import Run
 from symbolic.values.guard import FALSE, Guard, Guards
@@ -49,15 +48,6 @@ class Accumulates(BoundedCost):
 
 
 ACCUMULATES: Final = Accumulates()
-
-
-def live_accumulates(run: Run) -> dict[Site, Accumulate]:
-    """Return the accumulate statements of a run without holes whose predicate holds somewhere."""
-    return {
-        entry.site: entry.statement
-        for entry in run.accumulated
-        if isinstance(entry.mask, np.ndarray) and entry.mask.any()
-    }
 
 
 # ---- in a search's encoding ------------------------------------------------------------------------------------

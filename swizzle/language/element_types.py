@@ -22,11 +22,11 @@ def caller_place(depth: int = 2) -> Place:
     return Place(frame.f_code.co_filename, frame.f_lineno, 1)
 
 
-def kernel_only(name: str, depth: int = 3, fix: str = "") -> NoReturn:
-    """Refuse the use of a kernel's name outside a kernel; `depth` counts frames up to the user."""
+def kernel_only(name: str, fix: str = "") -> NoReturn:
+    """Refuse the use of a kernel's name outside a kernel, by the caller of who calls this."""
     raise SwizzleError(
         f"{name} has a meaning only inside a kernel",
-        place=caller_place(depth),
+        place=caller_place(3),
         expected="its use in the body of a function decorated with @sketch(...)",
         fix=fix or "decorate the function with @sketch(...), and solve the sketch instead of calling the function",
     )

@@ -28,7 +28,6 @@ from symbolic.ir.program import DType
 Domain: TypeAlias = Literal["words", "integers", "reals"]
 """What numbers are: words of their type, which wrap, or integers; floating-point numbers are real ones in both. With
 'reals', all are."""
-DOMAINS: Final = ("words", "integers", "reals")
 
 BOOL: Final = DType.BOOL
 BITWISE: Final = ("&", "|", "^", "<<", ">>")

@@ -67,21 +67,21 @@ def choices_of(loop: Loop) -> tuple[list[Sequence[Any]], Expression]:
 
 
 @lru_cache(maxsize=64)
-def random_states(loop: Loop, count: int = 120) -> list[tuple[Any, ...]]:
+def random_states(loop: Loop) -> list[tuple[Any, ...]]:
     """Return states that random inputs lead to, the first one among them; none of those that divide by zero."""
     rng = random.Random(2)
     found = [loop.start()]
-    for place in range(count):
+    for place in range(120):
         with suppress(ZeroDivisionError):
             found.append(loop.after(random_rows(loop, rng, 1 + place % 7)))
     return found
 
 
-def random_parts(carrier: Carrier, count: int = 60) -> list[tuple[tuple[Any, ...], int]]:
+def random_parts(carrier: Carrier) -> list[tuple[tuple[Any, ...], int]]:
     """Return the words of random parts of an input, and how many elements each has."""
     rng = random.Random(3)
     found: list[tuple[tuple[Any, ...], int]] = []
-    for place in range(count):
+    for place in range(60):
         rows = random_rows(carrier.loop, rng, 1 + place % 6)
         with suppress(ZeroDivisionError):
             words = carrier.lifted(rows[0])

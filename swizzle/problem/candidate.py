@@ -33,5 +33,3 @@ class Stats:
 
     queries: int = 0
     counterexamples: int = 0
-    seconds_solving: float = 0.0
-    seconds_checking: float = 0.0

@@ -90,19 +90,16 @@ class Cegis:
         if bound is not None:
             assumptions.append(bound)
         while True:
-            started = time.monotonic()
-            left = None if self.deadline is None else self.deadline - started
+            left = None if self.deadline is None else self.deadline - time.monotonic()
             if left is not None and left <= 0:
                 return Unknown("out of time")
             answer = self.solver.check(assumptions, timeout=left)
             self.stats.queries += 1
-            self.stats.seconds_solving += time.monotonic() - started
             if not isinstance(answer, Possible):
                 return NoFilling() if isinstance(answer, Excluded) else answer
             if self._waiting:
                 self._show_waiting()
                 continue
-            started = time.monotonic()
             choices = self.holes.chosen(answer.holds)
             run, wrong = self.problem.candidate(self.holes.templates, choices)
             refuted = self.examples.refute(run, wrong, partial(self._forbid, choices), near=at_most is None)
@@ -111,7 +108,6 @@ class Cegis:
             if not refuted and at_most is not None and cost > at_most:
                 self._bound.refute(run, answer.holds, self.examples.encoding)
                 refuted = True
-            self.stats.seconds_checking += time.monotonic() - started
             if not refuted:
                 return Candidate(self.space, choices, cost)
             self.stats.counterexamples += 1

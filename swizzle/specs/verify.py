@@ -75,14 +75,14 @@ def verify(program: Program, spec: Callable[..., Any], meaning: Meaning | None =
     return Verification(compare(program, run, meaning.wanted), tuple(run.violations), elements, blocks)
 
 
-def explain_mismatch(program: Program, spec: Callable[..., Any], limit: int = 3) -> list[str]:
-    """Say in the sketch's terms what a hole-free kernel computes instead; empty when it is right."""
+def explain_mismatch(program: Program, spec: Callable[..., Any]) -> list[str]:
+    """Say in the sketch's terms what a hole-free kernel computes instead, of three cells at most; empty if right."""
     terms = Terms()
     wanted = postcondition(program, spec, terms)
     run = run_canonical(program, terms)
     shapes = {p.name: p.shape for p in program.parameters}
-    lines = [str(violation.error()) for violation in run.violations[:limit]]
-    for bad in compare(program, run, wanted)[:limit]:
+    lines = [str(violation.error()) for violation in run.violations[:3]]
+    for bad in compare(program, run, wanted)[:3]:
         cell = cell_name(bad.array, shapes[bad.array], bad.address)
         lines.append(f"{cell} is {terms.show(bad.got)}, the specification says {terms.show(bad.wanted)}")
     return lines

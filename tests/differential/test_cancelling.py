@@ -13,7 +13,6 @@ from swizzle.cache.solve import is_final
 from swizzle.commands.exit_status import UNDECIDED
 from swizzle.commands.report import as_text
 from swizzle.commands.solve import exit_status
-from swizzle.costs.accumulates import live_accumulates
 from swizzle.explain.explain import explain
 from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
@@ -23,7 +22,7 @@ from symbolic.machine import contributions
 from symbolic.values import contents
 from tests.differential.random_sketches import what_runs
 from tests.differential.test_search_against_brute_force import functions
-from tests.sketches import kernel
+from tests.sketches import accumulates_of, kernel
 from tests.slow_cases import slow_unless
 
 PARITY = """
@@ -78,7 +77,7 @@ def compare(body: str, spec: str, space: Any) -> str:
     for choices in itertools.product(*each):
         run, wrong = problem.candidate(made, choices)
         if not run.violations and not wrong:
-            right[what_runs(sketch.program, made, choices)] = len(live_accumulates(run))
+            right[what_runs(sketch.program, made, choices)] = accumulates_of(run)
     found = solve(sketch, Limits(space=space, all_solutions=True, certify=True))
     assert len(found.solutions) == len(right)
     assert found.status == ("sat" if right else "unsat")

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from swizzle import operator, solve, u64
-from swizzle.costs.accumulates import live_accumulates
 from swizzle.language.parameters import Parameters
 from swizzle.problem.problem import Problem
 from swizzle.sketches.sketch import Sketch
@@ -28,6 +27,7 @@ from symbolic.machine.run import Run
 from symbolic.values import mapped
 from templates.template import Template
 from tests.differential.test_search_against_brute_force import functions, specification_of
+from tests.sketches import accumulates_of
 from tests.slow_cases import slow_unless
 
 MOST = 2**64 - 1
@@ -140,7 +140,7 @@ def test_search_against_numbers(name: str, seed: int, monkeypatch: pytest.Monkey
             if run.violations or (run.memories["y"].data != y).any():
                 break
         else:
-            costs.append(len(live_accumulates(run)))
+            costs.append(accumulates_of(run))
     posed = posed_by(sketch, made, truth, spoilt)
     found = solve(posed, Limits(space="1", certify=True))
     assert found.status == ("sat" if costs else "unsat")

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from swizzle.costs.accumulates import live_accumulates
 from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
 from swizzle.sketches.sketch import Sketch
@@ -21,6 +20,7 @@ from swizzle.specs.specification import outputs
 from symbolic.errors import SwizzleError
 from templates.registry import template
 from tests.differential.random_sketches import RandomSketch, functions, specification_of, what_runs
+from tests.sketches import accumulates_of
 from tests.slow_cases import slow_unless
 
 
@@ -48,7 +48,7 @@ def compare(seed: int, space: Any, most: int = 400) -> str:
     for choices in fillings:
         run, wrong = problem.candidate(made, choices)
         if not run.violations and not wrong:
-            right[what_runs(program, made, choices)] = len(live_accumulates(run))
+            right[what_runs(program, made, choices)] = accumulates_of(run)
     costs = list(right.values())
     posed = Sketch(sketch.name, program, spec, {}, sketch.place)  # type: ignore[arg-type]
     try:

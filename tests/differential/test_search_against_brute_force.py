@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from swizzle.costs.accumulates import floor, live_accumulates
+from swizzle.costs.accumulates import floor
 from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
 from swizzle.sketches.sketch import Sketch
@@ -25,7 +25,7 @@ from templates.chooser import OneChoice
 from templates.registry import template
 from templates.template import Template
 from tests.differential.random_sketches import what_runs
-from tests.sketches import kernel
+from tests.sketches import accumulates_of, kernel
 from tests.slow_cases import slow_unless
 
 REGISTER = """
@@ -153,7 +153,7 @@ def test_random_sketches(seed: int, space: Any, monkeypatch: pytest.MonkeyPatch)
     for choices in itertools.product(*each):
         run, wrong = problem.candidate(made, choices)
         if not run.violations and not wrong:
-            right[what_runs(program, made, choices)] = len(live_accumulates(run))
+            right[what_runs(program, made, choices)] = accumulates_of(run)
     costs = list(right.values())
     posed = Sketch(sketch.name, program, spec, {}, sketch.place)  # type: ignore[arg-type]
     found = solve(posed, Limits(space=space, all_solutions=complete))

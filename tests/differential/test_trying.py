@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from swizzle import load
-from swizzle.costs.accumulates import ACCUMULATES, live_accumulates
+from swizzle.costs.accumulates import ACCUMULATES
 from swizzle.problem.problem import Problem
 from swizzle.search import trying
 from swizzle.search.metasketch import solve
@@ -20,7 +20,7 @@ from tests.differential.random_sketches import what_runs
 from tests.differential.test_cancelling import compare
 from tests.differential.test_partial_sums import ARGUMENTS, body, spec_of
 from tests.differential.test_search_against_brute_force import functions
-from tests.sketches import kernel
+from tests.sketches import accumulates_of, kernel
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +49,7 @@ def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> str:
     for choices in itertools.product(*(functions(t, p) for t, p in zip(made, problem.points, strict=True))):
         run, wrong = problem.candidate(made, choices)
         if not run.violations and not wrong:
-            right[what_runs(sketch.program, made, choices)] = len(live_accumulates(run))
+            right[what_runs(sketch.program, made, choices)] = accumulates_of(run)
     if engine.narrowed:  # fillings in which terms cancel may be left out
         assert found.items() <= right.items(), (seed, text, spec)
     else:

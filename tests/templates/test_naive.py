@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from swizzle import load
-from swizzle.costs.accumulates import live_accumulates
 from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
 from swizzle.solution.solution import Limits
@@ -21,6 +20,7 @@ from templates.naive import Leaf, NaiveXform, Node, naive_xform, weight
 from templates.registry import function_of
 from templates.template import Template
 from templates.xform import Xform
+from tests.sketches import accumulates_of
 
 CASES = Path(__file__).parents[2] / "case_studies"
 PLACE = Place("test.py", 1, 1)
@@ -108,7 +108,7 @@ def test_the_search_agrees_with_brute_force(file: str, name: str, depth: Any, pa
         for choices in itertools.product(*each):  # type: ignore[arg-type]
             run, wrong = problem.candidate(made, choices)
             if not run.violations and not wrong:
-                costs.append(len(live_accumulates(run)))
+                costs.append(accumulates_of(run))
         assert result.status == ("sat" if costs else "unsat")
         assert not costs or result.best.cost["accumulates"] == min(costs)
     if result.solutions:

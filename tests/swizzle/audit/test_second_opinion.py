@@ -11,7 +11,6 @@ import pytest
 from swizzle.audit.certificate import Claim, confirm, confirm_equal
 from swizzle.audit.random_check import disagreement
 from swizzle.audit.second_opinion import SecondOpinion
-from swizzle.costs.accumulates import live_accumulates
 from swizzle.problem.candidate import Candidate
 from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
@@ -22,7 +21,7 @@ from symbolic.second.forward import NotCovered
 from symbolic.solve.answer import Unsat
 from templates.naive import NaiveXform
 from tests.differential.random_sketches import RandomSketch, functions, specification_of, what_runs
-from tests.sketches import kernel
+from tests.sketches import accumulates_of, kernel
 
 SUM = """
 i = cuda.laneid
@@ -74,7 +73,7 @@ def _compare(seed: int, space: Any, naive: Literal[0, 1, 2] = 0) -> str:
     for choices in fillings:
         run, wrong = problem.candidate(made, choices)
         if not run.violations and not wrong:
-            distinct[what_runs(program, made, choices)] = len(live_accumulates(run)), choices
+            distinct[what_runs(program, made, choices)] = accumulates_of(run), choices
     right = list(distinct.values())
     known = [
         tuple(lambda arguments, t=t, c=c: t.apply(c, arguments) for t, c in zip(made, choices, strict=True))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.rfactor import complex_product
 from swizzle import f32, i32, serial, u32
 from swizzle.operators import operator_of
 from swizzle.operators.decomposition import subgraphs
@@ -79,14 +80,6 @@ def either_way(x: f32):
     for v in x:
         s = s * (1 - v) + v  # s + v - s * v, written in another way
     return s
-
-
-@serial
-def complex_product(re: f32, im: f32):
-    a, b = 1, 0
-    for p, q in zip(re, im, strict=True):
-        a, b = a * p - b * q, a * q + b * p
-    return a, b
 
 
 @serial

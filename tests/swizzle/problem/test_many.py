@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from swizzle.costs.accumulates import ACCUMULATES, live_accumulates
+from swizzle.costs.accumulates import ACCUMULATES
 from swizzle.problem.candidate import Candidate
 from swizzle.problem.many import Many
 from swizzle.problem.problem import Problem
@@ -14,7 +14,7 @@ from swizzle.sketches.sketch import Sketch
 from templates.chooser import Choice
 from templates.formula import plain, values_of
 from templates.template import Template
-from tests.sketches import kernel
+from tests.sketches import accumulates_of, kernel
 
 SKETCHES = {
     "two_blocks_of_two_warps": kernel(
@@ -55,7 +55,7 @@ SKETCHES = {
 def alone(problem: Problem, templates: list[Template], choices: tuple[Choice, ...]) -> int | None:
     """Return what one run of one filling says: its cost, or None."""
     run, wrong = problem.candidate(templates, choices)
-    return None if run.violations or wrong else len(live_accumulates(run))
+    return None if run.violations or wrong else accumulates_of(run)
 
 
 @pytest.mark.parametrize("sketch", SKETCHES.values(), ids=SKETCHES)
