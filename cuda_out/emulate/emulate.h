@@ -117,6 +117,7 @@ unsigned atomic_add(unsigned* address, unsigned value);
 unsigned long long atomic_add(unsigned long long* address, unsigned long long value);
 float atomic_add(float* address, float value);
 double atomic_add(double* address, double value);
+void fence();                   // of what this thread stores and loads, for the threads of other blocks
 void* dynamic_shared_memory();  // what emulate.py lets an `extern __shared__ T name[]` point to
 [[noreturn]] void refuse(Site site, const char* format, int value);
 
@@ -172,6 +173,7 @@ inline At at(const char* name, int line, int id) { return At{{name, line, id}}; 
 #define __all_sync SWIZZLE_AT(__all_sync).all
 #define __syncwarp SWIZZLE_AT(__syncwarp).sync_warp
 #define __syncthreads SWIZZLE_AT(__syncthreads).sync_block
+#define __threadfence swizzle_emulation::fence
 
 // ---- arithmetic ------------------------------------------------------------------------------------------------
 

@@ -58,6 +58,7 @@ def emulate(
     arguments: Sequence[Argument],
     *,
     order: int = 0,
+    resident: int = 1,
     warp_size: int = 32,
     shared_bytes: int = 0,
     timeout: int = 60,
@@ -68,16 +69,18 @@ def emulate(
     `kernel` may be qualified and instantiated: `ns::scale<float, 3>`; a namespace may be left out. Arguments are
     NumPy arrays and NumPy scalars of exactly the kernel's types. `order` says in which order lanes, warps and
     blocks take turns (0 ascending, 1 descending, more: pseudo-random) and what uninitialised shared memory holds.
+    So many `resident` blocks take turns, the others wait until one has ended; where there are several, volatile stores
+    are seen late, and out of order where no `__threadfence()` orders them, and volatile loads may give older values.
     `warp_size` is a power of two up to 64; a mask of all ones means every lane of the warp. `timeout` is in
     seconds, `shared_bytes` is the size of an `extern __shared__` array. Compiled programs live in `cache_dir`, by
     default until the process ends.
 
-    Raises EmulationError for accesses out of bounds, races, lanes missing from a mask, divergent barriers and the
-    like; SwizzleError for arguments that do not fit; CompileError when the text does not compile.
+    Raises EmulationError for accesses out of bounds, races, lanes missing from a mask, divergent barriers, blocks that
+    wait for ever and the like; SwizzleError for arguments that do not fit; CompileError when the text does not compile.
     """
     _check_launch(grid, block, warp_size, arguments)
     program = _program(text, qualified(text, kernel), cache_dir)
-    request = [struct.pack("<11Q", *grid, *block, warp_size, order, shared_bytes, timeout, len(arguments))]
+    request = [struct.pack("<12Q", *grid, *block, warp_size, order, resident, shared_bytes, timeout, len(arguments))]
     for argument in arguments:
         is_array = isinstance(argument, np.ndarray)
         kind, item_bytes = argument.dtype.kind.encode(), argument.dtype.itemsize
@@ -218,7 +221,7 @@ def _program(text: str, kernel: str, cache_dir: Path | None) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     runtime = _runtime_object(cpp, folder)
     text = _DYNAMIC_SHARED.sub(_point_at_dynamic_shared, text)
-    flags = (*_KERNEL_FLAGS, *_poison(cpp), "-I", str(HERE), "-I", str(HERE / "emulate_include"))
+    flags = (*_KERNEL_FLAGS, *_options(cpp), "-I", str(HERE), "-I", str(HERE / "emulate_include"))
     program = folder / f"kernel-{_hash(_sources_hash(), cpp, *flags, kernel, text)}"
     if not program.exists():
         header = _compiled_header(cpp, flags, folder)
@@ -277,14 +280,20 @@ def _sources_hash() -> str:
 
 
 @lru_cache
-def _poison(cpp: str) -> tuple[str, ...]:
-    """Return the option that fills variables that are never set with a pattern, so that they are not zero by chance."""
-    option = "-ftrivial-auto-var-init=pattern"
+def _options(cpp: str) -> tuple[str, ...]:
+    """Return those options that this compiler has, of these: variables that are never set are filled with a pattern, so
+    that they are not zero by chance; volatile accesses are told from others."""
+    volatile = ("--param=tsan-distinguish-volatile=1", "-mllvm -tsan-distinguish-volatile=1")
+    options = ("-ftrivial-auto-var-init=pattern", *volatile)
+    return tuple(word for option in options if _has(cpp, option.split()) for word in option.split())
+
+
+def _has(cpp: str, option: Sequence[str]) -> bool:
+    command = [cpp, "-fsanitize=thread", *option, "-x", "c++", "-fsyntax-only", os.devnull]
     try:
-        done = run_child([cpp, option, "-x", "c++", "-fsyntax-only", os.devnull], seconds=60)
+        return not run_child(command, seconds=60).status
     except TooLong:
-        return ()
-    return () if done.status else (option,)
+        return False
 
 
 def _place(program: Path, program_counter: int) -> str:

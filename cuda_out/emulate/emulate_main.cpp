@@ -26,7 +26,7 @@ void send(const void* bytes, size_t count) {
 }
 
 struct Request {  // as emulate.py packs it
-    uint64_t grid[3], block[3], warp_size, order, shared_bytes, seconds, arguments;
+    uint64_t grid[3], block[3], warp_size, order, resident, shared_bytes, seconds, arguments;
 };
 struct Argument {
     char kind;  // NumPy's letter
@@ -78,7 +78,9 @@ int serve() {
     }
     alarm(unsigned(request.seconds));
     find_shared_memory(request.shared_bytes);
-    run_grid(request.grid, request.block, unsigned(request.warp_size), unsigned(request.order), values.data());
+    run_grid(request.grid, request.block, unsigned(request.warp_size), unsigned(request.order),
+             unsigned(request.resident), values.data());
+    show_all_stores();
     send("K", 1);
     for (size_t i = 0; i < arguments.size(); ++i) send(kernel.parameters[i].writable ? "W" : "-", 1);
     for (size_t i = 0; i < arguments.size(); ++i)

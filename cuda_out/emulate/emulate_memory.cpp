@@ -2,7 +2,13 @@
 //
 // Kernels are compiled with -fsanitize=thread and a few checks of -fsanitize=undefined but linked without their
 // libraries: the calls that the compiler inserts before each load and store are answered here.
+//
+// Volatile accesses are those by which blocks may speak to each other: they race with others only. Where several blocks
+// are resident, their stores wait in a buffer (`Store`), and a log of what became visible (`Shown`) gives loads values
+// from before. As the call only announces an access, memory is set up for it and put right at the next call (`settle`).
+#include <algorithm>
 #include <cstring>
+#include <map>
 #include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,10 +18,6 @@
 namespace swizzle_emulation {
 
 namespace {
-
-struct Cell {  // the last write, the last reads by two different threads
-    Stamp write, read, other_read, added;  // `added`: the last atomic addition
-};
 
 struct Region {
     std::string name;
@@ -47,7 +49,12 @@ std::string who(const Stamp& stamp) {
          site);
 }
 
+void show_stores_to(uintptr_t address, size_t bytes);
+
+// `atomic`: an atomic addition, or a volatile access.
 void touch(uintptr_t address, size_t bytes, bool writes, uintptr_t site, bool atomic = false) {
+    settle();
+    if (!atomic) show_stores_to(address, bytes);
     for (Region& region : regions) {
         if (address + bytes <= region.base - region.guard || address >= region.base + region.bytes + region.guard)
             continue;
@@ -63,9 +70,10 @@ void touch(uintptr_t address, size_t bytes, bool writes, uintptr_t site, bool at
         const size_t last = (address + bytes - 1 - region.base) / region.cell;
         for (size_t i = first; i <= last; ++i) {
             Cell& cell = region.cells[i];
-            const char* does = atomic ? "adds to" : writes ? "writes" : "reads";
+            const char* does = !writes ? "reads" : atomic ? "adds to" : "writes";
             if (unordered(cell.write, stamp)) race(region, i, cell.write, "wrote", does, site);
             if (!atomic && unordered(cell.added, stamp)) race(region, i, cell.added, "added to", does, site);
+            if (!writes && atomic) continue;
             if (!writes) {
                 if (cell.read.block != stamp.block || cell.read.thread != stamp.thread) cell.other_read = cell.read;
                 cell.read = stamp;
@@ -96,7 +104,126 @@ int find_thread_local(dl_phdr_info* info, size_t, void* result) {  // the first 
     return 1;
 }
 
+// ---- volatile accesses that others see late ----
+
+struct Bytes {
+    uintptr_t address;
+    size_t bytes;
+    char value[16];
+
+    bool meets(uintptr_t other, size_t count) const { return address < other + count && other < address + bytes; }
+    void take() { std::memcpy(value, reinterpret_cast<void*>(address), bytes); }
+    void put() const { std::memcpy(reinterpret_cast<void*>(address), value, bytes); }
+};
+struct Store : Bytes {  // one that others do not see yet
+    uint64_t number;
+    Stamp by;
+    Fence fence;
+};
+struct Shown : Bytes {  // what was there before a store became visible
+    uint64_t time;
+};
+
+bool delayed = false;
+unsigned delay = 0;
+std::vector<Store> stores;  // in the order in which they were made
+std::vector<Shown> shown;
+std::map<std::pair<uint64_t, uintptr_t>, uint64_t> seen;  // by thread and address: when its last value was visible
+uint64_t made = 0, idle = 0;
+enum class Access { none, load, store } access = Access::none;
+Bytes before_access;
+
+bool must_wait(size_t place) {  // whether a store comes behind another one
+    const Store& store = stores[place];
+    for (size_t i = 0; i < place; ++i) {
+        const Store& other = stores[i];
+        if (other.by.block != store.by.block) continue;
+        const bool fenced = other.by.thread == store.by.thread || other.by.block_epoch < store.fence.epoch;
+        if (other.meets(store.address, store.bytes) || (other.number < store.fence.store && fenced)) return true;
+    }
+    return false;
+}
+
+void show(size_t place) {
+    Shown old{stores[place], shown.size() + 1};
+    old.take();
+    stores[place].put();
+    shown.push_back(old);
+    stores.erase(stores.begin() + long(place));
+    made_progress();
+}
+
+void show_stores_to(uintptr_t address, size_t bytes) {
+    for (size_t i = 0; i < stores.size(); ++i)
+        if (stores[i].meets(address, bytes)) {  // with all that were made before it
+            for (; i + 1; --i) show(0);
+            return show_stores_to(address, bytes);
+        }
+}
+
+void load(uintptr_t address, size_t bytes) {
+    Bytes found{address, bytes, {}};
+    found.take();
+    const Stamp self = now();
+    for (size_t i = stores.size(); i-- > 0;)
+        if (stores[i].by.block == self.block && stores[i].meets(address, bytes)) {
+            if (stores[i].address != address || stores[i].bytes != bytes) show_stores_to(address, bytes), found.take();
+            else found = stores[i];
+            return found.put();
+        }
+    uint64_t& last = seen[{uint64_t(self.block) << 32 | self.thread, address}];
+    const uint64_t present = shown.size(), earliest = std::max(last, fence_of_current().time);
+    const bool old = idle < 32 && draw(2) == 0;
+    last = old ? earliest + draw(unsigned(present - earliest + 1)) : present;
+    for (size_t i = present; i > last; --i) {
+        const Shown& one = shown[i - 1];
+        for (size_t k = 0; k < one.bytes; ++k)
+            if (one.address + k - address < bytes) found.value[one.address + k - address] = one.value[k];
+    }
+    found.put();
+}
+
+void relaxed(uintptr_t address, size_t bytes, bool writes, uintptr_t site) {
+    touch(address, bytes, writes, site, true);
+    const auto holds = [&](const Region& region) {
+        return address - region.base < region.bytes && &region != static_shared && &region != dynamic_shared;
+    };
+    if (!delayed || std::none_of(regions.begin(), regions.end(), holds)) return;
+    if (!writes) look();
+    before_access = {address, bytes, {}};
+    before_access.take();
+    access = writes ? Access::store : Access::load;
+    if (!writes) load(address, bytes);
+}
+
 }  // namespace
+
+void delay_stores(unsigned order) { delayed = true, delay = 2u << 2 * (order % 3); }
+void made_progress() { idle = 0; }
+
+void settle() {
+    if (access == Access::none) return;
+    Store store{before_access, made, now(), fence_of_current()};
+    store.take();
+    before_access.put();
+    if (access == Access::store) stores.push_back(store), ++made, made_progress();
+    access = Access::none;
+}
+
+void fence() {
+    settle();
+    fence_of_current() = {made, shown.size(), now().block_epoch};
+}
+
+uint64_t let_stores_through() {
+    for (size_t i = stores.size(); i-- > 0;)
+        if (draw(idle > 64 ? 1 : delay) == 0 && !must_wait(i)) show(i);
+    return ++idle;
+}
+
+void show_all_stores() {
+    while (!stores.empty()) show(0);
+}
 
 char* allocate(const std::string& name, size_t bytes, size_t cell) {
     const size_t guard = size_t(1) << 20;
@@ -126,9 +253,22 @@ void poison_shared_memory(int byte) {
     }
 }
 
+void swap_shared_memory(Shared (&other)[2]) {
+    for (int k : {0, 1}) {
+        Region* region = k ? dynamic_shared : static_shared;
+        if (!region) continue;
+        char* const base = reinterpret_cast<char*>(region->base);
+        other[k].bytes.resize(region->bytes), other[k].cells.resize(region->cells.size());
+        std::swap_ranges(base, base + region->bytes, other[k].bytes.begin());
+        std::swap(region->cells, other[k].cells);
+    }
+}
+
 #define ADD(T)                                                                                \
     T atomic_add(T* address, T value) {                                                       \
         touch(uintptr_t(address), sizeof(T), true, uintptr_t(__builtin_return_address(0)), true); \
+        show_stores_to(uintptr_t(address), sizeof(T));                                        \
+        made_progress();                                                                      \
         const T old = *address;                                                               \
         *address = old + value;                                                               \
         return old;                                                                           \
@@ -144,6 +284,7 @@ void* dynamic_shared_memory() { return reinterpret_cast<void*>(dynamic_shared->b
 
 using swizzle_emulation::fail;
 using swizzle_emulation::format;
+using swizzle_emulation::relaxed;
 using swizzle_emulation::touch;
 
 extern "C" {
@@ -152,7 +293,9 @@ extern "C" {
     void __tsan_read##BYTES(void* address) { touch(uintptr_t(address), BYTES, false, SITE); }         \
     void __tsan_write##BYTES(void* address) { touch(uintptr_t(address), BYTES, true, SITE); }         \
     void __tsan_unaligned_read##BYTES(void* address) { touch(uintptr_t(address), BYTES, false, SITE); } \
-    void __tsan_unaligned_write##BYTES(void* address) { touch(uintptr_t(address), BYTES, true, SITE); }
+    void __tsan_unaligned_write##BYTES(void* address) { touch(uintptr_t(address), BYTES, true, SITE); } \
+    void __tsan_volatile_read##BYTES(void* address) { relaxed(uintptr_t(address), BYTES, false, SITE); } \
+    void __tsan_volatile_write##BYTES(void* address) { relaxed(uintptr_t(address), BYTES, true, SITE); }
 ACCESS(1) ACCESS(2) ACCESS(4) ACCESS(8) ACCESS(16)
 #undef ACCESS
 void __tsan_read_range(void* address, size_t bytes) { touch(uintptr_t(address), bytes, false, SITE); }

@@ -19,13 +19,24 @@ struct Stamp {
     uint32_t block = UINT32_MAX, thread = 0, warp = 0, block_epoch = 0, barriers = 0;
 };
 
+// What a thread's last __threadfence() orders: its stores after it behind stores that came before (up to number `store`,
+// of its own or from before barrier `epoch`), and its loads after it behind what was visible at `time`.
+struct Fence {
+    uint64_t store = 0, time = 0;
+    uint32_t epoch = 0;
+};
+
 // ---- emulate_main.cpp ----
 std::string format(const char* text, ...) __attribute__((format(printf, 1, 2)));
 // Answer and end the process. `status` is 'E' for a failure of the kernel, 'A' for arguments that do not fit.
 [[noreturn]] void answer_failure(char status, const std::string& message, uintptr_t program_counter);
 
 // ---- emulate_scheduler.cpp ----
-void run_grid(const uint64_t grid[3], const uint64_t block[3], unsigned warp_size, unsigned order, void** arguments);
+void run_grid(const uint64_t grid[3], const uint64_t block[3], unsigned warp_size, unsigned order, unsigned resident,
+              void** arguments);
+unsigned draw(unsigned n);  // a pseudo-random number below n
+void look();                // give the turn to another block, if there is one
+Fence& fence_of_current();
 Stamp now();
 bool comes_after(const Stamp& before);  // whether warp barriers order the current thread after what another one did
 Coordinates thread_at(uint32_t linear);
@@ -38,5 +49,20 @@ char* allocate(const std::string& name, size_t bytes, size_t cell);  // zeroed, 
 void find_shared_memory(size_t dynamic_bytes);
 void poison_shared_memory(int byte);  // new contents for a new block
 void* dynamic_shared_memory();        // also called by kernels, in place of an `extern __shared__` array
+struct Cell {  // the last write, the last reads by two different threads
+    Stamp write, read, other_read, added;  // `added`: the last atomic addition or volatile store
+};
+struct Shared {  // the shared memory of a block that waits for its turn
+    std::vector<char> bytes;
+    std::vector<Cell> cells;
+};
+void swap_shared_memory(Shared (&other)[2]);  // static, dynamic
+// Volatile stores to global memory become visible late from now on, in any order that fences and addresses allow, and
+// loads may give what was there before.
+void delay_stores(unsigned order);
+void settle();                    // end the volatile access that the current thread has just made
+void made_progress();             // something happened that others may have waited for
+void show_all_stores();
+uint64_t let_stores_through();    // make some visible; return how often this was called without progress
 
 }  // namespace swizzle_emulation

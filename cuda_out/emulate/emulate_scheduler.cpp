@@ -2,11 +2,14 @@
 //
 // A thread runs until it waits at a warp operation or a barrier, or exits; then another has its turn. This is stricter
 // than hardware: a mask names only lanes that take part, and a barrier is passed by all threads at one place in the
-// text or by none.
+// text or by none. Where several blocks are resident, one of them goes on until each of its threads waits, or is about to
+// read a volatile; then another has its turn.
 #include <algorithm>
 #include <csetjmp>
 #include <csignal>
 #include <cstdio>
+#include <utility>
+
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -22,7 +25,7 @@ namespace swizzle_emulation {
 
 namespace {
 
-enum class State : uint8_t { running, shuffling, voting, at_warp_barrier, at_block_barrier, exited };
+enum class State : uint8_t { running, looking, shuffling, voting, at_warp_barrier, at_block_barrier, exited };
 
 struct Thread {
     uint3 index;
@@ -30,6 +33,8 @@ struct Thread {
     uint32_t passed[64];  // for each lane of the warp, how many of its warp barriers come before what runs next
     State state;
     bool started;     // its fiber exists; a fiber serves one thread of every block in turn
+    char* stack;
+    Fence fence;
     Site site;        // the operation it waits at, with what it brought:
     uint64_t mask;    // all lanes that take part
     unsigned source;  // the lane it reads, when shuffling
@@ -38,11 +43,12 @@ struct Thread {
 };
 
 constexpr size_t stack_bytes = 256 * 1024, stack_guard = 64 * 1024;
-std::vector<Thread> threads;
+std::vector<Thread> threads;  // of the block whose turn it is, as are `current_block` and shared memory
 uint32_t block_epoch = 0;
 Thread* current = nullptr;  // the thread whose fiber runs, or null in the scheduler
 jmp_buf scheduler;
 char* stacks = nullptr;
+size_t all_stacks = 0;  // bytes
 void** kernel_arguments = nullptr;
 unsigned order = 0;
 uint64_t random_state = 0;
@@ -68,6 +74,7 @@ std::string at_site(const Thread& thread) {
 // ---- fibers ----
 
 __attribute__((noinline)) void park(State state) {  // on a fiber: let the scheduler go on
+    settle();
     Thread* thread = current;
     thread->state = state;
     current = nullptr;
@@ -91,7 +98,7 @@ void resume(Thread& thread) {  // returns when the thread waits or has exited
     static ucontext_t fresh;
     getcontext(&fresh);
     const size_t spread = thread.linear % 61 * 64;  // else all stack tops fall into one set of the cache
-    fresh.uc_stack.ss_sp = stacks + thread.linear * stack_bytes + stack_guard;
+    fresh.uc_stack.ss_sp = thread.stack + stack_guard;
     fresh.uc_stack.ss_size = stack_bytes - stack_guard - spread;
     fresh.uc_link = nullptr;
     makecontext(&fresh, fiber_main, 0);
@@ -109,7 +116,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     if (signal == SIGFPE) fail("division by zero, or an overflow of it", program_counter);
     if (signal == SIGILL || signal == SIGABRT) fail("the kernel gave up", program_counter);
     const char* at = static_cast<char*>(info->si_addr);
-    const bool overflow = current && at >= stacks && at < stacks + threads.size() * stack_bytes;
+    const bool overflow = current && at >= stacks && at < stacks + all_stacks;
     fail(overflow ? "stack overflow: too much local memory" : format("illegal access at address %p", info->si_addr),
          program_counter);
 }
@@ -132,10 +139,7 @@ void catch_signals() {
 const std::vector<unsigned>& turns(std::vector<unsigned>& turn, unsigned n) {
     turn.resize(n);
     for (unsigned i = 0; i < n; ++i) turn[i] = order == 1 ? n - 1 - i : i;
-    for (unsigned i = n; order > 1 && i > 1; --i) {
-        random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-        std::swap(turn[i - 1], turn[(random_state >> 33) % i]);
-    }
+    for (unsigned i = n; order > 1 && i > 1; --i) std::swap(turn[i - 1], turn[draw(i)]);
     return turn;
 }
 
@@ -220,27 +224,82 @@ bool pass_block_barrier() {  // false when all threads have exited
             fail_block("divergent barrier: " + waits(*waiting) + ", but " + waits(thread));
         thread.state = State::running;
     }
+    uint64_t seen = 0;  // what a thread must see, all threads must see behind a barrier
+    for (const Thread& thread : threads) seen = std::max(seen, thread.fence.time);
+    for (Thread& thread : threads) thread.fence.time = seen;
     ++block_epoch;
     return true;
 }
 
-void run_block() {
-    static std::vector<unsigned> turn;
+void begin_block(unsigned number) {
+    const Coordinates at = block_at(number);
+    current_block = {at.x, at.y, at.z};
     constexpr int poisons[] = {0xff, 0xa5, 0x5a, 0x7e};  // 0xff first: NaN of every float type, and -1
     poison_shared_memory(poisons[order % 4]);
     block_epoch = 0;
     for (Thread& thread : threads) {
         thread.state = State::running;
+        thread.fence = {};
         std::fill(std::begin(thread.passed), std::end(thread.passed), 0u);
     }
-    const unsigned count = unsigned(threads.size()), width = unsigned(lanes_in_warp);
-    do {
-        for (unsigned warp : turns(turn, (count + width - 1) / width))
-            run_warp(warp, std::min(width, count - warp * width));
-    } while (pass_block_barrier());
 }
 
-void start_threads() {
+bool advance_block() {  // until each thread waits, or looks at a volatile; false when all threads have exited
+    static std::vector<unsigned> turn;
+    const unsigned count = unsigned(threads.size()), width = unsigned(lanes_in_warp);
+    for (unsigned warp : turns(turn, (count + width - 1) / width))
+        run_warp(warp, std::min(width, count - warp * width));
+    bool looks = false;
+    for (Thread& thread : threads) {
+        looks |= thread.state == State::looking;
+        if (thread.state == State::looking) thread.state = State::running;
+    }
+    if (looks) return true;
+    made_progress();
+    return pass_block_barrier();
+}
+
+// ---- several blocks that take turns ----
+
+struct Resident {  // a block that waits for its turn
+    std::vector<Thread> threads;
+    uint3 index;
+    uint32_t epoch;
+    Shared shared[2];
+    bool begun;
+};
+
+void swap_with(Resident& block) {
+    std::swap(threads, block.threads);
+    std::swap(current_block, block.index);
+    std::swap(block_epoch, block.epoch);
+    swap_shared_memory(block.shared);
+}
+
+void run_in_turns(std::vector<Resident>& blocks, const std::vector<unsigned>& numbers) {
+    size_t next = 0;
+    const Resident* held = nullptr;  // has no turn until the others get no further, so that these go far ahead
+    for (uint64_t since = 0;;) {
+        if (since > 4 * blocks.size() || draw(256) == 0) held = nullptr;
+        std::vector<Resident*> ready;
+        for (Resident& block : blocks)
+            if (&block != held && (block.begun || next < numbers.size())) ready.push_back(&block);
+        if (ready.empty() && !std::exchange(held, nullptr)) return;
+        if (ready.empty()) continue;
+        Resident& block = *ready[order == 0 ? since % ready.size() : draw(unsigned(ready.size()))];
+        swap_with(block);
+        if (!block.begun) begin_block(numbers[next++]), block.begun = true, made_progress();
+        block.begun = advance_block();
+        if (!held && order > 1 && draw(8) == 0) held = &block;
+        since = let_stores_through();
+        if (since > 400 * blocks.size())
+            fail_block(format("it and %zu other blocks wait for what none of them stores; %zu blocks have not begun",
+                              blocks.size() - 1, numbers.size() - next));
+        swap_with(block);
+    }
+}
+
+void start_threads(unsigned slot) {
     const unsigned count = block_shape.x * block_shape.y * block_shape.z, width = unsigned(lanes_in_warp);
     threads.resize(count);
     for (unsigned i = 0; i < count; ++i) {
@@ -249,11 +308,17 @@ void start_threads() {
         threads[i].linear = i;
         threads[i].warp = i / width;
         threads[i].lane = i % width;
+        threads[i].started = false;
+        threads[i].stack = stacks + (size_t(slot) * count + i) * stack_bytes;
+        mprotect(threads[i].stack, stack_guard, PROT_NONE);
     }
-    stacks = static_cast<char*>(mmap(nullptr, count * stack_bytes, PROT_READ | PROT_WRITE,
-                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+}
+
+void make_stacks(unsigned resident) {
+    all_stacks = size_t(resident) * block_shape.x * block_shape.y * block_shape.z * stack_bytes;
+    stacks = static_cast<char*>(
+        mmap(nullptr, all_stacks, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     if (stacks == MAP_FAILED) fail("not enough memory for the threads' stacks");
-    for (unsigned i = 0; i < count; ++i) mprotect(stacks + i * stack_bytes, stack_guard, PROT_NONE);
 }
 
 Coordinates split(uint32_t linear, unsigned x, unsigned y) { return {linear % x, linear / x % y, linear / x / y}; }
@@ -285,7 +350,7 @@ void fail(const std::string& message, uintptr_t program_counter) {
 }
 
 void run_grid(const uint64_t grid[3], const uint64_t block[3], unsigned warp_size, unsigned turn_order,
-              void** arguments) {
+              unsigned resident, void** arguments) {
     catch_signals();
     grid_shape = dim3(unsigned(grid[0]), unsigned(grid[1]), unsigned(grid[2]));
     block_shape = dim3(unsigned(block[0]), unsigned(block[1]), unsigned(block[2]));
@@ -293,14 +358,30 @@ void run_grid(const uint64_t grid[3], const uint64_t block[3], unsigned warp_siz
     order = turn_order;
     random_state = turn_order;
     kernel_arguments = arguments;
-    start_threads();
     std::vector<unsigned> turn;
-    for (unsigned number : turns(turn, grid_shape.x * grid_shape.y * grid_shape.z)) {
-        const Coordinates at = block_at(number);
-        current_block = {at.x, at.y, at.z};
-        run_block();
+    turns(turn, grid_shape.x * grid_shape.y * grid_shape.z);
+    resident = std::min(resident, unsigned(turn.size()));
+    make_stacks(resident);
+    if (resident > 1) {
+        delay_stores(order);
+        std::vector<Resident> blocks(resident);
+        for (unsigned slot = 0; slot < resident; ++slot) start_threads(slot), std::swap(threads, blocks[slot].threads);
+        run_in_turns(blocks, turn);
+        return;
+    }
+    start_threads(0);
+    for (unsigned number : turn) {
+        begin_block(number);
+        while (advance_block()) {}
     }
 }
+
+unsigned draw(unsigned n) {
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return unsigned(random_state >> 33) % n;
+}
+void look() { park(State::looking); }
+Fence& fence_of_current() { return current->fence; }
 
 Coordinates thread_at(uint32_t linear) { return split(linear, block_shape.x, block_shape.y); }
 Coordinates block_at(uint32_t linear) { return split(linear, grid_shape.x, grid_shape.y); }

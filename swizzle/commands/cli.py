@@ -289,6 +289,13 @@ def doctor(context: click.Context, /, **options: Any) -> int:
     type=click.Path(path_type=Path),
     help="Write NAME_scan.cuh, NAME_scan.cu and NAME_scan.json into DIR.",
 )
+@click.option(
+    "--form",
+    type=click.Choice(["three-pass", "look-back"]),
+    default="three-pass",
+    show_default=True,
+    help="Three passes over parts, or one kernel whose blocks look back for the words of those before them.",
+)
 @click.option("--emitted", is_flag=True, help="Compile the kernels, and validate their PTX for every length.")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
 @limit_options

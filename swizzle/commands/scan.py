@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from cuda_out.c.printer import CudaSource
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
+from cuda_out.emulate.building import missing_compiler
 from cuda_out.ptx.validate import Validation
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.emitted import NO_COMPILER
@@ -22,7 +23,9 @@ from swizzle.commands.operator import STATUSES, as_json, given_names, report
 from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import SizesValidator
-from swizzle.device_scans.device import Checked, DeviceScan, device_scan
+from swizzle.device_scans.device import Checked, DeviceScan, Form, device_scan
+from swizzle.device_scans.kernels import TILE
+from swizzle.device_scans.schedules import SCHEDULES, random_run, tried
 from swizzle.device_scans.text import source_of, text_of
 from swizzle.emit.emitters import PTX_ARCH
 from swizzle.emit.files import check_folder, write_all
@@ -45,6 +48,7 @@ class ScanArguments(Struct, frozen=True):
     quiet: bool = False
     timeout: float | None = None
     memory: int | None = None
+    form: Form = "three-pass"
 
 
 def scan(arguments: ScanArguments, out: TextIO, err: TextIO) -> int:
@@ -62,15 +66,25 @@ def _scanned(given: Any, arguments: ScanArguments, out: TextIO) -> int:
     started = time.perf_counter()
     found = found_of(given)
     if found.status != "proved":
-        details = {"scan": found.loop.name, "status": found.status, "operator": as_json(found), "files": []}
+        details: dict[str, Any] = {
+            "scan": found.loop.name,
+            "status": found.status,
+            "operator": as_json(found),
+            "files": [],
+        }
         out.write(json.dumps(details, indent=2) + "\n" if arguments.json_object else report(found))
         return STATUSES[found.status]
-    made = device_scan(found)
+    made = device_scan(found, arguments.form)
     validations = _validated(made) if arguments.emitted else {}
     status = max(map(_status, validations.values()), default=DONE)
     if arguments.emitted and not validations:
         status = UNDECIDED
-    details = _as_json(made, validations, arguments.emitted, time.perf_counter() - started)
+    details = _as_json(made, validations, arguments.emitted)
+    if arguments.emitted and made.form == "look-back":
+        schedules = details["schedules"] = _schedules(made)
+        status = max(status, NO if schedules["findings"] else DONE if schedules["tried"] else UNDECIDED)
+    details["status"] = {DONE: "proved", NO: "refuted", UNDECIDED: "unknown"}[status]
+    details["seconds"] = round(time.perf_counter() - started, 3)
     files = _files(made, details) if arguments.output is not None and status == DONE else {}
     paths = {arguments.output / name: text for name, text in files.items()} if arguments.output is not None else {}
     write_all(paths)
@@ -86,6 +100,7 @@ def _files(made: DeviceScan, details: Mapping[str, Any]) -> dict[str, str]:
     head = [
         f"{made.name}, a scan of any length, made by swizzle {__version__} from the serial loop {made.name}.",
         "Each kernel was verified for all inputs against its specification, on words in order, at every length.",
+        *_look_back_said(made),
         "That their words fit together is proved for every length.",
         f"The operator, found and proved ({made.found.domain_text}):",
         *(f"  {line}" for line in made.found.source().splitlines()),
@@ -95,6 +110,14 @@ def _files(made: DeviceScan, details: Mapping[str, Any]) -> dict[str, str]:
         f"{made.name}_scan.cuh": text_of(made, head, "header"),
         f"{made.name}_scan.cu": text_of(made, head),
     }
+
+
+def _look_back_said(made: DeviceScan) -> list[str]:
+    if made.form != "look-back":
+        return []
+    return [
+        "Of the one that looks back, this is what a block does with its part; what blocks hand to each other is tested."
+    ]
 
 
 # ---- validation ---------------------------------------------------------------------------------------------------
@@ -107,12 +130,25 @@ def _validated(made: DeviceScan) -> dict[str, Validation]:
     return {each.name: _validation(each, _source(made, each)) for each in made.distinct}
 
 
+def _schedules(made: DeviceScan) -> dict[str, Any]:
+    """Run the kernel that looks back under schedules that are meant to break it."""
+    length = made.found.loop.range.length
+    why = missing_compiler() or (
+        "the loop promises fewer elements than two parts" if (length or TILE**2) < 2 * TILE else ""
+    )
+    if why:
+        return {"tried": 0, "why": f"not tried: {why}", "findings": []}
+    findings = [each[:SHOWN] for each in tried(made.kernels[True, "linked"].kernel, *random_run(made))]
+    return {"tried": len(SCHEDULES), "findings": findings}
+
+
 def _status(validation: Validation) -> int:
     """Other terms are not other numbers yet; what is undefined, or a wrong function, is."""
     return DONE if validation.verdict == "equal" else NO if validation.broken else UNDECIDED
 
 
 def _source(made: DeviceScan, checked: Checked) -> CudaSource:
+    """Return a kernel's text by itself."""
     level, kind = next(key for key, each in made.kernels.items() if each is checked)
     return source_of(made, level, kind)
 
@@ -127,10 +163,11 @@ def _validation(checked: Checked, source: CudaSource) -> Validation:
 # ---- what is said -------------------------------------------------------------------------------------------------
 
 
-def _as_json(made: DeviceScan, validations: Mapping[str, Validation], emitted: bool, seconds: float) -> dict[str, Any]:
+def _as_json(made: DeviceScan, validations: Mapping[str, Validation], emitted: bool) -> dict[str, Any]:
     kernels = []
     for each in made.distinct:
-        says: dict[str, Any] = {"name": each.name, "status": "verified", "outputs": each.outputs, "any_length": True}
+        says: dict[str, Any] = {"name": each.name, "status": "verified", "outputs": each.outputs}
+        says["any_length"] = each.tiling is not None
         if each.name in validations:
             validation = validations[each.name]
             says["ptx"] = {
@@ -139,15 +176,15 @@ def _as_json(made: DeviceScan, validations: Mapping[str, Validation], emitted: b
                 "findings": [each[:SHOWN] for each in validation.findings],
             }
         kernels.append(says)
-    worst = max(map(_status, validations.values()), default=UNDECIDED if emitted else DONE)
     return {
         "scan": made.name,
-        "status": {DONE: "proved", NO: "refuted", UNDECIDED: "unknown"}[worst],
+        "status": "",
+        "form": made.form,
         "operator": as_json(made.found),
         "arrays": {name: dtype.value for name, dtype in (*made.levels[0].given.items(), *made.levels[0].made.items())},
         "kernels": kernels,
         "composition": dict(made.composition),
-        "seconds": round(seconds, 3),
+        "seconds": 0.0,
     }
 
 
@@ -159,11 +196,16 @@ def _report(made: DeviceScan, validations: Mapping[str, Validation], emitted: bo
     lines = [f"{made.name}: a scan of any length, {words}, {made.found.domain_text}, {details['seconds']:.2f} s"]
     lines += [f"  arrays         {given} -> {stored}"]
     for each in made.distinct:
-        said = f"verified for all inputs at every length ({count(each.outputs, 'output')} compared)"
+        sizes = "of one part behind others" if each.tiling is None else "at every length"
+        said = f"verified for all inputs {sizes} ({count(each.outputs, 'output')} compared)"
         if each.name in validations:
             said += f"; {_told(validations[each.name])}"
         lines.append(f"  {each.name}: {said}")
     lines.append(f"  composition    {count(len(made.composition), 'claim')} on words, proved for every length")
+    if "schedules" in details:
+        found = details["schedules"]
+        said = f"no difference in {found['tried']}" if not found["findings"] else "; ".join(found["findings"])
+        lines.append(f"  schedules      {said if found['tried'] else found['why']}")
     if emitted and not validations:
         lines.append(f"  {NO_COMPILER}")
     elif not emitted:

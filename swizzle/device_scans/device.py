@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
+from cuda_out.c.printer import MAX_BLOCKS
+from cuda_out.compile.launch import gpu_available, launch
+from cuda_out.emulate.emulate import emulate
 from cuda_out.tiling.tiling import Tiling
-from swizzle.device_scans.kernels import KINDS, TILE, Kind, Level, PassKernel, kernel_of
+from swizzle.device_scans.kernels import (
+    KINDS,
+    LOOK_BACK_KINDS,
+    THREADS,
+    TILE,
+    Kind,
+    Level,
+    PassKernel,
+    kernel_of,
+)
+from swizzle.device_scans.look_back import look_back_source
 from swizzle.device_scans.operators import proved
-from swizzle.device_scans.plan import composition, launches
+from swizzle.device_scans.plan import composition, launches, look_back_composition
 from swizzle.emit.any_length.conditions import any_length
-from swizzle.emit.calling import call
+from swizzle.emit.calling import call, views_of
 from swizzle.language.words import ScanOperator
 from swizzle.operators import Found
 from swizzle.operators.derived import Given
@@ -23,13 +37,20 @@ from swizzle.specs.specification import Remembered
 from swizzle.specs.verify import explain_mismatch, verify
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.errors import SwizzleError
+from symbolic.ir.program import DType
+
+Form: TypeAlias = Literal["three-pass", "look-back"]
+"""Whether totals are scanned by kernels of their own, or blocks look back for the words of those before them."""
 
 
 class Checked(Struct, frozen=True, eq=False):
-    """A kernel that equals its specification, for all inputs and at every length; `outputs` were compared."""
+    """A kernel that equals its specification, for all inputs and at every length; `outputs` were compared.
+
+    What has no `tiling` scans two parts, and is the part of another kernel that scans any number.
+    """
 
     kernel: PassKernel
-    tiling: Tiling
+    tiling: Tiling | None
     spec: Remembered
     outputs: int
     solution: Solution
@@ -50,6 +71,7 @@ class DeviceScan(Struct, frozen=True, eq=False):
     levels: tuple[Level, ...]
     kernels: Mapping[tuple[bool, Kind], Checked]
     composition: Mapping[str, str]
+    form: Form = "three-pass"
 
     @property
     def name(self) -> str:
@@ -93,6 +115,12 @@ class DeviceScan(Struct, frozen=True, eq=False):
         if n <= TILE:
             launched("first", *given, *made)
             return
+        if self.form == "look-back":
+            parts, left = n // TILE, n % TILE
+            before = self._look_back(given, made, parts, stream)
+            if left:
+                launched("tail", *(each[n - left :] for each in given), *before, *(each[n - left :] for each in made))
+            return
         totals, first, rest, tail = launches(n)
         total, before = (self._words(totals.length, given[0]) for _ in range(2))
         launched("totals", *(array[: totals.length * TILE] for array in given), *total)
@@ -105,21 +133,54 @@ class DeviceScan(Struct, frozen=True, eq=False):
                 words = [word[each.before : each.before + (each.length if of > 1 else 1)] for word in before]
                 launched(each.kind, *some[: len(given)], *words, *some[len(given) :])
 
+    def _look_back(self, given: Sequence[Any], made: Sequence[Any], parts: int, stream: Any) -> list[Any]:
+        """Scan so many whole parts in one launch; return arrays with the words of all of them."""
+        if parts > MAX_BLOCKS["x"]:
+            raise SwizzleError(
+                f"{self.name} would need {parts} blocks", expected=f"at most {MAX_BLOCKS['x']}",
+                fix="split the arrays, and call it once for each part",
+            )  # fmt: skip
+        program = self.kernels[True, "linked"].kernel.program
+        own = tuple(p for p in program.parameters if p.name in (*self.levels[0].given, *self.levels[0].made))
+        views_of(replace(program, parameters=own), [*given, *made])
+        source = look_back_source(self.kernels[True, "linked"].kernel)
+        zeros = self._arrays([(1, DType.U32), (parts, source.told)], given[0])
+        handed = self._arrays([*((parts, dtype) for dtype in source.handed), *((1, d) for d in source.words)], given[0])
+        cut = [array[: parts * TILE] for array in (*given, *made)]
+        arguments = [*cut, *zeros, *handed]
+        if isinstance(given[0], np.ndarray) and not gpu_available()[0]:
+            emulate(source.text, source.entry, (parts, 1, 1), (THREADS, 1, 1), arguments)
+        else:
+            grid, block = (parts, 1, 1), (THREADS, 1, 1)
+            launch(source.text, source.entry, grid, block, arguments, stream=stream, alignment=source.alignment)
+        return handed[-len(source.words) :]
+
     def _words(self, count: int, like: Any) -> list[Any]:
         """Return arrays for words, where the given one is."""
-        dtypes = [NUMPY_DTYPES[dtype] for dtype in self.operator.words.values()]
+        return self._arrays([(count, dtype) for dtype in self.operator.words.values()], like)
+
+    @staticmethod
+    def _arrays(wanted: Sequence[tuple[int, DType]], like: Any) -> list[Any]:
+        """Return arrays of zeros, where the given one is."""
+        zeros: list[Any] = [np.zeros(count, NUMPY_DTYPES[dtype]) for count, dtype in wanted]
         if isinstance(like, np.ndarray):
-            return [np.empty(count, dtype) for dtype in dtypes]
+            return zeros
         from numba import cuda
 
-        return [cuda.device_array(count, dtype) for dtype in dtypes]
+        return [cuda.to_device(each) for each in zeros]
 
 
-def device_scan(given: Given) -> DeviceScan:
+def device_scan(given: Given, form: Form = "three-pass") -> DeviceScan:
     """Make a scan of a serial loop, or by an operator, and check its kernels: for all inputs, at every length.
+
+    In the form 'look-back' one kernel scans all whole parts, whose blocks hand each other the words of parts.
 
     Raises SwizzleError where no operator of the loop is proved, or its words cannot be printed.
     """
+    if form not in get_args(Form):
+        raise SwizzleError(
+            f"a scan of the form {form!r}", expected=" or ".join(map(repr, get_args(Form))), fix="leave out form="
+        )
     found = proved(given)
     assert found.carrier is not None
     operator = scan_operator_of(found.carrier)
@@ -132,10 +193,13 @@ def device_scan(given: Given) -> DeviceScan:
         )
     elements, words = Level.of_elements(operator), Level.of_words(operator)
     levels = (elements,) if elements.plain else (elements, words)
-    kernels = {(level.lifts, kind): checked(kernel_of(level, kind)) for level in levels for kind in KINDS}
-    verdicts = composition()
+    if form == "look-back":
+        levels, kinds, verdicts = (elements,), LOOK_BACK_KINDS, look_back_composition()
+    else:
+        kinds, verdicts = KINDS, composition()
+    kernels = {(level.lifts, kind): checked(kernel_of(level, kind)) for level in levels for kind in kinds}
     assert set(verdicts.values()) == {"proved"}, f"the words of a scan's kernels do not fit together: {verdicts}"
-    return DeviceScan(found, operator, levels, kernels, verdicts)
+    return DeviceScan(found, operator, levels, kernels, verdicts, form)
 
 
 def checked(kernel: PassKernel) -> Checked:
@@ -143,6 +207,8 @@ def checked(kernel: PassKernel) -> Checked:
     spec = Remembered(kernel.spec)
     verdict = verify(kernel.program, spec)
     assert verdict.equal, explain_mismatch(kernel.program, kernel.spec)
+    if kernel.kind == "linked":
+        return Checked(kernel, None, spec, verdict.elements, Solution(kernel.program, (), {}, None, None))
     tiling = any_length(kernel.program, spec)
     assert isinstance(tiling, Tiling), str(tiling)
     solution = Solution(kernel.program, (), {}, None, None, {"sizes": tiling})

@@ -1,7 +1,7 @@
 """The kernels of a device-wide scan, as sketches without holes: each with its own specification on ordered words.
 
-A *part* is a piece of the input, one block's `TILE` elements unless it is the last. Four kernels are enough, each of
-which takes any length:
+A *part* is a piece of the input, one block's `TILE` elements unless it is the last. In three passes four kernels are
+enough, each of which takes any length:
 
 - *totals*: the words of each part that is whole;
 - *first*: the scan of each part by itself;
@@ -9,11 +9,16 @@ which takes any length:
 - *tail*: the same of one part that need not be whole, behind `before[0]`.
 
 Each exists for elements, which are lifted and of which results are stored, and for words, to scan the totals in turn.
+
+In one pass (`look_back.py`) the words before a part are found while others are scanned:
+
+- *linked*: two whole parts, of which the second is scanned behind `before[0]`; it has the words of both, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -32,8 +37,9 @@ ITEMS: Final = 4
 TILE: Final = THREADS * ITEMS
 WARP: Final = 32
 
-Kind: TypeAlias = Literal["totals", "first", "rest", "tail"]
+Kind: TypeAlias = Literal["totals", "first", "rest", "tail", "linked"]
 KINDS: Final[tuple[Kind, ...]] = ("totals", "first", "rest", "tail")
+LOOK_BACK_KINDS: Final[tuple[Kind, ...]] = ("first", "linked", "tail")
 
 
 class Level(Struct, frozen=True):
@@ -108,43 +114,48 @@ class PassKernel(Struct, frozen=True, eq=False):
 def kernel_of(level: Level, kind: Kind) -> PassKernel:
     """Return a kernel of a level."""
     name = f"{level.operator.name}_{'' if level.lifts else 'words_'}{kind}"
-    before = level.named("before") if kind in ("rest", "tail") else {}
+    before = level.named("before") if kind in ("rest", "tail", "linked") else {}
     made = level.named("total") if kind == "totals" else level.made
+    totals = level.named("total") if kind == "linked" else {}
     arguments: dict[str, ArrayType | int] = {
         name: ArrayType(dtype, (2 * TILE,), "in") for name, dtype in level.given.items()
     }
     arguments |= {name: ArrayType(dtype, (2 if kind == "rest" else 1,), "in") for name, dtype in before.items()}
     size = 2 if kind == "totals" else 2 * TILE
     arguments |= {name: ArrayType(dtype, (size,), "out") for name, dtype in made.items()}
-    text = _text(name, level, kind, list(arguments), list(before), list(made))
+    arguments |= {name: ArrayType(dtype, (2,), "out") for name, dtype in totals.items()}
+    text = _text(name, level, kind, list(arguments), list(before), list(made), list(totals))
     environment = {**ELEMENT_TYPES, "cuda": cuda, "range": range, _mark(level, "op"): level.operator}
     file = f"<{name}>"
     (definition,) = parse(text, file).body
     source = KernelSource(Source(file, split_lines(text)), definition, None, environment)  # type: ignore[arg-type]
     program = build_program(source, arguments, Launch((THREADS, 1, 1), (2, 1, 1), WARP))
-    return PassKernel(kind, level, program, _specification(level, kind, list(made)), text)
+    return PassKernel(kind, level, program, _specification(level, kind, list(made), list(totals)), text)
 
 
 # ---- specifications ----------------------------------------------------------------------------------------------
 
 
-def _specification(level: Level, kind: Kind, made: Sequence[str]) -> Callable[..., Any]:
+def _specification(level: Level, kind: Kind, made: Sequence[str], linked: Sequence[str]) -> Callable[..., Any]:
     count = len(level.given)
 
-    def totals(*arrays: Any) -> Any:
+    def totals(names: Sequence[str], *arrays: Any) -> Any:
         words = level.lifted(arrays)
         parts = [words[at : at + TILE] for at in range(0, len(words), TILE)]
-        return _by_name(made, [level.after(part)[-1] for part in parts])
+        return _by_name(names, [level.after(part)[-1] for part in parts])
 
     def scanned(*arrays: Any) -> Any:
         words, before = level.lifted(arrays[:count]), list(zip(*arrays[count:], strict=True))
         found: list[tuple[Any, ...]] = []
         for block, at in enumerate(range(0, len(words), TILE)):
-            carried = None if not before else before[block if kind == "rest" else 0]
+            carried = None if not before or (linked and at == 0) else before[block if kind == "rest" else 0]
             found += map(level.stored, level.after(words[at : at + TILE], carried))
         return _by_name(made, found)
 
-    return totals if kind == "totals" else scanned
+    def both(*arrays: Any) -> Any:
+        return {**scanned(*arrays), **totals(linked, *arrays[:count])}
+
+    return partial(totals, made) if kind == "totals" else both if linked else scanned
 
 
 def _by_name(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Mapping[str, list[Any]]:
@@ -174,8 +185,9 @@ def _mark(level: Level, name: str) -> str:
 
 
 def _text(
-    name: str, level: Level, kind: Kind, arguments: Sequence[str], before: Sequence[str], made: Sequence[str]
-) -> str:
+    name: str, level: Level, kind: Kind, arguments: Sequence[str], before: Sequence[str], made: Sequence[str],
+    totals: Sequence[str],
+) -> str:  # fmt: skip
     types = [dtype.value for dtype in level.operator.words.values()]
     count, warps = len(types), THREADS // WARP
 
@@ -222,23 +234,33 @@ def _text(
     lines += each(f"{{b}} = cuda.shfl_up_sync(cuda.FULL_MASK, {{a}}, {k})", 2)
     lines += [combined("b", "b", "a", 2), *each(f"{{a}} = {{b}} if {lane} >= {k} else {{a}}", 2)]
     lines += [f"    if {lane} == {WARP - 1}:", *each(f"{{s}}[{warp}] = {{a}}", 2), "    cuda.syncthreads()"]
+    alone = kind in ("first", "linked")  # whether what came before is at first that of the part alone
+    if totals:
+        lines += ["    # of the block's", f"    if {t} == 0:", *each("{c} = {s}[0]", 2)]
+        lines += [f"        for {k} in range(1, {warps}):", *each(f"{{b}} = {{s}}[{k}]", 3), combined("c", "c", "b", 3)]
+        lines += [f"        {array}[cuda.blockIdx.x] = {letters(place)['c']}" for place, array in enumerate(totals)]
+        lines += ["    cuda.syncthreads()"]
     lines += ["    # of all before its warp"]
-    if before:
+    if not alone:
         at = "cuda.blockIdx.x" if kind == "rest" else "0"
         lines += [f"    {letters(place)['c']} = {array}[{at}]" for place, array in enumerate(before)]
     else:
         lines += each("{c} = {s}[0]", 1)
-    lines += [f"    for {k} in range({0 if before else 1}, {warps - 1}):", *each(f"{{b}} = {{s}}[{k}]", 2)]
+    lines += [f"    for {k} in range({1 if alone else 0}, {warps - 1}):", *each(f"{{b}} = {{s}}[{k}]", 2)]
     lines += [combined("b", "c", "b", 2), *each(f"{{c}} = {{b}} if {k} < {warp} else {{c}}", 2)]
     lines += ["    # of all before it", *each("{b} = cuda.shfl_up_sync(cuda.FULL_MASK, {a}, 1)", 1)]
     lines += [combined("d", "c", "b", 1)]
-    if before:
+    if not alone:
         lines += each(f"{{c}} = {{d}} if {lane} > 0 else {{c}}", 1)
     else:
         lines += each(f"{{c}} = {{b}} if {warp} == 0 else {{d}} if {lane} > 0 else {{c}}", 1)
+    if totals:
+        lines += ["    # of the parts before, too", "    if cuda.blockIdx.x > 0:"]
+        lines += [f"        {letters(place)['b']} = {array}[0]" for place, array in enumerate(before)]
+        lines += [combined("d", "b", "c", 2), *each(f"{{c}} = {{d}} if {t} > 0 else {{b}}", 2)]
     lines += [f"    for {k} in range({ITEMS}):", f"        {words('b')} = {element(k)}", combined("d", "c", "b", 2)]
-    chosen = "{c} = {d}" if before else f"{{c}} = {{d}} if {t} > 0 or {k} > 0 else {{b}}"
-    lines += each(chosen, 2)
+    behind = f"{t} > 0 or {k} > 0" + (" or cuda.blockIdx.x > 0" if totals else "")
+    lines += each(f"{{c}} = {{d}} if {behind} else {{b}}" if alone else "{c} = {d}", 2)
     result = f"{op}.result({words('c')})" if level.lifts else words("c")
     targets = ", ".join(f"{array}[{i} + {k}]" for array in made)
     lines += [f"        {targets} = {result}"]

@@ -4,20 +4,23 @@ A *word* is the elements from one place to another, in their order. By their spe
 of the whole parts, the scan of the totals (of fewer words, so that this is an induction) has the words from the
 beginning to the end of each part, and each part is scanned behind such a word. What is left to prove is where words
 begin and end, for every length: integer arithmetic.
+
+In one pass (`look_back.py`), a block tells words of its own part or of all parts up to it, and a warp that looks back
+puts such words together: where these begin and end is proved likewise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
 from swizzle.device_scans.kernels import TILE, Kind
 from symbolic.core.obligations import assume, obligations
 from symbolic.core.query import verify
-from symbolic.core.values import implies, integer
+from symbolic.core.values import boolean, implies, integer, select
 
 
 class ScanLaunch(Struct, frozen=True):
@@ -67,9 +70,57 @@ def composition() -> Mapping[str, str]:
         & (tail.length >= 0)
         & (tail.length < TILE),
     }
+    return _verdicts(claims, n > TILE)
+
+
+def _verdicts(claims: Mapping[str, Any], given: Any) -> Mapping[str, str]:
     verdicts = {}
     for name, claim in claims.items():
         with obligations():
-            assume(n > TILE)
+            assume(given)
             verdicts[name] = {"unsat": "proved", "sat": "refuted"}.get(verify(claim).status, "unknown")
     return verdicts
+
+
+LANES: Final = 32
+
+
+@lru_cache(maxsize=1)
+def look_back_composition() -> Mapping[str, str]:
+    """Prove of a scan in one pass what `composition` proves of one in three; return each claim with its verdict.
+
+    A warp looks at the parts in front of part `end`: lane i at number `end - 1 - i`. `last` is the lane that has met
+    the words of all parts up to its own (`all`), or else the last one; `own(i, k)` is the first part of those whose
+    words lane i has when the distance of the next step is k.
+    """
+    n, part, end, last, lane, k = map(integer, ("n", "part", "end", "last", "lane", "k"))
+    is_all = boolean("all")
+    parts, left = n // TILE, n % TILE
+
+    def own(i: Any, k: Any) -> Any:
+        so_far = select(i + k - 1 < last, i + k - 1, last)
+        return select(is_all & (so_far == last), 0, end - 1 - so_far)
+
+    linked = select(part > 0, 1, 0)
+    blocks = {
+        "a block has a whole part, the first or one behind it": ((part - linked) * TILE + linked * TILE == part * TILE)
+        & ((part + 1) * TILE <= n),
+        "what is left over goes on where the words of the last part end": (parts * TILE == n - left) & (left < TILE),
+    }
+    takes = lane + k <= last
+    windows = {
+        "a block waits for parts before its own only": implies(lane <= last, end - 1 - lane < part),
+        "lanes take words of parts that there are": implies(lane <= last, end - 1 - lane >= 0),
+        "a lane begins with the words of one part, or of all up to it": implies(
+            lane <= last, own(lane, 1) == select(is_all & (lane == last), 0, end - 1 - lane)
+        ),
+        "what a lane takes ends where its own words begin": implies(takes, end - 1 - (lane + k) + 1 == own(lane, k)),
+        "each step doubles what a lane has": select(takes, own(lane + k, k), own(lane, k)) == own(lane, 2 * k),
+        "at last the first lane has all, or 32 parts": own(0, LANES) == select(is_all, 0, end - LANES),
+        "behind 32 parts that have not told all there is another": implies(~is_all, end - LANES > 0),
+    }
+    window = (end > 0) & (end <= part) & (lane >= 0) & (lane < LANES) & (k > 0) & (last >= 0) & (last < LANES)
+    # what lane `last` has met was told by a part that there is, and the first part tells the words of all up to it only
+    met = (last < end) & implies(~is_all, (last == LANES - 1) & (end - 1 - last > 0))
+    is_block = (n >= TILE) & (part >= 0) & (part < parts)
+    return {**_verdicts(blocks, is_block), **_verdicts(windows, is_block & (part > 0) & window & met)}

@@ -185,6 +185,27 @@ def test_blocks_do_not_see_each_others_shared_memory() -> None:
         s[threadIdx.x] = 1.0f;
       }
     """
-    y = np.zeros(24, np.float32)
-    emulate(text, "k", (3, 1, 1), (8, 1, 1), [y])
-    assert np.isnan(y).all()
+    for resident in (1, 3):
+        y = np.zeros(24, np.float32)
+        emulate(text, "k", (3, 1, 1), (8, 1, 1), [y], resident=resident)
+        assert np.isnan(y).all()
+
+
+def test_blocks_that_wait_for_one_that_has_not_begun() -> None:
+    """Of three blocks two run at once: where both wait for the third, they are named; where it runs, all get on."""
+    text = """
+      __global__ void k(volatile int* flag, int* y) {
+        __shared__ volatile int own[2];
+        own[threadIdx.x] = blockIdx.x;
+        if (blockIdx.x == 2) flag[0] = 1;
+        while (flag[0] == 0) {}
+        y[2 * blockIdx.x + threadIdx.x] = own[threadIdx.x];
+      }
+    """
+    flag, y = np.zeros(1, np.int32), np.zeros(6, np.int32)
+    with pytest.raises(
+        EmulationError, match=r"^block \(\d,0,0\): it and 1 other blocks wait for what none of them stores; 1 "
+    ):
+        emulate(text, "k", (3, 1, 1), (2, 1, 1), [flag, y], resident=2)
+    emulate(text, "k", (3, 1, 1), (2, 1, 1), [flag, y], resident=3)
+    assert y.tolist() == [0, 0, 1, 1, 2, 2]

@@ -1,0 +1,102 @@
+"""The kernel that looks back, run on the CPU under schedules that are meant to break it.
+
+Blocks take turns at their looks, few or all of them at once, and some are held back while the others go far ahead. What
+they store for each other becomes visible late and in any order that fences allow, and what they read may be old.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from cuda_out.emulate.emulate import EmulationError, emulate
+from swizzle.device_scans.device import DeviceScan
+from swizzle.device_scans.kernels import THREADS, TILE, PassKernel
+from swizzle.device_scans.look_back import look_back_source
+from swizzle.operators.samples import random_rows
+from symbolic.algebra.numbers import NUMPY_DTYPES
+from symbolic.ir.program import DType
+
+PARTS: Final = 40
+"""More than a warp looks at at once."""
+SCHEDULES: Final = tuple((order, resident) for resident in (3, PARTS) for order in range(6))
+"""An order of turns, and how many blocks there are at once."""
+CLOSE: Final = 1e-3
+"""Sums of single precision, added up in another order."""
+
+
+def tried(
+    kernel: PassKernel,
+    given: Sequence[Any],
+    wanted: Sequence[Any],
+    schedules: Sequence[tuple[int, int]] = SCHEDULES,
+    text: str = "",
+) -> Iterator[str]:
+    """Run the kernel made of a linked one, or another text of it, on arrays of whole parts; yield what goes wrong, and
+    in which schedule."""
+    source, stored = look_back_source(kernel), kernel.level.made
+    parts = len(given[0]) // TILE
+    for order, resident in schedules:
+        made: list[Any] = [np.zeros(len(given[0]), NUMPY_DTYPES[dtype]) for dtype in stored.values()]
+        spoken = [np.zeros(1, np.uint32), np.zeros(parts, NUMPY_DTYPES[source.told])]
+        spoken += [np.full(parts, 77, NUMPY_DTYPES[dtype]) for dtype in source.handed]
+        spoken += [np.zeros(1, NUMPY_DTYPES[dtype]) for dtype in source.words]
+        arguments = [*given, *made, *spoken]
+        where = f"order {order}, {resident} blocks at once: "
+        try:
+            emulate(
+                text or source.text, source.entry, (parts, 1, 1), (THREADS, 1, 1), arguments, order=order,
+                resident=resident,
+            )  # fmt: skip
+        except EmulationError as error:
+            yield where + str(error)
+            continue
+        for name, got, want in zip(stored, made, wanted, strict=True):
+            same = np.isclose(got, want, CLOSE, CLOSE) if got.dtype.kind == "f" else got == want
+            if not same.all():
+                at = int(np.argmin(same))
+                yield f"{where}{name}[{at}] is {got[at]}, the loop returns {want[at]}"
+                break
+
+
+def random_run(scan: DeviceScan, seed: int = 0) -> tuple[list[Any], list[Any]]:
+    """Return random elements of whole parts that meet what the loop promises, and what it returns after each.
+
+    Elements of floating-point types are small, so that sums and products of many are numbers. Most elements are not 0,
+    and most conditions are false, so that what a part gives depends on the parts before it.
+    """
+    loop, rng = scan.found.loop, random.Random(seed)
+    parts = PARTS if loop.range.length is None else min(PARTS, loop.range.length // TILE)
+    rows = random_rows(loop, rng, parts * TILE)
+    floats = [place for place, dtype in enumerate(loop.elements.values()) if dtype.is_float]
+    small = [row for row in rows if all(abs(row[place]) <= 1 for place in floats)] or rows
+    kept = [row for row in small if all((not each) == (each is False) for each in row)] or small
+    rows = [rng.choice(small if rng.random() < 1 / (2 * TILE) else kept) for _ in range(parts * TILE)]
+    state, results = loop.start(), []
+    for row in rows:
+        state = loop.after([row], state)
+        results.append(loop.finished(state))
+        state = tuple(_wrapped(each, dtype) for each, dtype in zip(state, loop.state.values(), strict=True))
+    made = scan.levels[0].made.values()
+    return _arrays(rows, scan.operator.elements.values()), _arrays(results, made)
+
+
+def _wrapped(value: Any, dtype: DType) -> Any:
+    """Return a number of the state as a word of its type has it; an infinity, a condition or a float as it is."""
+    if dtype.is_float or not isinstance(value, int) or isinstance(value, bool):
+        return value
+    low = -(2 ** (dtype.bits - 1)) if dtype.value[0] == "i" else 0
+    return (value - low) % 2**dtype.bits + low
+
+
+def _arrays(rows: Sequence[Sequence[Any]], dtypes: Iterable[DType]) -> list[Any]:
+    columns = zip(zip(*rows, strict=True), dtypes, strict=True)
+    return [
+        np.array(
+            [float(each) if dtype.is_float else _wrapped(int(each), dtype) for each in column], NUMPY_DTYPES[dtype]
+        )
+        for column, dtype in columns
+    ]
