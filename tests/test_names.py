@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -18,12 +18,11 @@ def names() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     aliases: dict[str, list[str]] = defaultdict(list)
     for file in sorted(file for package in PACKAGES for file in (ROOT / package).rglob("*.py")):
         module = str(file.relative_to(ROOT))
-        for node in ast.parse(file.read_text(encoding="utf-8")).body:
-            match node:
-                case ast.ClassDef(name=name) if not name.startswith("_"):
-                    classes[name].append(module)
-                case ast.AnnAssign(target=ast.Name(id=name), annotation=ast.Name(id="TypeAlias")):
-                    aliases[name].append(module)
+        text = file.read_text(encoding="utf-8")
+        for name in re.findall(r"^class ([A-Za-z]\w*)", text, re.MULTILINE):
+            classes[name].append(module)
+        for name in re.findall(r"^(\w+): TypeAlias\b", text, re.MULTILINE):
+            aliases[name].append(module)
     return classes, aliases
 
 

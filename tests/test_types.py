@@ -15,6 +15,8 @@ from swizzle.language.cuda_namespace import Cuda
 from swizzle.language.surface import KERNEL_NAMES
 
 ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / ".mypy_cache" / "users"
+"""What mypy knows of our own modules, which are the same from run to run."""
 TYPED = """
 from swizzle import cuda, f32, load, solve
 
@@ -28,7 +30,7 @@ reveal_type(solve(load("a.py")[0]).best.holes[0].formula)
 
 def checked(*files: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run mypy as a user would, outside of this project's settings."""
-    options = ["--config-file=", "--check-untyped-defs", "--follow-imports=silent", f"--cache-dir={folder / 'cache'}"]
+    options = ["--config-file=", "--check-untyped-defs", "--follow-imports=silent", f"--cache-dir={CACHE}"]
     environment = {**os.environ, "MYPYPATH": str(ROOT)}
     command = [sys.executable, "-m", "mypy", *options, *files]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
