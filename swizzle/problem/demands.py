@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 
 from swizzle.problem.problem import Demand, Problem
+from swizzle.problem.scarce import require_scarce
 from swizzle.specs.verify import Mismatch
 from symbolic.machine.run import Run, forbid_race
 from symbolic.solve.interrupt import gc_paused
@@ -45,8 +46,11 @@ class Examples:
     def look_at(self, demand: Demand) -> None:
         assert demand not in self.demands, "a candidate fails on something that the search was told of"
         self.demands.add(demand)
-        self._threads.add(self.problem.thread_of(demand))
+        thread = self.problem.thread_of(demand)
         with gc_paused():
+            if thread not in self._threads:
+                self._threads.add(thread)
+                require_scarce(self.problem, self.encoding, thread)
             self.problem.require(self.encoding, demand)
         if self._after_each is not None:
             self._after_each()

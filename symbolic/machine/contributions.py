@@ -315,8 +315,10 @@ class Contributions:
         order = self.order
         if term == UNWRITTEN:
             return Wanted(order.strict(), Counter({UNWRITTEN: 1}), frozenset())
+        if (self, t) in encoding.exact:
+            order = order.strict()
         wanted = order.items(term)
-        if not order.cancels or not order.spare(EntriesOf(self, t), wanted):
+        if not order.cancels or (self, t) in encoding.exact or not order.spare(EntriesOf(self, t), wanted):
             return Wanted(order, wanted, frozenset())
         offers = self.offers(t)
         if offers is None:

@@ -31,7 +31,8 @@ class Encoding(Struct):
     `hole(h, point)` gives the union of values that hole `h` may take at a point (a tuple of its arguments).
     `active` notes every accumulate that was looked at: what ran, for which thread, under which guard; `noted` are the
     reductions whose accumulates are all there. `narrowed` says that some requirement is stronger than it should be, so
-    that there may be fillings which the guards do not allow.
+    that there may be fillings which the guards do not allow. `exact` are the reductions (with threads) in which nothing
+    cancels, as was counted.
     """
 
     guards: Guards
@@ -44,6 +45,7 @@ class Encoding(Struct):
     sized: dict[Any, dict[tuple[int, Size], Guard]] = field(default_factory=dict)
     holding: dict[Any, list[tuple[tuple[Term, ...], Held]]] = field(default_factory=dict)
     noted: set[tuple[Any, int]] = field(default_factory=set)
+    exact: set[tuple[Any, int]] = field(default_factory=set)
     narrowed: bool = False
 
 
