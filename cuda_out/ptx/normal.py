@@ -258,9 +258,19 @@ class Normal(Rings):
         return bounded or (op == f"min.s{width(kind)}" and all(self._positive(kind, a) for a in args))
 
     def less(self, kind: str, a: Term, b: Term) -> Term:
-        """Return whether a value is less than another; of an integer and a number, with the number on the right."""
+        """Return whether a value is less than another; of an integer and a number, with the number on the right.
+
+        That the absolute value of a float is less than a number is two comparisons, and so is that it is greater.
+        """
         if a == b:
             return self.terms.const(0)
+        for side, other, inside in ((a, b, True), (b, a, False)):
+            op, args = self.terms.nodes[side]
+            if op == "abs.f64" and is_float(kind) and self.terms.is_const(other):
+                low = self.scaled(kind, -1, other)
+                if inside:
+                    return self.conjunction("pred", self.less(kind, low, args[0]), self.less(kind, args[0], other))
+                return self.disjunction("pred", self.less(kind, args[0], low), self.less(kind, other, args[0]))
         if not is_float(kind) and self.terms.is_const(a) and not self.terms.is_const(b):
             number, mask = int(self.terms.nodes[a][1][0]), (1 << width(kind)) - 1
             if number & mask != (mask if kind[0] == "u" else mask >> 1):  # the greatest has no next
@@ -319,7 +329,8 @@ class Normal(Rings):
             made_by, (further, *values) = self.terms.nodes[chosen][0], self.terms.nodes[chosen][1] or (0,)
             if made_by.startswith("select.") and other == values[1 if join == self.conjunction else 0]:
                 return self.select(kind, join("pred", condition, further), *values)
-        real = "f" if self.is_real(a) or self.is_real(b) else "b"
+        numbers = is_float(kind) and self.terms.is_const(a) and self.terms.is_const(b)
+        real = "f" if numbers or self.is_real(a) or self.is_real(b) else "b"
         return self.terms.apply(f"select.{real}{width(kind)}", (condition, a, b))
 
     def _choice_between(self, kind: str, term: Term, other: Term) -> tuple[Term, Term] | None:

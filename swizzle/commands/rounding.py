@@ -216,7 +216,9 @@ def _function(
     elif any(error for _, error in given):
         corners = itertools.product(*((value - error, value + error) for value, error in given))
         slope = max(abs(float(row.on_numbers(list(corner))) - found) for corner in corners)
-    units = row.ulp.get(dtype, 1.0)
+    units = row.ulp.get(dtype, 0.0 if set(row.ulp.values()) == {0} else 1.0)
+    if not units:  # what rounds to whole numbers is exact in every type
+        return found, slope, abs(found)
     return found, slope + 2 * units * u * (abs(found) + slope) + tiny * max(1, units), abs(found)
 
 

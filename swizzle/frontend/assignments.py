@@ -13,6 +13,7 @@ from swizzle.frontend.operators import INDEX, Value, coerce, settled
 from swizzle.frontend.scope import (
     AccumulatorName,
     ArrayName,
+    ComparisonName,
     GivenName,
     LoopName,
     ScalarName,
@@ -276,5 +277,7 @@ def kind(meaning: object) -> str:
             return "an accumulator"
         case LoopName():
             return "a loop variable"
+        case ComparisonName():
+            return "a comparison of data"
         case _:
             return "a variable"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import Final
 
 from msgspec.structs import replace
@@ -11,10 +12,11 @@ from msgspec.structs import replace
 from swizzle.frontend import operators
 from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.operators import BOOL, INDEX, FloatLiteral, Value
+from swizzle.frontend.scope import ComparisonName
 from swizzle.language.words import FixedWord, WordsFunction
 from symbolic.algebra.functions import External, FunctionRow, where
-from symbolic.errors import Place
-from symbolic.ir.program import Apply, Const, DType, Expr
+from symbolic.errors import Place, SwizzleError
+from symbolic.ir.program import Apply, Assign, Const, DType, Expr, Select, Stmt, Var
 from symbolic.ir.spelling import COMPARE_OPS
 
 _BITS: Final = {ast.BitAnd: ast.And, ast.BitOr: ast.Or}
@@ -85,11 +87,15 @@ def read_where(reader: ExpressionReader, nodes: Sequence[ast.expr], place: Place
 
 def _chosen(reader: ExpressionReader, node: ast.expr, yes: Value, no: Value, place: Place) -> Value:
     match node:
-        case ast.UnaryOp(op=ast.Not() | ast.Invert(), operand=operand) if _compares(operand):
+        case ast.Name(id=name) if (known := _named(reader, name)) is not None:
+            if name not in reader.scope.assigned:
+                reader.local(node)  # it may have no value here
+            return _chosen_by(known, yes, no, place)
+        case ast.UnaryOp(op=ast.Not() | ast.Invert(), operand=operand) if _compares(reader, operand):
             return _chosen(reader, operand, no, yes, place)
         case ast.BoolOp(op=op, values=nodes):
             return _combined(reader, type(op), nodes, yes, no, place)
-        case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr() as op, right=right) if _compares(left):
+        case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr() as op, right=right) if _compares(reader, left):
             return _combined(reader, _BITS[type(op)], [left, right], yes, no, place)
         case ast.Compare(left=left, ops=ops, comparators=nodes):
             sides = [reader.value(side) for side in (left, *nodes)]
@@ -105,8 +111,136 @@ def _chosen(reader: ExpressionReader, node: ast.expr, yes: Value, no: Value, pla
     return operators.select(condition, yes, no, place)
 
 
-def _compares(node: ast.expr) -> bool:
+def _compares(reader: ExpressionReader, node: ast.expr) -> bool:
+    if isinstance(node, ast.Name):
+        return _named(reader, node.id) is not None
     return isinstance(node, ast.Compare | ast.BoolOp | ast.BinOp | ast.UnaryOp)
+
+
+def _named(reader: ExpressionReader, name: str) -> ComparisonName | None:
+    found = None if name in reader.bound else reader.scope.meanings.get(name)
+    return found if isinstance(found, ComparisonName) else None
+
+
+def _chosen_by(known: ComparisonName, yes: Value, no: Value, place: Place) -> Value:
+    """Return the choice by a comparison that has a name."""
+    match known.op, known.parts:
+        case "not", (ComparisonName() as inner,):
+            return _chosen_by(inner, no, yes, place)
+        case ("and" | "or") as op, (ComparisonName() as first, ComparisonName() as second):
+            inner_value = _chosen_by(second, yes, no, place)
+            return _chosen_by(first, *((inner_value, no) if op == "and" else (yes, inner_value)), place)
+        case "index", (condition,):
+            assert isinstance(condition, Const | Var)
+            return operators.select(condition, yes, no, place)
+        case op, (a, b):
+            assert not isinstance(a, ComparisonName) and not isinstance(b, ComparisonName)
+            return _by_comparison(op, a, b, yes, no, place)
+    raise AssertionError(known)
+
+
+def named_comparison(reader: ExpressionReader, target: ast.expr, node: ast.expr) -> list[Stmt] | None:
+    """Read `c = a < b` of data, whose operands are kept for each `where(c, x, y)`; None for other assignments."""
+    if not isinstance(target, ast.Name) or not _of_data(reader, node):
+        return None
+    earlier = reader.scope.meanings.get(target.id)
+    if earlier is not None and not isinstance(earlier, ComparisonName):
+        reader.mistake(target, f"{target.id} is a variable already", "a name of its own", "use another name")
+    kept: list[Stmt] = []
+    names = iter(_variables(earlier) if earlier else ())
+    found = _read(reader, node, target.id, names, kept)
+    if earlier is not None and spelled(found) != spelled(earlier):
+        reader.mistake(
+            target, f"{target.id} becomes a comparison of another form",
+            f"the form that it has: {spelled(earlier)}", "use another name",
+        )  # fmt: skip
+    reader.scope.declare(target.id, found)
+    return kept
+
+
+def spelled(known: ComparisonName) -> str:
+    """Return the form of a comparison, by the types of its operands."""
+    parts = [
+        spelled(p) if isinstance(p, ComparisonName) else p.dtype.value if isinstance(p, Var) else str(p.value)
+        for p in known.parts
+    ]
+    return f"{known.op}({', '.join(parts)})"
+
+
+def _variables(known: ComparisonName) -> Iterator[str]:
+    for part in known.parts:
+        if isinstance(part, ComparisonName):
+            yield from _variables(part)
+        elif isinstance(part, Var):
+            yield part.name
+
+
+def _of_data(reader: ExpressionReader, node: ast.expr) -> bool:
+    """Say whether a node is a comparison of data: whether it is refused as a condition for that."""
+    bits = not isinstance(node, ast.BinOp) or type(node.op) in _BITS
+    compared = (
+        isinstance(n, ast.Compare) or (isinstance(n, ast.Name) and _named(reader, n.id)) for n in ast.walk(node)
+    )
+    if not _compares(reader, node) or not bits or not any(compared):
+        return False
+    before, holes = reader.before, len(reader.holes)
+    reader.before = []
+    try:
+        found = reader.value(node)
+    except SwizzleError as error:
+        return error.found.startswith("data-dependent control") or "a comparison of data, where" in error.found
+    finally:
+        reader.before = before
+        del reader.holes[holes:]
+    return found is None
+
+
+def _read(
+    reader: ExpressionReader, node: ast.expr, wish: str, names: Iterator[str], kept: list[Stmt]
+) -> ComparisonName:  # fmt: skip
+    """Read a comparison, and put what keeps its operands into `kept`."""
+
+    def inner(*nodes: ast.expr) -> tuple[ComparisonName, ...]:
+        return tuple(_read(reader, each, wish, names, kept) for each in nodes)
+
+    def keep(value: Expr) -> Const | Var:
+        if isinstance(value, Const) and reader.scope.is_bound_once(wish):
+            return value
+        name = next(names, "") or reader.scope.fresh(f"{wish}_{len(kept)}")
+        kept.append(Assign(name, value, place))
+        return Var(name, value.dtype, place)
+
+    place = reader.kernel.source.place(node)
+    match node:
+        case ast.Name(id=name) if (known := _named(reader, name)) is not None:
+            return _copied(known, keep)
+        case ast.UnaryOp(op=ast.Not() | ast.Invert(), operand=operand):
+            return ComparisonName("not", inner(operand))
+        case ast.BoolOp(op=op, values=[first, *rest]):
+            found = inner(first)[0]
+            for each in rest:
+                found = ComparisonName("and" if isinstance(op, ast.And) else "or", (found, *inner(each)))
+            return found
+        case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr() as op, right=right):
+            return ComparisonName("and" if isinstance(op, ast.BitAnd) else "or", inner(left, right))
+        case ast.Compare(left=left, ops=ops, comparators=nodes):
+            sides = [reader.value(side) for side in (left, *nodes)]
+            if any((operators.dtype_of(side) or INDEX).is_data for side in sides):
+                links = list[ComparisonName]()
+                for link, a, b in zip(ops, sides, sides[1:], strict=False):
+                    if type(link) not in COMPARE_OPS:
+                        reader.mistake(node, "`is` or `in` in a kernel", "== != < <= > >=", "compare with one of these")
+                    compared = operators.common_dtype(a, b, f"`{COMPARE_OPS[type(link)]}`", place)
+                    pair = [keep(operators.coerce(side, compared, "a side of a comparison")) for side in (a, b)]
+                    links.append(ComparisonName(COMPARE_OPS[type(link)], tuple(pair)))
+                return reduce(lambda one, other: ComparisonName("and", (one, other)), links)
+    condition = reader.condition(node, "a part of a comparison")
+    return ComparisonName("index", (keep(condition),))
+
+
+def _copied(known: ComparisonName, keep: Callable[[Expr], Const | Var]) -> ComparisonName:
+    parts = tuple(_copied(part, keep) if isinstance(part, ComparisonName) else keep(part) for part in known.parts)
+    return ComparisonName(known.op, parts)
 
 
 def _combined(
@@ -119,13 +253,28 @@ def _combined(
     return _chosen(reader, first, *((inner, no) if op is ast.And else (yes, inner)), place)
 
 
+def _is_literal(value: Value) -> bool:
+    """Say whether a value is a literal, or a choice between literals by indices."""
+    if isinstance(value, Select):
+        return value.dtype is INDEX and _is_literal(value.then) and _is_literal(value.otherwise)
+    return isinstance(value, FloatLiteral) or (isinstance(value, Const) and value.dtype is INDEX)
+
+
+def _as_data(value: Value, dtype: DType) -> Value:
+    if isinstance(value, Select) and value.dtype is INDEX:
+        then, otherwise = (
+            operators.coerce(_as_data(v, dtype), dtype, "a value of `where`") for v in (value.then, value.otherwise)
+        )
+        return replace(value, then=then, otherwise=otherwise, dtype=dtype)
+    return value
+
+
 def _by_comparison(op: str, a: Value, b: Value, yes: Value, no: Value, place: Place) -> Expr:
     compared = operators.common_dtype(a, b, f"`{op}`", place)
     dtype = operators.common_dtype(yes, no, "`where`", place, moves=True)
-    if all(
-        isinstance(value, FloatLiteral) or (isinstance(value, Const) and value.dtype is INDEX) for value in (yes, no)
-    ):
+    if _is_literal(yes) and _is_literal(no):
         dtype = compared  # as literals do beside data
+        yes, no = _as_data(yes, dtype), _as_data(no, dtype)
     if not dtype.is_data:
         operators.fail(
             place, "data-dependent control: `where` chooses between indices by data",

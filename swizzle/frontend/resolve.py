@@ -19,6 +19,7 @@ from swizzle.frontend.operators import BOOL, INDEX, FloatLiteral, Value
 from swizzle.frontend.scope import (
     AccumulatorName,
     ArrayName,
+    ComparisonName,
     GivenName,
     LoopName,
     ScalarName,
@@ -116,6 +117,13 @@ class NameReader(Struct):
                     f"the {kind.name} {name} where one number is needed",
                     f"one of its components: {name}.{f', {name}.'.join('xyzw'[: kind.lanes])}",
                     f"compute with its components, {name}.x: vectors are loaded, stored and made, as in CUDA",
+                )
+            case ComparisonName():
+                self.mistake(
+                    node,
+                    f"{name}, a comparison of data, where a value or a condition is needed",
+                    f"a choice by it: where({name}, x, y), which computes both values",
+                    f"write where({name}, 1, 0) for a number; data never steers a branch or an index",
                 )
             case AccumulatorName(shape=shape):
                 self.mistake(

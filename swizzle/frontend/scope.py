@@ -21,7 +21,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from swizzle.language.vector_types import VectorType
-from symbolic.ir.program import DType, Expr, Role
+from symbolic.ir.program import Const, DType, Expr, Role, Var
 
 
 class ArrayName(Struct, frozen=True):
@@ -89,6 +89,17 @@ class ScalarName(Struct, frozen=True):
     dtype: DType
 
 
+class ComparisonName(Struct, frozen=True):
+    """A comparison of data with a name of its own, `c = a < b`, for `where(c, x, y)`.
+
+    `op` is a comparison, `and`, `or`, `not`, or `index` for a condition made of indices; `parts` are comparisons, or
+    the variables that hold the operands as they were.
+    """
+
+    op: str
+    parts: tuple[ComparisonName | Const | Var, ...]
+
+
 class LoopName(Struct, frozen=True):
     """A loop variable, with the program's name for it; `is_counter` unless each iteration assigns it."""
 
@@ -104,7 +115,15 @@ class StaticName(Struct, frozen=True):
 
 
 NameMeaning: TypeAlias = (
-    ArrayName | VectorArrayName | VectorName | AccumulatorName | GivenName | ScalarName | LoopName | StaticName
+    ArrayName
+    | VectorArrayName
+    | VectorName
+    | AccumulatorName
+    | GivenName
+    | ScalarName
+    | ComparisonName
+    | LoopName
+    | StaticName
 )
 
 

@@ -14,6 +14,7 @@ from swizzle.frontend.constant_loops import as_progression, assignment_of, index
 from swizzle.frontend.device_calls import DeviceCalls
 from swizzle.frontend.exchange import lower_exchange
 from swizzle.frontend.expressions import ExpressionReader
+from swizzle.frontend.functions import named_comparison
 from swizzle.frontend.load_store import lower_load_store
 from swizzle.frontend.operators import INDEX, VectorValue
 from swizzle.frontend.permute_local import lower_permute_local
@@ -273,6 +274,8 @@ class StatementReader:
             if any(holds_vector(self.expressions, each) for each in values):
                 return tuple(assign_several(self, target.elts, values, node))
             return assign_tuple(self.expressions, target, value, node)
+        if (kept := named_comparison(self.expressions, target, value)) is not None:
+            return tuple(kept)
         found = read_vector(self.expressions, value)
         if isinstance(found, VectorValue):
             return tuple(assign_vector(self, target, found, node))

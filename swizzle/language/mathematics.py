@@ -113,7 +113,7 @@ def _gathered(x: SymbolicArray, indices: tuple[Any, ...]) -> Any:
     return total.apply_function(gathered(x.name), [total]) if isinstance(total, Datum) else x[indices]
 
 
-_OTHERS: Final = {"power": "pow", "arcsin": "asin", "arccos": "acos", "arctan": "atan"}
+_OTHERS: Final = {"power": "pow", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "fix": "trunc"}
 """NumPy's names."""
 
 

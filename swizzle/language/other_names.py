@@ -54,7 +54,7 @@ _NAMES: Final = {
     ),
     "sum": 'write s = accumulator(f32, outer="+"), s.accumulate(...) in a loop, and s.value',
     "pow": "write math.pow(x, y), or x * x",
-    "round": "let the specification round what the kernel gives",
+    "round": "write math.rint(v), which rounds half to even, or math.floor, math.ceil, math.trunc",
     **dict.fromkeys(
         ("printf", "print"), "look at what moves with `swizzle show`, or call the solution on NumPy arrays"
     ),

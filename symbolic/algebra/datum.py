@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
+from symbolic.algebra.functions import FUNCTIONS
 from symbolic.algebra.operator_laws import LAWS, find_law
 from symbolic.algebra.terms import WIDEN, Term, Terms, unary
 from symbolic.errors import SwizzleError
@@ -329,6 +330,21 @@ class Datum:
         if any(value is None for value in lifted):
             raise TypeError(f"{function} of what is no number")
         return Datum(self.terms, self.terms.apply(function, [value.term for value in lifted if value is not None]))
+
+    def __round__(self, digits: int | None = None) -> Datum:
+        """Return the nearest whole number, the even one of two, as Python's `round` does."""
+        if digits is not None:
+            raise self.refused("rounds to digits of", "write round(v * 100) / 100")
+        return self.apply_function(FUNCTIONS["rint"].name, [self])
+
+    def __floor__(self) -> Datum:
+        return self.apply_function(FUNCTIONS["floor"].name, [self])
+
+    def __ceil__(self) -> Datum:
+        return self.apply_function(FUNCTIONS["ceil"].name, [self])
+
+    def __trunc__(self) -> Datum:
+        return self.apply_function(FUNCTIONS["trunc"].name, [self])
 
     def reduce_with(self, op: str, other: Any, swapped: bool = False) -> Datum:
         """Return `op(self, other)` for an operator without Python syntax, as min; `swapped`: `op(other, self)`."""

@@ -216,6 +216,7 @@ FUNCTIONS: Final[dict[str, FunctionRow]] = {
         _row("erf", _each(math.erf), 2, 2),
         _row("erfc", _each(math.erfc), 4, 5),
         _row("pow", "power", 4, 2, operands="x y"),
+        *(_row(name, name, 0, 0, numba=f"libdevice.{name}") for name in ("floor", "ceil", "trunc", "rint")),
         _row("fma", lambda a, b, c: a * b + c, 0.5, 0.5, operands="a b c", numba="cuda.fma", defined=_fused),
     )
 }

@@ -178,6 +178,9 @@ def test_every_function_is_spelled_as_cuda_knows_it() -> None:
     for row in FUNCTIONS.values():
         assert np.isfinite(row.on_numbers([0.5] * len(row.operands)))
         assert row.defined is not None or row.ulp
+    given = [-2.5, -0.5, 0.5, 1.5, 2.7]
+    assert [FUNCTIONS["rint"].on_numbers([v]) for v in given] == [-2, 0, 0, 2, 3] == list(map(round, given))
+    assert [FUNCTIONS["trunc"].on_numbers([v]) for v in given] == list(map(math.trunc, given))
 
 
 CHOICES = """
@@ -192,11 +195,14 @@ def wanted(x, z):
 @sketch(spec=wanted, block=32, x={kind}[32], z={kind}[32], y={kind}.out[32], first=i32.out[1])
 def k(x, z, y, first):
     lane = cuda.laneid
-    y[lane] = where(x[lane] <= 3, z[lane], where(x[lane] < z[lane] or z[lane] == 5, 7, x[lane]))
+    small, other = x[lane], z[lane]
+    below = small < other or other == 5
+    y[lane] = where(small <= 3, other, where(below, 7, small))
     best, at = x[0], i32(0)
     for i in range(1, 32):
-        at = where(x[i] < best, i32(i), at)
-        best = where(x[i] < best, x[i], best)
+        less = x[i] < best
+        best = where(less, x[i], best)
+        at = where(less, i32(i), at)
     if lane == 0:
         first[0] = at
 """
