@@ -29,15 +29,14 @@ def _a_cache_for_each_test(_no_cache_of_the_users: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("SWIZZLE_CACHE_DIR", str(_no_cache_of_the_users / number))
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure() -> None:
     """Hear Ctrl-C as in a terminal, also where a shell started the tests in the background with it ignored.
 
-    And let the hundreds of processes that the tests start share bytecode where the environment forbids it in the tree:
-    each would compile us anew, a third of a second.
+    And let the hundreds of processes that the tests start share bytecode where the environment says to write none: each
+    would compile us anew, a third of a second.
     """
-    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
-        os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = str(config.rootpath / ".pytest_cache" / "bytecode")
-        sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
