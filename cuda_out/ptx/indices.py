@@ -4,6 +4,9 @@ A register of n bits holds a polynomial modulo 2^n, so sums and products are exa
 reads it as a number (a comparison, a wider type) needs its bounds: where they leave the type, nothing is said. Thus a
 product of 32 bits that would wrap at a huge block is not taken for one that does not. A comparison that is not decided
 is a predicate of its own, which may be joined with one that makes it irrelevant.
+
+There are cases, each of which fixes some variables (how much is left for a block) and bounds others. An instruction is
+first evaluated for all cases together, and for one of them only where that says nothing.
 """
 
 from __future__ import annotations
@@ -32,6 +35,10 @@ INDEX: Final = 1 << 50
 
 def variable(name: str) -> Polynomial:
     return {(name,): 1}
+
+
+def constant(number: int) -> Polynomial:
+    return {(): number}
 
 
 def plus(a: Polynomial, b: Polynomial, times: int = 1) -> Polynomial:
@@ -77,16 +84,28 @@ class Total(Struct, frozen=True):
         return floor(min(values)), ceil(max(values))
 
 
-class Indices:
-    """A table of polynomials; `most` is the largest value of each variable, `totals` what is known of them together in
-    each of some cases."""
+class Case(Struct, frozen=True):
+    """What is known in one case: the values of some variables, and what others are together."""
 
-    def __init__(self, most: Mapping[str, int], totals: Sequence[tuple[Total, ...]] = ((),)) -> None:
-        self.most, self.totals = dict(most), totals
+    fixed: Mapping[str, int] = {}
+    totals: tuple[Total, ...] = ()
+
+
+class Indices:
+    """A table of polynomials; `most` is the largest value of each variable in all of the cases."""
+
+    def __init__(self, most: Mapping[str, int], cases: Sequence[Case] = (Case(),)) -> None:
+        self.most, self.cases = dict(most), cases
         self._together: tuple[Total, ...] = ()
+        self._of_all = False
         self._table: list[Polynomial] = []
+        self._variables: list[frozenset[str]] = []
         self._numbers: dict[frozenset[tuple[Monomial, int]], int] = {}
-        self._known: dict[tuple[str, str, tuple[Value, ...], int], Value] = {}
+        self._known: dict[tuple[str, str, tuple[Value, ...], tuple[Total, ...] | None], Value | None] = {}
+        self._settled: dict[tuple[int, tuple[int | None, ...]], Value] = {}
+        self._alike: dict[frozenset[str], list[int]] = {}
+        self._fixed = frozenset(name for case in cases for name in case.fixed)
+        self._bounded = frozenset(name for case in cases for each in case.totals for name in (each.first, each.second))
 
     def polynomial(self, value: Value, size: int = 64) -> Polynomial:
         """Return what a register holds, modulo 2^size."""
@@ -104,7 +123,33 @@ class Indices:
         if key not in self._numbers:
             self._numbers[key] = INDEX + len(self._table)
             self._table.append(found)
+            self._variables.append(frozenset(name for monomial in found for name in monomial))
         return 0, self._numbers[key]
+
+    def variables(self, row: Sequence[Value]) -> frozenset[str]:
+        """Return the variables of some registers of which a case says something."""
+        found = [self._variables[number - INDEX] for _, number in row if number >= INDEX]
+        return frozenset().union(*found) & (self._fixed | self._bounded)
+
+    def alike(self, variables: frozenset[str]) -> list[int]:
+        """Return for each case the first one that says the same of some variables."""
+        if variables not in self._alike:
+            first: dict[object, int] = {}
+            names, bounded = sorted(variables), bool(variables & self._bounded)
+            said = [(tuple(map(each.fixed.get, names)), each.totals if bounded else ()) for each in self.cases]
+            self._alike[variables] = [first.setdefault(each, number) for number, each in enumerate(said)]
+        return self._alike[variables]
+
+    def settled(self, value: Value, case: int) -> Value:
+        """Return what a register holds in one case."""
+        names = self._variables[value[1] - INDEX] & self._fixed if value[1] >= INDEX else None
+        if not names:
+            return value
+        fixed = self.cases[case].fixed
+        key = value[1], tuple(fixed.get(name) for name in sorted(names))
+        if key not in self._settled:
+            self._settled[key] = self.value(at_case(self._table[value[1] - INDEX], fixed))
+        return self._settled[key]
 
     def bounds(self, found: Polynomial) -> tuple[int, int]:
         """Return numbers that a polynomial lies between, whatever its variables are."""
@@ -145,6 +190,8 @@ class Indices:
         try:
             return self.integer(found, kind)
         except NotInterpreted:
+            if self._of_all:
+                raise
             size, (low, high) = width(kind), self.bounds(found)
             least = -(1 << size - 1) if kind[0] == "s" else 0
             fewest, most = (low - least) >> size, (high - least) >> size
@@ -156,12 +203,27 @@ class Indices:
     def evaluate(self, operation: Operation, row: Sequence[Value], case: int = 0) -> Value:
         """Return what an instruction gives for numbers and polynomials in one of the cases; raise NotInterpreted where
         nobody knows."""
-        self._together = self.totals[case]
-        key = operation.name, operation.result, tuple(row), case
+        row, together = tuple(self.settled(value, case) for value in row), self.cases[case].totals
+        key = operation.name, operation.result, row, together
         found = self._known.get(key)
         if found is None:
+            self._together = together
             found = self._known[key] = self._evaluate(operation, row)
         return found
+
+    def of_all(self, operation: Operation, row: Sequence[Value]) -> Value | None:
+        """Return what an instruction gives in all cases, None where that is not one value."""
+        key = operation.name, operation.result, tuple(row), None
+        if key not in self._known:
+            self._together, self._of_all = (), True
+            try:
+                found = self._evaluate(operation, row)
+                self._known[key] = None if operation.result == "pred" and found[1] else found
+            except NotInterpreted:
+                self._known[key] = None
+            finally:
+                self._of_all = False
+        return self._known[key]
 
     def _evaluate(self, operation: Operation, row: Sequence[Value]) -> Value:
         head, _, rest = str(operation.name).partition(".")
@@ -197,7 +259,7 @@ class Indices:
                 a, b = (self.integer(each, kind) for each in v)
                 low, high = self.bounds(plus(a, b, -1))
                 if low < 0 < high:
-                    raise NotInterpreted(f"{head} of {show(a)} and {show(b)}")
+                    return self.value(self._between(head, a, b), size)
                 return self.value(a if (high <= 0) == (head == "min") else b, size)
             case "setp":
                 try:
@@ -208,6 +270,17 @@ class Indices:
                 return self._joined(head, row)
             case _:
                 raise NotInterpreted(f"{operation.name} of a block's number")
+
+    def _between(self, head: str, a: Polynomial, b: Polynomial) -> Polynomial:
+        """Return a minimum or maximum as a number of which the bounds are known."""
+        what, pick = f"{head} of {show(a)} and {show(b)}", min if head == "min" else max
+        if self._of_all:
+            raise NotInterpreted(what)
+        (low, high), (other_low, other_high) = self.bounds(a), self.bounds(b)
+        least, most = pick(low, other_low), pick(high, other_high)
+        name = f"{what}, from {least} to {most}"  # of other bounds it is another variable
+        self.most[name] = most - least
+        return plus({(): least}, variable(name))
 
     def _undecided(self, why: str) -> Value:
         """Return a predicate that nothing is known of; who is steered by it shows the reason."""
@@ -264,6 +337,19 @@ class Indices:
             raise NotInterpreted(f"{more[0]} of a predicate that is {show(self.polynomial(row[2], 8))}")
         other = row[2][0] != 0
         return int({"and": yes and other, "or": yes or other, "xor": yes != other}[more[0]])
+
+
+def at_case(found: Polynomial, fixed: Mapping[str, int]) -> Polynomial:
+    """Return a polynomial with numbers in the place of some variables."""
+    if not fixed:
+        return found
+    total: Polynomial = {}
+    for monomial, coefficient in found.items():
+        for name in monomial:
+            coefficient *= fixed.get(name, 1)
+        rest = tuple(name for name in monomial if name not in fixed)
+        total[rest] = total.get(rest, 0) + coefficient
+    return {monomial: coefficient for monomial, coefficient in total.items() if coefficient}
 
 
 def _modulo(found: Polynomial, size: int) -> Polynomial:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,20 @@ from msgspec.structs import replace
 
 from cuda_out.ptx.concrete import Operation
 from cuda_out.ptx.forms import InstructionForm, form
-from cuda_out.ptx.indices import INDEX, Indices, Polynomial, Total, Value, plus, product, show, variable
+from cuda_out.ptx.indices import (
+    INDEX,
+    Case,
+    Indices,
+    Polynomial,
+    Total,
+    Value,
+    at_case,
+    constant,
+    plus,
+    product,
+    show,
+    variable,
+)
 from cuda_out.ptx.kinds import KIND_OF, Bits, width
 from cuda_out.ptx.machine import MATRICES, LaunchArray, LaunchScalar, PtxMachine
 from cuda_out.ptx.memory import UNWRITTEN as NEVER
@@ -34,7 +47,7 @@ from cuda_out.ptx.run import kernel_of
 from cuda_out.ptx.syntax import Address, Group, Instruction, Kernel, Name, NotInterpreted, Operand
 from cuda_out.ptx.transfers import Transfers
 from cuda_out.ptx.validate import SHOWN, Validation, WrittenOut, alignments, output_difference
-from cuda_out.tiling.tiling import Span, TiledAxis, Tiling
+from cuda_out.tiling.tiling import TiledAxis, Tiling
 from symbolic.algebra.terms import Term
 from symbolic.ir.layout import cell_name, flat_index
 from symbolic.ir.program import Axis, Parameter, Program
@@ -42,8 +55,10 @@ from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
 
 MOST_BLOCKS: Final[Mapping[Axis, int]] = {"x": 2**31 - 1, "y": 65535, "z": 65535}
 """Blocks that a launch may have along each axis."""
-MOST_THREADS: Final = 1 << 18
-"""Threads that one run may have, for all remainders together."""
+MOST_THREADS: Final = 1 << 21
+"""Threads that all runs may have, for all remainders together."""
+AT_ONCE: Final = 1 << 16
+"""Threads of one run, which holds as many blocks."""
 _PITCH: Final = 16
 """Rows of a window begin at a multiple of so many elements, as far as vectors are wide."""
 
@@ -63,10 +78,10 @@ class Cut(Struct, frozen=True):
     def own(self) -> int:
         return min(self.left, self.axis.tile)
 
-    def length(self) -> Polynomial:
-        name, tile = self.axis.axis, self.axis.tile
-        found = plus({(): self.left}, {(f"block {name}",): tile})
-        return plus(found, variable(f"rest {name}")) if self.more else found
+    def fixed(self) -> dict[str, int]:
+        """Return the variables of the length that are numbers."""
+        name = self.axis.axis
+        return {f"left {name}": self.left, **({} if self.more else {f"rest {name}": 0})}
 
     def total(self) -> Total | None:
         """Return between what the length is, as far as its variables say."""
@@ -81,14 +96,28 @@ class Cut(Struct, frozen=True):
         return f"{self.left}{' or more' if self.more else ''} left along {self.axis.axis}{size}"
 
 
+def length_of(axis: TiledAxis) -> Polynomial:
+    """Return the length along an axis, of which a block has `left` and `rest` units before it."""
+    return {(f"left {axis.axis}",): 1, (f"block {axis.axis}",): axis.tile, (f"rest {axis.axis}",): 1}
+
+
 def remainders(axis: TiledAxis) -> list[Cut]:
-    """Return what may be left for a block: up to its tile, or to its reach, and more."""
+    """Return what may be left for a block: up to its tile, or to its reach, and more.
+
+    Lengths are told apart by whether they are narrow where a block has its reach, as others take no short strides; of
+    a text in which they do, nothing is said.
+    """
     most = max(axis.tile, axis.reach)
     found = [*(Cut(axis, left) for left in range(axis.step, most + 1, axis.step)), Cut(axis, most, more=True)]
+    longest = axis.tile * MOST_BLOCKS[axis.axis]
     if not axis.narrow:
         return found
     return [
-        replace(each, narrow=told) for each in found for told in (True, False) if each.left <= axis.narrow or not told
+        replace(each, narrow=told)
+        for each in found
+        for told in ((True, False) if each.left >= axis.reach else (None,))
+        if told is None
+        or (each.left <= axis.narrow if told else longest - (not each.more) * (axis.tile - each.left) > axis.narrow)
     ]
 
 
@@ -100,8 +129,8 @@ class Window:
     """One array as each block sees it: dimensions one by one while rows have varying lengths, then the rest as one.
 
     A block sees as far as its reach, or to the end of its tile's inputs. `sizes` are the extents in the window, in
-    elements. For each remainder `bounds` says how many there are, and whether the array ends there, `own` how many are
-    the block's, `strides` how far one is from the next, and `begins` where the window begins.
+    elements, `strides` say how far one is from the next, and `begin` where the window begins. For each remainder
+    `bounds` says how many elements there are, and whether the array ends there, and `own` how many are the block's.
     """
 
     def __init__(self, parameter: Parameter, tiling: Tiling, cuts: Sequence[Mapping[Axis, Cut]]) -> None:
@@ -118,46 +147,38 @@ class Window:
             raise NotTiled(f"{parameter.name} has elements that belong to no block")
         self.sizes = self._levels(self.shape)
         self.pitched = tuple(-(-size // _PITCH) * _PITCH if place else size for place, size in enumerate(self.sizes))
-        self.bounds: list[list[tuple[int, bool]]] = []
-        self.own: list[tuple[int, ...]] = []
-        self.strides: list[list[Polynomial]] = []
-        self.begins: list[Polynomial] = []
+        bounds, own = list[list[tuple[int, bool]]](), list[list[int]]()
         for cut in cuts:
-            self._see(pairs, cut)
+            bounds.append(
+                [
+                    (e, True) if s is None else (s.scale * cut[s.axis].left + s.halo, not cut[s.axis].more)
+                    for e, s in pairs
+                ]
+            )
+            own.append([e if s is None else s.scale * cut[s.axis].own for e, s in pairs])
+        rest = prod(parameter.shape[self.levels :])
+        last = self.levels - 1
+        self.bounds = np.array([[each for each, _ in row[: self.levels]] for row in bounds], np.int64)
+        self.ends = np.array([[ends for _, ends in row[: self.levels]] for row in bounds], np.bool_)
+        self.bounds[:, last] *= rest
+        self.owned = np.array(own, np.int64)
+        self.own = np.array([self._levels(row) for row in own], np.int64)
+        lengths = {each.axis: length_of(each) for each in tiling.axes}
+        extents, begins = list[Polynomial](), list[Polynomial]()
+        for e, s in pairs:
+            extents.append({(): e} if s is None else plus({(): s.halo}, lengths[s.axis], s.scale))
+            begins.append({} if s is None else {(f"block {s.axis}",): s.scale * tiles[s.axis]})
+        self.strides: list[Polynomial] = [{(): 1}]
+        for place in range(last, 0, -1):
+            row = product(extents[place], constant(rest)) if place == last else extents[place]
+            self.strides.insert(0, product(self.strides[0], row))
+        self.begin: Polynomial = {}
+        for place, stride in enumerate(self.strides):
+            of_row = product(begins[place], constant(rest)) if place == last else begins[place]
+            self.begin = plus(self.begin, product(of_row, stride))
 
     def _levels(self, extents: Sequence[int]) -> tuple[int, ...]:
         return *extents[: self.levels - 1], prod(extents[self.levels - 1 :])
-
-    def _see(self, pairs: Sequence[tuple[int, Span | None]], cut: Mapping[Axis, Cut]) -> None:
-        """Add what is seen for one remainder along each axis."""
-        extents, begins = list[Polynomial](), list[Polynomial]()
-        bounds, own = list[tuple[int, bool]](), list[int]()
-        for extent, span in pairs:
-            if span is None:
-                extents.append({(): extent})
-                bounds.append((extent, True))
-                own.append(extent)
-                begins.append({})
-            else:
-                here = cut[span.axis]
-                extents.append(plus({(): span.halo}, here.length(), span.scale))
-                bounds.append((span.scale * here.left + span.halo, not here.more))
-                own.append(span.scale * here.own)
-                begins.append({(f"block {span.axis}",): span.scale * here.axis.tile})
-        rest = prod(self.parameter.shape[self.levels :])
-        strides: list[Polynomial] = [{(): 1}]
-        for place in range(self.levels - 1, 0, -1):
-            row = product(extents[place], {(): rest}) if place == self.levels - 1 else extents[place]
-            strides.insert(0, product(strides[0], row))
-        begin: Polynomial = {}
-        for place, stride in enumerate(strides):
-            of_row = product(begins[place], {(): rest}) if place == self.levels - 1 else begins[place]
-            begin = plus(begin, product(of_row, stride))
-        last = bounds[self.levels - 1]
-        self.bounds.append([*bounds[: self.levels - 1], (last[0] * rest, last[1])])
-        self.own.append(self._levels(own))
-        self.strides.append(strides)
-        self.begins.append(begin)
 
     @property
     def cells(self) -> int:
@@ -169,42 +190,41 @@ class Window:
         found: int = flat_index(self.pitched, (*index[: self.levels - 1], flat))
         return found
 
-    def owned(self, cut: Mapping[Axis, Cut]) -> Iterator[tuple[int, ...]]:
-        """Yield the elements that are a block's own, and within the array."""
-        pairs = zip(self.shape, self.spans, strict=True)
-        return itertools.product(*(range(e if s is None else s.scale * cut[s.axis].own) for e, s in pairs))
-
-    def locate(self, offset: Polynomial, cut: int, count: int, *, writes: bool) -> int:
-        """Return the cell at an offset in elements, and of the next `count`; raise NotInterpreted for one that is none
-        of the block's part, Broken for one behind the array's end."""
-        rest, found = plus(offset, self.begins[cut], -1), []
-        for stride in self.strides[cut][:-1]:
-            leading = max((m for m in stride if m), key=lambda m: (len(m), m))
+    def located(self, offset: Polynomial, fixed: Mapping[str, int]) -> tuple[int, ...] | None:
+        """Return which element stands at an offset in elements, where some variables are fixed; None where that is none
+        of the block's part, or not the same one for all that is open."""
+        rest, found = plus(at_case(offset, fixed), at_case(self.begin, fixed), -1), list[int]()
+        for each in self.strides[:-1]:
+            stride = at_case(each, fixed)
+            leading = max((m for m in stride if m), key=lambda m: (len(m), m), default=())
             number, more = divmod(rest.get(leading, 0), stride[leading])
             rest = plus(rest, stride, -number)
             found.append(number)
             if more:
-                break
-        if any(rest):
-            raise NotInterpreted(f"the element {show(offset)} of {self.parameter.name}, not moved with its block")
-        found.append(rest.get((), 0))
-        for place, number in enumerate(found):
-            end = number + (count if place == len(found) - 1 else 1)
-            bound, ends = self.bounds[cut][place]
-            if number < 0 or end > bound or (writes and end > self.own[cut][place]):
-                where = f"element {found} of a block's part of {self.parameter.name}"
-                if place == 0 and ends and end > bound:
-                    raise Broken(f"{where}, which has {bound} there, out of bounds")
-                raise NotInterpreted(f"{where}, which is not in it")
-        cell: int = flat_index(self.pitched, tuple(found))
-        return cell
+                return None
+        return None if any(rest) else (*found, rest.get((), 0))
+
+    def outside(self, numbers: Lanes, cuts: Lanes, count: int, *, writes: bool) -> npt.NDArray[np.bool_]:
+        """Tell which elements, and the next `count` ones, are not in the part of a block; or not its own to write."""
+        ends = numbers + 1
+        ends[:, -1] += count - 1
+        most = np.minimum(self.own, self.bounds) if writes else self.bounds
+        found: npt.NDArray[np.bool_] = np.any((numbers < 0) | (ends > most[cuts]), axis=1)
+        return found
+
+    def why_outside(self, numbers: Sequence[int], cut: int, count: int) -> Broken | NotInterpreted:
+        """Return what is wrong with an element that is outside."""
+        where, bound = f"element {list(numbers)} of a block's part of {self.parameter.name}", int(self.bounds[cut][0])
+        if self.ends[cut][0] and numbers[0] + (count if self.levels == 1 else 1) > bound and numbers[0] >= 0:
+            return Broken(f"{where}, which has {bound} there, out of bounds")
+        return NotInterpreted(f"{where}, which is not in it")
 
 
 class TileRegisters(Registers):
     """Registers that may hold index values with variables, as terms from INDEX on."""
 
     indices: Indices
-    totals: Lanes
+    case_of: Lanes
 
     def numbers(self, value: Register) -> tuple[Bits, npt.NDArray[np.bool_]]:
         bits, terms = value
@@ -227,14 +247,30 @@ class TileRegisters(Registers):
         return super().read(operand, kind, at)
 
     def known(self, instruction: Instruction, value: Register, at: Lanes, what: str) -> Bits:
-        self.no_index(value, f"{instruction}: {what}")
-        return super().known(instruction, value, at, what)
+        return super().known(instruction, self.no_index(value, at, f"{instruction}: {what}"), at, what)
 
-    def no_index(self, value: Register, what: str) -> None:
-        """Refuse a value that depends on which block it is in."""
+    def no_index(self, value: Register, at: Lanes, what: str) -> Register:
+        """Return a value in the case of each thread; refuse one that depends on which block it is in."""
+        value = self.settled(value, at)
+        self._refuse(value, what)
+        return value
+
+    def _refuse(self, value: Register, what: str) -> None:
         if (value[1] >= INDEX).any():
             number = int(value[1][value[1] >= INDEX][0])
             raise NotInterpreted(f"{what} that is {show(self.indices.polynomial((0, number)))}")
+
+    def settled(self, value: Register, at: Lanes) -> Register:
+        """Return a value in the case of each thread."""
+        steers = value[1] >= INDEX
+        if not steers.any():
+            return value
+        bits, terms = value[0].copy(), value[1].copy()
+        places, rows, cases = self._by_case([(bits[steers], terms[steers])], at[steers])
+        each = [self.indices.settled(row[0], case) for row, case in zip(rows, cases, strict=True)]
+        bits[steers] = np.array([b for b, _ in each], np.uint64)[places]
+        terms[steers] = np.array([t for _, t in each], np.int64)[places]
+        return bits, terms
 
     def computed(self, operation: Operation, values: list[Register], at: Lanes) -> Register:
         steers = np.zeros(len(at), np.bool_)
@@ -243,101 +279,204 @@ class TileRegisters(Registers):
         if not steers.any() or (operation.name == "selp" and not values[2][1].any()):
             return super().computed(operation, values, at)
         if operation.name == "selp":
-            self.no_index(values[2], "a choice by a predicate")
+            self.no_index(values[2], at, "a choice by a predicate")
         bits, found = np.zeros(len(at), np.uint64), np.zeros(len(at), np.int64)
         if not steers.all():
-            some = [(b[~steers], t[~steers]) for b, t in values]
-            bits[~steers], found[~steers] = super().computed(operation, some, at[~steers])
-        columns = []
-        for b, t in values:
-            if ((t[steers] != 0) & (t[steers] < INDEX)).any():
-                raise NotInterpreted(f"{operation.name} of data and a block's number")
-            columns.append(zip(b[steers].tolist(), t[steers].tolist(), strict=True))
-        cuts = self.totals[at[steers]].tolist()
-        rows = [self.indices.evaluate(operation, row, cut) for *row, cut in zip(*columns, cuts, strict=True)]
-        bits[steers], found[steers] = [b for b, _ in rows], [t for _, t in rows]
+            bits[~steers], found[~steers] = super().computed(operation, _at(values, ~steers), at[~steers])
+        some = np.flatnonzero(steers)
+        rows, places = _distinct(_at(values, steers))
+        data = [any(0 < term < INDEX or term < 0 for _, term in row) for row in rows]
+        results = [
+            None if mixed else self.indices.of_all(operation, row) for mixed, row in zip(data, rows, strict=True)
+        ]
+        apart = np.array([each is None for each in results])
+        bits[some] = np.array([each[0] if each else 0 for each in results], np.uint64)[places]
+        found[some] = np.array([each[1] if each else 0 for each in results], np.int64)[places]
+        some = some[apart[places]]
+        if len(some):
+            bits[some], found[some] = self._of_cases(operation, _at(values, some), at[some])
         return bits, found
+
+    def _of_cases(self, operation: Operation, values: list[Register], at: Lanes) -> Register:
+        """Compute an operation in the case of each thread."""
+        values = [self.settled(value, at) for value in values]
+        steers, data = np.zeros(len(at), np.bool_), np.zeros(len(at), np.bool_)
+        for _, terms in values:
+            steers |= terms >= INDEX
+            data |= (terms != 0) & (terms < INDEX)
+        if (steers & data).any():
+            raise NotInterpreted(f"{operation.name} of data and a block's number")
+        bits, found = np.zeros(len(at), np.uint64), np.zeros(len(at), np.int64)
+        if not steers.all():
+            bits[~steers], found[~steers] = super().computed(operation, _at(values, ~steers), at[~steers])
+        if steers.any():
+            places, rows, cases = self._by_case(_at(values, steers), at[steers])
+            each = [self.indices.evaluate(operation, row, case) for row, case in zip(rows, cases, strict=True)]
+            bits[steers] = np.array([b for b, _ in each], np.uint64)[places]
+            found[steers] = np.array([t for _, t in each], np.int64)[places]
+        return bits, found
+
+    def _by_case(self, values: list[Register], at: Lanes) -> tuple[Lanes, list[tuple[Value, ...]], list[int]]:
+        """Return the distinct rows of values, each with a case that says what is said of its variables, and for each
+        thread the place of its own."""
+        rows, places = _distinct(values)
+        cases = self.case_of[at]
+        of_row = [self.indices.variables(row) for row in rows]
+        kinds = {each: number for number, each in enumerate(dict.fromkeys(of_row))}
+        alike = np.array([self.indices.alike(each) for each in kinds], np.int64)
+        cases = alike[np.array([kinds[each] for each in of_row])[places], cases]
+        _, first, found = np.unique(places * len(self.indices.cases) + cases, return_index=True, return_inverse=True)
+        return found.reshape(-1), [rows[place] for place in places[first].tolist()], cases[first].tolist()
 
     def packed(self, parts: list[Register], size: int) -> Register:
         for part in parts:
-            self.no_index(part, "a half of a register")
+            self._refuse(part, "a half of a register")
         return super().packed(parts, size)
 
     def unpacked(self, value: Register, size: int, count: int) -> list[Register]:
-        self.no_index(value, "a register taken apart")
+        self._refuse(value, "a register taken apart")
         return super().unpacked(value, size, count)
+
+
+def _at(values: list[Register], where: npt.NDArray[Any]) -> list[Register]:
+    return [(bits[where], terms[where]) for bits, terms in values]
+
+
+def _distinct(values: list[Register]) -> tuple[list[tuple[Value, ...]], Lanes]:
+    """Return the distinct rows of some registers, and for each thread the place of its own."""
+    codes = np.zeros(len(values[0][0]), np.int64)
+    for column in (column for value in values for column in value):
+        if (column != column[0]).any():
+            each, place = np.unique(column, return_inverse=True)
+            _, codes = np.unique(codes * len(each) + place.reshape(-1), return_inverse=True)
+            codes = codes.reshape(-1)
+    _, first = np.unique(codes, return_index=True)
+    columns = [zip(bits[first].tolist(), terms[first].tolist(), strict=True) for bits, terms in values]
+    return list(zip(*columns, strict=True)), codes
 
 
 class TileTransfers(Transfers):
     """Loads and stores by way of windows; `cut_of` is the remainder that each thread's block has."""
 
     windows: Mapping[str, tuple[Window, Region]]
+    fixed: Sequence[Mapping[str, int]]
     cut_of: Lanes
 
     def addresses(self, instruction: Instruction, operand: Operand, at: Lanes) -> Lanes:
         how = form(instruction.op)
-        assert how is not None and isinstance(operand, Address)
+        assert how is not None and isinstance(operand, Address) and isinstance(self.registers, TileRegisters)
         if how.space not in (None, "global") or operand.base in self.registers.symbols:
             return super().addresses(instruction, operand, at)
         bits, terms = self.registers.read(Name(operand.base), "u64", at)
         if ((terms != 0) & (terms < INDEX)).any():
             return super().addresses(instruction, operand, at)
-        rows = list(zip(bits.tolist(), terms.tolist(), self.cut_of[at].tolist(), strict=True))
-        known = {row: self._located(instruction, row[:2], row[2], operand.offset, how) for row in set(rows)}
-        return np.array([known[row] for row in rows], np.int64)
+        rows, places = _distinct([(bits, terms)])
+        found = np.zeros(len(at), np.int64)
+        order = np.argsort(places, kind="stable")
+        groups = np.split(order, np.flatnonzero(np.diff(places[order])) + 1)
+        for (value,), some in zip(rows, groups, strict=True):
+            found[some] = self._located(instruction, value, self.cut_of[at[some]], operand.offset, how)
+        return found
 
-    def _located(self, instruction: Instruction, value: Value, cut: int, add: int, how: InstructionForm) -> int:
-        """Return an address as one of a window's copy; one that is in no window stays what it is."""
+    def _located(self, instruction: Instruction, value: Value, cuts: Lanes, add: int, how: InstructionForm) -> Lanes:
+        """Return an address, for blocks with some remainders, as those of a window's copy; one that is in no window
+        stays what it is."""
         assert isinstance(self.registers, TileRegisters)
         address = plus(self.registers.indices.polynomial(value), {(): add})
-        for window, region in self.windows.values():
+        for window, region in self.windows.values():  # noqa: B007
             offset = plus(address, {(): -region.base})
             if abs(offset.get((), 0)) < 1 << 39:
-                size = width(how.kind) // 8
-                if any(each % (size * how.count) for each in offset.values()):
-                    raise Broken(f"{instruction}: {show(offset)} bytes into {region.name}, which is not a multiple")
-                if size % region.cell:
-                    raise NotInterpreted(f"{instruction}, an access to a part of an element of {region.name}")
-                elements = {monomial: each // region.cell for monomial, each in offset.items()}
-                count, writes = size * how.count // region.cell, instruction.op[0] == "st"
-                try:
-                    return region.base + region.cell * window.locate(elements, cut, count, writes=writes)
-                except (Broken, NotInterpreted) as error:
-                    raise type(error)(f"{instruction}: {error}") from None
-        if any(address):
-            raise NotInterpreted(f"{instruction}, an address that is {show(address)}")
-        return address.get((), 0)
+                break
+        else:
+            known = {cut: at_case(address, self.fixed[cut]) for cut in np.unique(cuts).tolist()}
+            for here in known.values():
+                if any(here):
+                    raise NotInterpreted(f"{instruction}, an address that is {show(here)}")
+            return np.array([known[cut].get((), 0) for cut in cuts.tolist()], np.int64)
+        size = width(how.kind) // 8
+        if size % region.cell:
+            raise NotInterpreted(f"{instruction}, an access to a part of an element of {region.name}")
+        count, writes = size * how.count // region.cell, instruction.op[0] == "st"
+
+        def located(fixed: Mapping[str, int]) -> tuple[int, ...] | None:
+            here = at_case(offset, fixed)
+            if any(each % (size * how.count) for each in here.values()):
+                return None
+            return window.located({monomial: each // region.cell for monomial, each in here.items()}, fixed)
+
+        one = located({})
+        if one is not None:
+            numbers = np.tile(np.array(one, np.int64), (len(cuts), 1))
+        else:
+            apart = {cut: located(self.fixed[cut]) for cut in np.unique(cuts).tolist()}
+            for cut, element in apart.items():
+                if element is None:
+                    here = at_case(offset, self.fixed[cut])
+                    if any(part % (size * how.count) for part in here.values()):
+                        raise Broken(f"{instruction}: {show(here)} bytes into {region.name}, which is not a multiple")
+                    elements = show({monomial: part // region.cell for monomial, part in here.items()})
+                    raise NotInterpreted(
+                        f"{instruction}: the element {elements} of {region.name}, not moved with its block"
+                    )
+            numbers = np.array([apart[cut] for cut in cuts.tolist()], np.int64)
+        outside = window.outside(numbers, cuts, count, writes=writes)
+        if outside.any():
+            bad = int(np.flatnonzero(outside)[0])
+            error = window.why_outside(numbers[bad].tolist(), int(cuts[bad]), count)
+            raise type(error)(f"{instruction}: {error}")
+        cells = np.zeros(len(cuts), np.int64)
+        for place, extent in enumerate(window.pitched):
+            cells = cells * extent + numbers[:, place]
+        return region.base + region.cell * cells
+
+    def move(self, instruction: Instruction, at: Lanes) -> None:
+        _, source = instruction.operands
+        if any(isinstance(operand, Group) for operand in instruction.operands):
+            self._settle(source, at)
+        super().move(instruction, at)
 
     def store(self, instruction: Instruction, place: int, at: Lanes) -> None:
         assert isinstance(self.registers, TileRegisters)
-        source = instruction.operands[1]
-        for item in source.items if isinstance(source, Group) else (source,):
-            self.registers.no_index(self.registers.read(item, "b64", at), f"{instruction}: a value")
+        for item in self._settle(instruction.operands[1], at):
+            self.registers.no_index(self.registers.read(item, "b64", at), at, f"{instruction}: a value")
         super().store(instruction, place, at)
+
+    def _settle(self, operand: Operand, at: Lanes) -> Sequence[Operand]:
+        """Make each register of an operand what it is in the case of its thread; return them."""
+        assert isinstance(self.registers, TileRegisters)
+        items = operand.items if isinstance(operand, Group) else (operand,)
+        for item in items:
+            if isinstance(item, Name) and item.text in self.registers.registers and not item.negated:
+                self.registers.write(item, self.registers.settled(self.registers.read(item, "b64", at), at), at)
+        return items
 
 
 class TileMachine(PtxMachine):
-    """One run of a block for each remainder."""
+    """One run of a block for each of some remainders, which `cuts` numbers."""
 
     def __init__(
-        self, kernel: Kernel, tiles: TileValidator, deferred: Notes, operators: Mapping[str, Operation], dynamic: int
+        self, kernel: Kernel, tiles: TileValidator, cuts: Lanes, deferred: Notes, operators: Mapping[str, Operation],
+        dynamic: int,
     ) -> None:  # fmt: skip
-        self.tiles = tiles
+        self.tiles, self.cuts = tiles, cuts
+        shape = LaunchShape(tiles.program.block, (len(cuts), 1, 1), HARDWARE_WARP)
         lengths = [0 for _ in tiles.tiling.axes]
-        super().__init__(kernel, tiles.shape, [*tiles.arguments, *lengths], deferred, operators, dynamic)
+        super().__init__(kernel, shape, [*tiles.arguments, *lengths], deferred, operators, dynamic)
         symbols = self.registers.symbols
         registers = TileRegisters(self.shape, self.memory, deferred, kernel.registers)
         registers.symbols, registers.indices = symbols, tiles.indices
         if whole := [each for each in self.kernel.instructions if each.op[0] in (*MATRICES, "cp")]:
             raise NotInterpreted(f"{whole[0]}, for every length")
         self.registers, self.transfers = registers, TileTransfers(registers, self.parameters, self.kinds)
-        self.transfers.cut_of = self.shape.block_of
-        registers.totals = np.array(tiles.totals)[self.shape.block_of]
+        registers.case_of = self.transfers.cut_of = cuts[self.shape.block_of]
+        self.transfers.fixed = [case.fixed for case in tiles.indices.cases]
         self.transfers.windows = {name: (window, self.arrays[name]) for name, window in tiles.windows.items()}
         for (name, _), axis in zip(kernel.parameters[len(tiles.arguments) :], tiles.tiling.axes, strict=True):
-            values = [tiles.indices.value(cut[axis.axis].length()) for cut in tiles.cuts]
-            bits, terms = (np.array(column)[self.shape.block_of] for column in zip(*values, strict=True))
-            self.parameters[name] = bits.astype(np.uint64), terms.astype(np.int64)
+            bits, term = tiles.indices.value(length_of(axis))
+            self.parameters[name] = (
+                np.full(self.shape.count, bits, np.uint64),
+                np.full(self.shape.count, term, np.int64),
+            )
 
     def _place(self, argument: LaunchArray) -> int:
         cell = width(argument.kind) // 8
@@ -371,17 +510,22 @@ class TileValidator:
         axes = {each.axis for each in tiling.axes}
         if any(size > 1 for axis, size in zip("xyz", program.grid, strict=True) if axis not in axes):
             raise NotTiled("its grid has several blocks along an axis that is not tiled")
-        cuts = list(map(remainders, tiling.axes))
-        count = prod(map(len, cuts))
-        self.shape = LaunchShape(program.block, (count, 1, 1), HARDWARE_WARP)
-        if self.shape.count > MOST_THREADS:
-            raise NotTiled(f"its blocks may be cut in {count} ways")
-        self.cuts = [{cut.axis.axis: cut for cut in each} for each in itertools.product(*cuts)]
+        remaining = list(map(remainders, tiling.axes))
+        self.at_once = max(1, AT_ONCE // prod(program.block))
+        if (ways := prod(map(len, remaining))) * prod(program.block) > MOST_THREADS:
+            raise NotTiled(f"its blocks may be cut in {ways} ways")
+        self.cuts = [{cut.axis.axis: cut for cut in each} for each in itertools.product(*remaining)]
         most = {f"block {each.axis}": MOST_BLOCKS[each.axis] - 1 for each in tiling.axes}
         most |= {f"rest {each.axis}": each.tile * MOST_BLOCKS[each.axis] for each in tiling.axes}
-        totals = [tuple(total for cut in each.values() if (total := cut.total())) for each in self.cuts]
-        self.indices = Indices(most, list(dict.fromkeys(totals)))
-        self.totals = list(map(self.indices.totals.index, totals))
+        most |= {f"left {each.axis}": max(each.tile, each.reach) for each in tiling.axes}
+        cases = [
+            Case(
+                {name: number for cut in each.values() for name, number in cut.fixed().items()},
+                tuple(total for cut in each.values() if (total := cut.total())),
+            )
+            for each in self.cuts
+        ]
+        self.indices = Indices(most, cases)
         self.windows = {p.name: Window(p, tiling, self.cuts) for p in program.parameters if not p.is_scalar}
         pairs = zip(program.parameters, alignments(program, alignment), strict=True)
         self.arguments = [self._argument(parameter, align) for parameter, align in pairs]
@@ -406,28 +550,43 @@ class TileValidator:
         try:
             kernel = kernel_of(ptx, entry)
             known = recognised(kernel, self.program)
-            machine = TileMachine(kernel, self, self.written.deferred, known, shared_bytes)
-            machine.run()
+            for first in range(0, len(self.cuts), self.at_once):
+                cuts = np.arange(first, min(first + self.at_once, len(self.cuts)))
+                machine = TileMachine(kernel, self, cuts, self.written.deferred, known, shared_bytes)
+                machine.run()
+                if races := tuple(machine.races()):
+                    return Validation("different", outputs, races[:SHOWN], broken=True)
+                if findings := tuple(itertools.islice(self._differences(machine), SHOWN)):
+                    return Validation("different", outputs, findings, everywhere=True)
         except NotInterpreted as error:
             return Validation("unknown", outputs, (f"not interpreted: {error}",))
         except Broken as error:
             return Validation("different", outputs, (str(error),), broken=True)
-        if races := tuple(machine.races()):
-            return Validation("different", outputs, races[:SHOWN], broken=True)
-        findings = list(itertools.islice(self._differences(machine), SHOWN))
-        return Validation("different" if findings else "equal", outputs, tuple(findings), everywhere=True)
+        return Validation("equal", outputs, (), everywhere=True)
 
     def _differences(self, machine: TileMachine) -> Iterator[str]:
         for parameter in self.program.parameters:
             if parameter.role not in ("out", "inout"):
                 continue
             window, (bits, terms) = self.windows[parameter.name], machine.contents(parameter.name)
-            for number, cut in enumerate(self.cuts):
-                for index in window.owned(cut):
-                    cell = number * window.cells + window.cell(index)
-                    address = flat_index(parameter.shape, index)
-                    want = self.wanted[parameter.name][address]
-                    found = output_difference(machine, self.written, parameter, int(bits[cell]), int(terms[cell]), want)
-                    if found:
-                        name = cell_name(parameter.name, parameter.shape, address)
-                        yield f"of a block with {', '.join(map(str, cut.values()))}, {name} {found}"
+            most = window.owned.max(axis=0)
+            index = np.indices(most).reshape(len(most), -1)
+            cells = np.array([window.cell(each) for each in index.T.tolist()], np.int64)
+            mine = np.ones((len(machine.cuts), len(cells)), np.bool_)
+            for place, along in enumerate(index):
+                mine &= along < window.owned[machine.cuts, place][:, None]
+            block, element = np.nonzero(mine)
+            at = block * window.cells + cells[element]
+            rows, places = _distinct([(bits[at], terms[at]), (element.astype(np.uint64), 0 * element)])
+            _, first = np.unique(places, return_index=True)
+            for ((got, term), (number, _)), where in sorted(zip(rows, block[first].tolist(), strict=True), key=_second):
+                address = flat_index(parameter.shape, tuple(index[:, number].tolist()))
+                want = self.wanted[parameter.name][address]
+                if found := output_difference(machine, self.written, parameter, got, term, want):
+                    name = cell_name(parameter.name, parameter.shape, address)
+                    cut = self.cuts[int(machine.cuts[where])]
+                    yield f"of a block with {', '.join(map(str, cut.values()))}, {name} {found}"
+
+
+def _second(pair: tuple[Any, int]) -> int:
+    return pair[1]
