@@ -18,6 +18,7 @@ from symbolic.errors import Place
 from symbolic.ir.program import Expr
 from templates.chooser import Choice, Chooser
 from templates.formula import binary, number, remainder, signed, times, total
+from templates.points import HolePoints
 from templates.template import Point, Points, Template, TemplateFamily, ValuesThere, by_size, integers, known_values
 from templates.words import nearest_to_zero, sum_of
 
@@ -94,13 +95,16 @@ class ColumnMajor(Template):
             apart = (way * k[place] + c) % w - (way * k[row[0]] + c) % w
             left = left[:, (apart - wanted[place] + wanted[row[0]]) % self.n == 0]
         some = np.linspace(0, len(i) - 1, min(SOME, len(i))).astype(np.intp)
+        some = some[np.argsort(i[some] == i_0, kind="stable")]  # where c_f and d say something comes first
         factors, periods = (np.array(numbers, np.int64) for numbers in self.components[:2])
+        later = np.where(periods > 0, i[some, None] // np.maximum(periods, 1), 0)
         for way, w, c_0 in left.T.tolist():  # the turn at i_0, where i_0 // d is added already
-            later = np.where(periods > 0, i[:, None] // np.maximum(periods, 1), 0)
             c = (c_0 - np.where(periods > 0, i_0 // np.maximum(periods, 1), 0)) % w
-            rest = (wanted[some, None] - (way * k[some, None] + c + later[some]) % w) % self.n
-            fits = ((factors[:, None, None] * i[some, None] - rest) % self.n == 0).all(axis=1)
-            for f, p in np.argwhere(fits).tolist():
+            rest = (wanted[some, None] - (way * k[some, None] + c + later) % w) % self.n
+            first = (factors[:, None] * i[some[0]] - rest[0]) % self.n == 0
+            f_of, p_of = np.nonzero(first)
+            fits = ((factors[f_of] * i[some, None] - rest[:, p_of]) % self.n == 0).all(axis=0)
+            for f, p in zip(f_of[fits].tolist(), p_of[fits].tolist(), strict=True):
                 choice = int(factors[f]), int(periods[p]), Turn(way, w, int(c[p]))
                 if (self.apply(choice, (i, k)) == wanted).all():
                     yield choice
@@ -134,9 +138,10 @@ class ColumnMajor(Template):
 
 def make(size: int, arity: int, points: tuple[Point, ...], space: str) -> ColumnMajor | None:
     """Return the template, for a hole with a k that takes several values, none of them negative."""
-    if size < 2 or arity < 2 or not points or min(p[1] for p in points) < 0 or max(p[1] for p in points) < 1:
+    some = HolePoints.of(points)
+    if size < 2 or arity < 2 or not points or some.shifts[0] < 0 or some.shifts[-1] < 1:
         return None
-    return ColumnMajor(size, max(p[0] for p in points), min(LARGEST, max(p[1] for p in points) + 1))
+    return ColumnMajor(size, some.indices[-1], min(LARGEST, some.shifts[-1] + 1))
 
 
 def saved(size: int, arity: int, points: tuple[Point, ...]) -> ColumnMajor | None:

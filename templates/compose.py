@@ -18,6 +18,7 @@ from symbolic.errors import Place
 from symbolic.ir.program import Expr
 from templates.chooser import Choice, Chooser
 from templates.formula import binary, number, remainder, signed, times, total
+from templates.points import HolePoints
 from templates.rates import Int64s, rates_of
 from templates.steps import FanStep, identity, peeled, steps
 from templates.template import Point, Points, Template, TemplateFamily, ValuesThere, by_size, integers, known_values
@@ -39,6 +40,11 @@ class Compose(Template):
         """c_r, d_r, c, the first two steps, the rotation between, the last step."""
         some, n = steps(self.n)[0], self.n
         return by_size(n), tuple(range(self.largest + 1)), tuple(range(n)), some, some, tuple(range(n)), some
+
+    @property
+    def some(self) -> Choice:
+        own = identity(self.n)
+        return 0, 0, 0, own, own, 0, own
 
     def at(self, chooser: Chooser[T], point: Point) -> T:
         i, k = point[0], point[1] if len(point) > 1 else 0
@@ -146,7 +152,7 @@ def _turn(rate: tuple[int, int], k: Any) -> Any:
 
 def make(size: int, arity: int, points: tuple[Point, ...], space: str) -> Compose | None:
     """Return the template, for up to `LARGEST` places."""
-    shifts = [p[1] for p in points if len(p) > 1]
+    shifts = HolePoints.of(points).shifts
     if not 2 <= size <= LARGEST or min(shifts, default=0) < 0:
         return None
     return Compose(size, min(LARGEST, max(shifts, default=0)))

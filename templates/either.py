@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from symbolic.errors import Place
 from symbolic.ir.program import Expr
@@ -45,7 +46,7 @@ class Either(Template):
 
     @cached_property
     def _slices(self) -> list[slice]:
-        ends = np.cumsum([1, *(len(part.components) for part in self.parts)]).tolist()
+        ends = list(itertools.accumulate((len(part.some) for part in self.parts), initial=1))
         return [slice(start, end) for start, end in itertools.pairwise(ends)]
 
     def of(self, choice: Choice) -> tuple[Template, Choice]:
@@ -54,9 +55,11 @@ class Either(Template):
 
     def whole(self, part: int, choice: Choice) -> Choice:
         """Return the choice that is one of a part."""
-        first = [some[0] for some in self.components[1:]]
-        where = self.slices()[part]
-        return (part, *first[: where.start - 1], *choice, *first[where.stop - 1 :])
+        return (part, *itertools.chain(*(*self._some[:part], choice, *self._some[part + 1 :])))
+
+    @cached_property
+    def _some(self) -> tuple[Choice, ...]:
+        return tuple(part.some for part in self.parts)
 
     def at(self, chooser: Chooser[T], point: Point) -> T:
         which = chooser.pick(0, lambda part: part)
@@ -78,6 +81,14 @@ class Either(Template):
     def apply(self, choice: Choice, arguments: Sequence[Any]) -> Any:
         part, own = self.of(choice)
         return part.apply(own, arguments)
+
+    def tables(self, choices: Sequence[Choice], columns: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+        found = np.empty((len(choices), len(columns[0])), np.int64)
+        for number, (part, where) in enumerate(zip(self.parts, self.slices(), strict=True)):
+            own = [row for row, choice in enumerate(choices) if choice[0] == number]
+            if own:
+                found[own] = part.tables([choices[row][where] for row in own], columns)
+        return found
 
     def expression(self, choice: Choice, arguments: Sequence[Expr], place: Place) -> Expr:
         part, own = self.of(choice)

@@ -90,6 +90,8 @@ class HoleKind(Struct, frozen=True):
                     fix="give it the lane, the loop variable or a small index instead",
                 )
             return
+        if not points or (min(points)[0] >= 0 and max(points)[0] < hole.size):
+            return
         for point in points:
             if not 0 <= point[0] < hole.size:
                 raise SwizzleError(

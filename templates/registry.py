@@ -19,6 +19,7 @@ from templates import both, column_major, compose, cond, naive, pad, part, remai
 from templates.chooser import Choice
 from templates.either import Either
 from templates.holes import HOLE_KINDS, SPACES, Point, Space
+from templates.points import HolePoints
 from templates.template import Template, TemplateFamily
 from templates.users import made_by, read_by
 from templates.words import atom
@@ -69,7 +70,7 @@ def template(
         hole.kind,
         hole.size,
         len(hole.arguments),
-        tuple(points),
+        HolePoints.of(points),
         space if not named else SPACES[0],  # what such a hole may be is the same in all spaces
         families if space == SPACES[-1] and not named else (),
         named,

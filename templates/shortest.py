@@ -30,6 +30,7 @@ from symbolic.ir.program import Binary, BinaryOp, Const, DType, Expr, Unary
 from symbolic.ir.walk import children, with_children
 from templates.formula import binary, length_of, number, parameters, total, values_of
 from templates.holes import Point
+from templates.points import HolePoints
 
 LARGEST: Final = 1024
 SAMPLED: Final = 16  # points at which formulas are compared first
@@ -49,7 +50,7 @@ class Shortest:
 
     def __init__(self, size: int, arguments: Sequence[str], points: Sequence[Point]) -> None:
         self.size, self.arguments = size, parameters(arguments)
-        self.table = np.array(points, np.int64).reshape(len(points), len(arguments))
+        self.table = HolePoints.of(points).table.reshape(len(points), len(arguments))
         self._searches: dict[bytes, _Search] = {}
         self._known: dict[bytes, Expr] = {}
 

@@ -44,6 +44,16 @@ class Template:
         """Return the hole's values on lanes of arguments, for a choice that is made: the oracle of `at`."""
         raise NotImplementedError
 
+    def tables(self, choices: Sequence[Choice], columns: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+        """Return what `apply` does for some choices, a line each; of `columns` there is one for each argument."""
+        found = [np.broadcast_to(np.asarray(self.apply(c, columns), np.int64), len(columns[0])) for c in choices]
+        return np.array(found, np.int64).reshape(len(choices), len(columns[0]))
+
+    @property
+    def some(self) -> Choice:
+        """Any choice; the cheaper it is to be had, the better."""
+        return tuple(each[0] for each in self.components)
+
     def expression(self, choice: Choice, arguments: Sequence[Expr], place: Place) -> Expr:
         """Return the chosen function of these arguments as an index expression."""
         raise NotImplementedError

@@ -18,6 +18,7 @@ from symbolic.ir.program import Expr
 from templates.chooser import Choice, Chooser
 from templates.formula import binary, number, remainder, signed, times, total
 from templates.functions import Functions
+from templates.points import HolePoints
 from templates.primitives import fan, rot, xform
 from templates.rates import rates_of
 from templates.template import (
@@ -65,8 +66,8 @@ class Xform(Template):
 
     def __init__(self, n: int, points: Sequence[Point], space: str) -> None:
         self.n = n
-        self.shifts = sorted({shift(p) for p in points}) or [0]
-        self.indices = sorted({p[0] for p in points})
+        some = HolePoints.of(points)
+        self.shifts, self.indices = some.shifts or [0], some.indices
         whole = space not in ("1", "2")
         divisors = [d for d in range(n, 0, -1) if n % d == 0]
         self._groups = divisors if whole else [n]
@@ -156,6 +157,22 @@ class Xform(Template):
         amount = k * named.c_r + (k // named.d_r if named.d_r else 0) + named.c
         return xform(named.gs, named.c_f, named.d_f, named.wrap, amount, arguments[0])
 
+    def tables(self, choices: Sequence[Choice], columns: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+        """See `Template`; the shapes, which few are of many choices, are spread once each."""
+        k = columns[1] if len(columns) > 1 else np.zeros(len(columns[0]), np.int64)
+        shapes = {shape: number for number, shape in enumerate(dict.fromkeys(choice[0] for choice in choices))}
+        base, start, m = self.behaviours(list(shapes), columns[0].tolist())
+        rates = {rate: number for number, rate in enumerate(dict.fromkeys(choice[1] for choice in choices))}
+        turns = self.turns(list(rates), k.tolist())
+        which = np.array([(shapes[shape], rates[rate], c) for shape, rate, c in choices], np.int64).reshape(-1, 3)
+        turned = turns[which[:, 1]] + which[:, 2:]
+        shape = which[:, 0]
+        return np.asarray(base[shape] + (start[shape] + turned) % m[shape, None], np.int64)
+
+    @property
+    def some(self) -> Choice:
+        return (self.n, 0, self.n, False), (0, 0), 0
+
     def named(self, choice: Choice) -> XformChoice:
         (gs, c_f, d_f, wrap), (c_r, d_r), c = choice
         return XformChoice(gs, c_f, d_f, wrap, c_r, d_r, c)
@@ -206,7 +223,8 @@ class Xform(Template):
 
     def functions(self, points: Sequence[Point]) -> Functions | None:
         shapes, rates, _ = map(len, self.components)
-        shifts, indices = len({shift(p) for p in points}), len({p[0] for p in points})
+        some = HolePoints.of(points)
+        shifts, indices = len(some.shifts), len(some.indices)
         if self.n <= WORD and shapes * max(rates * shifts, len(points)) <= MOST_SETS:
             return Xforms.everything(self, points)
         few = shapes * indices <= MOST_SETS and rates * shifts <= MOST_SETS
@@ -281,6 +299,10 @@ class RotateXform(Xform):
 
     def _shapes(self) -> Iterator[tuple[int, int, int, bool]]:
         yield self.n, 1 % self.n, self.n, False
+
+    @property
+    def some(self) -> Choice:
+        return next(self._shapes()), (0, 0), 0
 
     def recognised(self, points: Points, values: ValuesThere) -> Choice | None:
         found = super().recognised(points, values)

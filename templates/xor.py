@@ -19,6 +19,7 @@ from symbolic.ir.text import python_text
 from templates.chooser import Choice, Chooser
 from templates.formula import binary, number
 from templates.functions import Functions
+from templates.points import HolePoints
 from templates.template import Point, Points, Template, TemplateFamily, ValuesThere, integers, known_values
 from templates.xor_functions import AffineMaps
 
@@ -247,10 +248,10 @@ def _operators(term: Expr) -> int:
 
 def make(size: int, arity: int, points: tuple[Point, ...], space: str) -> Xor | None:
     """Return the template for a size that is a power of two, and a k that is never negative."""
-    shifts = [point[1] if len(point) > 1 else 0 for point in points]
-    if size < 2 or size & (size - 1) or min(shifts, default=0) < 0:
+    if size < 2 or size & (size - 1):
         return None
-    return Xor(size, max(shifts, default=0).bit_length())
+    shifts = HolePoints.of(points).shifts or [0]
+    return None if shifts[0] < 0 else Xor(size, shifts[-1].bit_length())
 
 
 def saved(size: int, arity: int, points: tuple[Point, ...]) -> Xor | None:

@@ -14,6 +14,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from itertools import count
 from typing import Literal, TypeAlias
 
@@ -150,7 +151,7 @@ class Scope(Struct):
     @staticmethod
     def of(definition: ast.FunctionDef) -> Scope:
         """Return the scope of a kernel, before its first statement."""
-        nodes = [node for statement in definition.body for node in ast.walk(statement)]
+        nodes = _nodes(definition)
         names = [node for node in nodes if isinstance(node, ast.Name)]
         bindings = _bindings(definition)
         counted = Counter(n.target.id for n in nodes if isinstance(n, ast.For) and isinstance(n.target, ast.Name))
@@ -240,10 +241,14 @@ class Scope(Struct):
         self.assigned = set.intersection(*branches)
 
 
+@lru_cache(maxsize=64)
+def _nodes(definition: ast.FunctionDef) -> tuple[ast.AST, ...]:
+    return tuple(node for statement in definition.body for node in ast.walk(statement))
+
+
 def _bindings(definition: ast.FunctionDef) -> Counter[str]:
     """Count the places of a function that give each name a value, its parameters among them."""
-    nodes = [node for statement in definition.body for node in ast.walk(statement)]
-    bindings = Counter(n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
+    bindings = Counter(n.id for n in _nodes(definition) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load))
     bindings.update(argument.arg for argument in definition.args.args)
     return bindings
 

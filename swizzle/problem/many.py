@@ -22,7 +22,6 @@ from symbolic.machine.machine import HoleFunction
 from symbolic.machine.run import Run
 from symbolic.values.vector import Lanes, Vector
 from templates.chooser import Choice
-from templates.holes import Point
 from templates.template import Template
 
 Filling = TypeVar("Filling")
@@ -91,7 +90,8 @@ class Many:
     def __init__(self, problem: Problem) -> None:
         self.problem, self.meaning = problem, Meaning(problem.terms, problem.wanted)
         self.points = [
-            _Points(some, len(hole.arguments)) for some, hole in zip(problem.points, problem.program.holes, strict=True)
+            _Points(some.table if some else np.zeros((1, len(hole.arguments)), np.int64))
+            for some, hole in zip(problem.points, problem.program.holes, strict=True)
         ]
 
     def values(self, function: Callable[[int, list[Lanes]], Any]) -> Values:
@@ -130,8 +130,8 @@ class _Points:
     They are found argument by argument: the beginnings of points, each with its place among those of its length.
     """
 
-    def __init__(self, points: Sequence[Point], arity: int) -> None:
-        self.table = np.array(points or [(0,) * arity], np.int64)
+    def __init__(self, table: npt.NDArray[np.int64]) -> None:
+        self.table = table
         self._beginnings: list[tuple[int, int, npt.NDArray[np.int64]]] = []  # lowest argument, extent, codes
         places = np.zeros(len(self.table), np.int64)
         for column in self.table.T:

@@ -35,6 +35,7 @@ from symbolic.values.union import Union
 from symbolic.values.vector import Deferred, Encoding, HoleQuestion, Lanes, Vector, at, reach
 from templates.chooser import Choice
 from templates.holes import Point, Space, kind_of
+from templates.points import HolePoints
 from templates.registry import template
 from templates.template import Template, TemplateFamily
 
@@ -90,8 +91,7 @@ class Problem(Struct, dict=True):
     program: Program
     terms: Terms
     run: Run
-    points: list[list[Point]]
-    outputs: list[Output]
+    points: list[HolePoints]
     wanted: dict[str, list[Term]]
     finals: dict[str, Snapshot]
     branches: bool  # a hole is asked for threads only if another hole says so
@@ -109,7 +109,7 @@ class Problem(Struct, dict=True):
         """
         meaning = meaning or Meaning.of(program, spec)
         terms, wanted = meaning.terms, meaning.wanted
-        asked: list[set[Point]] = [set() for _ in program.holes]
+        asked: list[list[Lanes]] = [[] for _ in program.holes]
         branches = False
 
         def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
@@ -123,7 +123,7 @@ class Problem(Struct, dict=True):
             nonlocal branches
             branches |= isinstance(mask, Deferred)
             lanes: list[Lanes] = [a for a in args if isinstance(a, np.ndarray)]
-            asked[number] |= points_asked(lanes, mask)
+            asked[number].append(points_asked(lanes, mask))
 
             def compute(encoding: Encoding, t: int) -> Union:
                 return encoding.hole(number, tuple(int(a[t]) for a in lanes))
@@ -141,16 +141,18 @@ class Problem(Struct, dict=True):
         run = machine.run()
         if run.violations:
             raise run.violations[0].error()
-        found = [
-            Output(p.name, address, wanted[p.name][address])
-            for p in outputs(program)
-            for address in range(len(wanted[p.name]))
-        ]
         finals = {p.name: run.memories[p.name].snapshot() for p in outputs(program)}
-        points = [sorted(some) for some in asked]
+        points = [_once(some) for some in asked]
         for each, some in zip(program.holes, points, strict=True):
             kind_of(each).check(each, some)
-        return Problem(program, terms, run, points, found, wanted, finals, branches)
+        return Problem(program, terms, run, points, wanted, finals, branches)
+
+    @cached_property
+    def outputs(self) -> list[Output]:
+        """The output elements."""
+        return [
+            Output(name, address, term) for name, terms in self.wanted.items() for address, term in enumerate(terms)
+        ]
 
     def templates(self, space: Space) -> list[Template]:
         """Return each hole's template in a space."""
@@ -268,7 +270,9 @@ class Problem(Struct, dict=True):
     @cached_property
     def by_items(self) -> bool:
         """Whether it must be asked of some output how often it contains each item."""
-        return any(value.by_items(t) for p in outputs(self.program) for value, t in self._stored(p.name))
+        return any(
+            value.combines and value.by_items(t) for p in outputs(self.program) for value, t in self._stored(p.name)
+        )
 
     def _stored(self, array: str) -> list[tuple[Data, int]]:
         """Return the values that depend on holes and may be stored to an output array, each with its thread."""
@@ -378,22 +382,22 @@ class Problem(Struct, dict=True):
         points = self._points_of(templates, choices) if self.branches else self.points
         found = []
         for made, choice, some in zip(templates, choices, points, strict=True):
-            columns = [np.array(c, np.int64) for c in zip(*some, strict=True)]
+            columns = list(some.table.T)
             values = np.broadcast_to(np.asarray(made.apply(choice, columns)), (len(some),)).tolist() if some else []
             found.append(tuple(zip(some, values, strict=True)))
         return tuple(found)
 
-    def _points_of(self, templates: Sequence[Template], choices: Sequence[Choice]) -> list[list[Point]]:
+    def _points_of(self, templates: Sequence[Template], choices: Sequence[Choice]) -> list[HolePoints]:
         """Return the points at which a filling's run asks each hole."""
-        asked: list[set[Point]] = [set() for _ in templates]
+        asked: list[list[Lanes]] = [[] for _ in templates]
 
         def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
             lanes: list[Lanes] = [a for a in args if isinstance(a, np.ndarray)]
-            asked[number] |= points_asked(lanes, mask)
+            asked[number].append(points_asked(lanes, mask))
             return np.broadcast_to(np.asarray(templates[number].apply(choices[number], args)), lanes[0].shape)
 
         run_canonical(self.program, self.terms, hole)
-        return [sorted(some) for some in asked]
+        return [_once(some) for some in asked]
 
     def must_store(self) -> set[Cell]:
         """Return the output elements that every right kernel stores: all except those that keep their value."""
@@ -424,15 +428,30 @@ class Problem(Struct, dict=True):
         return found
 
 
-def points_asked(arguments: Sequence[Lanes], mask: Vector) -> set[Point]:
-    """Return the points at which threads that are on, or may be, ask a hole."""
+def points_asked(arguments: Sequence[Lanes], mask: Vector) -> Lanes:
+    """Return the points at which threads that are on, or may be, ask a hole: ascending, a line each."""
     columns = [a[mask] if isinstance(mask, np.ndarray) else a for a in arguments]
-    if not len(columns[0]):
-        return set()
-    least = [int(c.min()) for c in columns]
-    sizes = [int(c.max()) - low + 1 for c, low in zip(columns, least, strict=True)]
-    if prod(sizes) > len(columns[0]):
-        return set(zip(*(c.tolist() for c in columns), strict=True))
+    return distinct(np.stack(columns, axis=1))
+
+
+def distinct(points: Lanes) -> Lanes:
+    """Return points, a line each, in ascending order and once each."""
+    if not len(points):
+        return points
+    least = points.min(axis=0)
+    sizes = (points.max(axis=0) - least + 1).tolist()
+    if prod(sizes) > 2 * len(points):
+        return np.unique(points, axis=0)
     seen = np.zeros(sizes, np.bool_)
-    seen[tuple(c - low for c, low in zip(columns, least, strict=True))] = True
-    return set(map(tuple, (np.argwhere(seen) + least).tolist()))
+    seen[tuple((points - least).T)] = True
+    found: Lanes = np.argwhere(seen) + least
+    return found
+
+
+def _once(asked: Sequence[Lanes]) -> HolePoints:
+    """Return all points that were asked, in ascending order."""
+    return (
+        HolePoints.from_table(distinct(np.concatenate(asked)) if len(asked) > 1 else asked[0])
+        if asked
+        else HolePoints()
+    )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,7 +26,7 @@ from symbolic.values.data import DataVector
 from symbolic.values.moved import Gathered, Selected, Shuffled
 from symbolic.values.vector import Deferred, HoleQuestion, Lanes, Vector
 from templates.chooser import Choice
-from templates.holes import Point, kind_of
+from templates.holes import kind_of
 from templates.template import Template
 
 Places: TypeAlias = npt.NDArray[np.int64]
@@ -34,9 +35,11 @@ TRIED = 1_000  # functions of the hole that is tried
 FIRST, TOGETHER = 8, 64  # of them at once, when the search begins and later
 ROWS = 1 << 22  # ways
 AT_ONCE = 1 << 18  # ways that are looked at together
+NOWHERE = -2  # no cell, and not OUTSIDE, either
 SAMPLE = 64  # outputs by which functions are sieved at first
 COMPETING = 4096  # outputs among which those are looked for
 PAIRS = 1 << 25  # cells times terms
+DENSE = 4  # times as many places as points are looked up
 SIEVE = 256  # outputs by which functions are sieved at most, with those that clashed
 
 
@@ -57,7 +60,9 @@ class Ways(Struct, frozen=True):
     asked: Mapping[tuple[int, int], tuple[Places, Places]]
 
     def take(self, some: Any) -> Ways:
-        """Return some of them."""
+        """Return some of them, by a condition or by their numbers."""
+        if some.dtype == np.bool_ and some.all():
+            return self
         asked = {key: (point[some], value[some]) for key, (point, value) in self.asked.items()}
         return Ways(self.output[some], self.term[some], self.thread[some], asked)
 
@@ -91,14 +96,18 @@ Followed: TypeAlias = "tuple[DataVector | None, Ways]"  # to the value that deci
 class _Points:
     """The points of a hole of some arguments, found by their coordinates; a hole that no thread asks has none."""
 
-    def __init__(self, points: Sequence[Point], arity: int) -> None:
-        self.table = np.array(points, np.int64).reshape(len(points), arity)
-        some = self.table if points else np.zeros((1, arity), np.int64)
+    def __init__(self, table: Places) -> None:
+        self.table = table
+        some = table if len(table) else np.zeros((1, table.shape[1]), np.int64)
         self.least = some.min(axis=0)
         self.spans = some.max(axis=0) - self.least + 1
-        numbers = self._number(self.table.T)
+        numbers, cells = self._number(self.table.T), prod(self.spans.tolist())
         self.order = np.argsort(numbers)
         self.numbers = numbers[self.order]
+        self.place_of: Places | None = None  # where points lie close to each other
+        if cells <= DENSE * len(table):
+            self.place_of = np.full(cells, -1)
+            self.place_of[numbers] = np.arange(len(table))
 
     def _number(self, columns: Sequence[Places] | Places) -> Places:
         found: Places = np.zeros(len(columns[0]), np.int64)
@@ -114,6 +123,8 @@ class _Points:
         for column, least, span in zip(columns, self.least, self.spans, strict=True):
             inside &= (column >= least) & (column < least + span)
         numbers = self._number(columns)
+        if self.place_of is not None:
+            return self.place_of[numbers] if inside.all() else np.where(inside, self.place_of[numbers * inside], -1)
         where = np.searchsorted(self.numbers, numbers).clip(0, len(self.numbers) - 1)
         return np.where(inside & (self.numbers[where] == numbers), self.order[where], -1)
 
@@ -124,10 +135,13 @@ class Chains:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         holes = problem.program.holes
-        self.points = [_Points(points, len(h.arguments)) for h, points in zip(holes, problem.points, strict=True)]
+        some = zip(holes, problem.points, strict=True)
+        self.points = [_Points(points.table.reshape(-1, len(hole.arguments))) for hole, points in some]
         self.complete = True  # no way was left out as a thread that is off would have to ask a hole
         self._fixed: Mapping[int, Places] = {}
-        self._holders: dict[Snapshot, npt.NDArray[np.bool_] | None] = {}
+        self.count = sum(map(len, problem.wanted.values()))
+        self._holders: dict[Snapshot, _Holders | None] = {}
+        self._known: dict[int, tuple[Vector, bool]] = {}
 
     def ways(self, outputs: Places, fixed: Mapping[int, Places]) -> Ways:
         """Return all ways in which some outputs, by their numbers, get what they want.
@@ -160,11 +174,11 @@ class Chains:
     @cached_property
     def _wanted(self) -> tuple[list[str], Places, Places, Places]:
         """The arrays, and of each output its array's number, its address and its term."""
-        names = list(dict.fromkeys(output.array for output in self.problem.outputs))
-        number = {name: n for n, name in enumerate(names)}
-        table = [(number[output.array], output.address, output.term) for output in self.problem.outputs]
-        array, address, term = np.array(table, np.int64).reshape(-1, 3).T
-        return names, array, address, term
+        wanted = self.problem.wanted
+        count = [len(some) for some in wanted.values()]
+        array = np.repeat(np.arange(len(count)), count)
+        address = np.concatenate([np.arange(some) for some in count])
+        return list(wanted), array, address, np.concatenate([np.array(some, np.int64) for some in wanted.values()])
 
     def _from_outputs(self, outputs: Places) -> Iterator[Followed]:
         names, array, address, term = self._wanted
@@ -220,7 +234,7 @@ class Chains:
         if vector.question is None:
             raise NotOnlyMoved
         question, table = vector.question, vector.table
-        if (table == table[0]).all():  # as a bound is that no value breaks
+        if self._is_known(vector):
             return ways, table[0, ways.thread]
         points = self.points_of(question, ways.thread)
         self.complete &= bool((points >= 0).all())
@@ -245,9 +259,12 @@ class Chains:
         step = max(1, AT_ONCE // len(table))
         for start in range(0, len(ways.thread), step):
             look()
-            found = table[:, ways.thread[start : start + step]]
-            keep = self._may_hold(seen, found, ways.term[start : start + step])
-            line, number = np.nonzero(np.ones_like(found, np.bool_) if keep is None else keep)
+            found = table.take(ways.thread[start : start + step], axis=1)
+            holders = None if seen is None else self._holders_in(seen)
+            if holders is None:
+                line, number = np.nonzero(np.ones_like(found, np.bool_))
+            else:
+                line, number = np.nonzero(holders.may(found, ways.term[start : start + step]))
             lines.append(line)
             numbers.append(number + start)
             count += len(line)
@@ -262,31 +279,57 @@ class Chains:
 
     # -- what cells may hold ----------------------------------------------------------------------------------
 
-    def _may_hold(self, seen: Snapshot | None, cells: Places, term: Places) -> Any:
-        """Say which of these cells may hold a term, a column for each; None if that takes too long to find out."""
-        if seen is None:
-            return None
+    def _holders_in(self, seen: Snapshot) -> _Holders | None:
+        """Return what says which cells may hold a term; None if that takes too long to find out."""
         if seen not in self._holders:
-            self._holders[seen] = self._pairs(seen)
-        pairs = self._holders[seen]
-        return None if pairs is None else pairs[cells.clip(0) * len(self.problem.terms.nodes) + term] & (cells >= 0)
+            self._holders[seen] = self._newly_found(seen)
+        return self._holders[seen]
 
-    def _pairs(self, seen: Snapshot) -> npt.NDArray[np.bool_] | None:
-        """Say of each cell and term if the one may hold the other, where each comes straight from a known cell."""
+    def _newly_found(self, seen: Snapshot) -> _Holders | None:
+        """Find what cells may hold, where each term comes straight from a known cell."""
         count = len(self.problem.terms.nodes)
-        if seen.diffuse or count * len(seen.data) > PAIRS:
+        if seen.diffuse:
             return None
-        found = np.zeros(count * len(seen.data), np.bool_)
         cells = np.flatnonzero(seen.written)
         version = seen.version[cells]
-        found[cells[version < 0] * count + seen.data[cells[version < 0]]] = True
+        if (version < 0).all() and len(np.unique(seen.data[cells])) == len(cells):
+            owner = np.full(count, NOWHERE)
+            owner[seen.data[cells]] = cells
+            return _Holders(owner)
+        if count * len(seen.data) > PAIRS:
+            return None
+        found = np.zeros((len(seen.data) + 1, count), np.bool_)  # the last one is OUTSIDE
+        found[cells[version < 0], seen.data[cells[version < 0]]] = True
         for number in np.unique(version[version >= 0]).tolist():
             own = cells[version == number]
             terms = _plain_terms(seen.values[number], seen.writer[own])
             if terms is None:
                 return None
-            found[own * count + terms] = True
-        return found
+            found[own, terms] = True
+        return _Holders(None, found.reshape(-1), count)
+
+    def _is_known(self, vector: Deferred) -> bool:
+        """Say whether a vector is the same for all values of its hole, as a bound is that no value breaks."""
+        known = self._known.get(id(vector))
+        if known is None:
+            table = vector.table
+            known = self._known[id(vector)] = vector, bool((table == table[0]).all())
+        return known[1]
+
+
+class _Holders(Struct, frozen=True):
+    """Which cells may hold a term: the only one for each, or of each cell and each of `count` terms if it may."""
+
+    owner: Places | None
+    pairs: npt.NDArray[np.bool_] | None = None
+    count: int = 0
+
+    def may(self, cells: Places, terms: Places) -> npt.NDArray[np.bool_]:
+        """Say which of these cells may hold a term, a column for each."""
+        if self.owner is not None:
+            return np.asarray(cells == self.owner[terms])
+        assert self.pairs is not None
+        return self.pairs.take(cells * self.count + terms, mode="wrap")
 
 
 def _plain_terms(value: DataVector, threads: Lanes) -> Lanes | None:
@@ -318,7 +361,8 @@ def fillings(problem: Problem, templates: Sequence[Template]) -> Iterator[tuple[
     """Yield fillings that give every output what it wants; perhaps none, although there are some."""
     if problem.branches or problem.by_items or not all(problem.points):
         return
-    chains, outputs = Chains(problem), np.arange(len(problem.outputs))
+    chains = Chains(problem)
+    outputs = np.arange(chains.count)
     try:
         some = chains.ways(outputs[-1:], {})
         asked = list(dict.fromkeys(hole for hole, _ in some.asked))
@@ -335,36 +379,34 @@ def fillings(problem: Problem, templates: Sequence[Template]) -> Iterator[tuple[
 
 def _trying(problem: Problem, templates: Sequence[Template], chains: Chains, hole: int) -> Iterator[tuple[Choice, ...]]:
     """Yield fillings by trying functions of one hole."""
-    outputs = np.arange(len(problem.outputs))
-    columns = list(chains.points[hole].table.T)
-    size, some = len(columns[0]), _competing(problem, chains, hole)
-    sieve = chains.ways(some, {})
+    outputs = np.arange(chains.count)
+    table, some = chains.points[hole].table, _competing(problem, chains, hole)
+    sieve = _Sieve(chains.ways(some, {}), hole)
     choices, together = itertools.islice(templates[hole].lightest(), TRIED), FIRST
     while batch := list(itertools.islice(choices, together)):
-        together = min(TOGETHER, 2 * together)
-        tables = [np.broadcast_to(np.asarray(templates[hole].apply(choice, columns)), size) for choice in batch]
-        values = np.array(tables, np.int64)
-        alive = _sieved(sieve, hole, values)
-        for number in range(len(batch)):
+        together = TOGETHER
+        alive = sieve.lets(templates[hole], batch, table)
+        for number, choice in enumerate(batch):
             if not alive[number]:
                 continue
-            ways = chains.ways(outputs, {hole: values[number]})
+            (values,) = templates[hole].tables([choice], list(table.T))
+            ways = chains.ways(outputs, {hole: values})
             clash = _clash(ways)
             if clash is None:
-                yield from _filled(chains, templates, ways, {hole: batch[number]})
+                yield from _filled(chains, templates, ways, {hole: choice})
             elif len(some) < SIEVE:
                 some = np.union1d(some, clash)
-                sieve = chains.ways(some, {})
-                alive[number:] &= _sieved(sieve, hole, values[number:])
+                sieve = _Sieve(chains.ways(some, {}), hole)
+                alive[number:] &= sieve.lets(templates[hole], batch[number:], table)
 
 
 def _competing(problem: Problem, chains: Chains, hole: int) -> Places:
     """Return a few outputs that want different values of the same hole at the same point, if a hole gives the same."""
-    every = np.arange(len(problem.outputs))
+    every = np.arange(chains.count)
     outputs = every[:: -(-len(every) // COMPETING)]
     middle = len(kind_of(problem.program.holes[hole]).values(problem.program.holes[hole])) // 2
     ways = chains.ways(outputs, {hole: np.full(len(problem.points[hole]), middle)})
-    found: list[Places] = [every[:: -(-len(every) // (SAMPLE // 2))]]
+    found: list[Places] = [every[-1:], every[:: -(-len(every) // (SAMPLE // 2))]]
     for (other, _), (points, _) in ways.asked.items():
         if other != hole and len(points):
             there, count = np.unique(points, return_counts=True)
@@ -373,26 +415,59 @@ def _competing(problem: Problem, chains: Chains, hole: int) -> Places:
     return np.unique(np.concatenate(found))
 
 
-def _sieved(ways: Ways, hole: int, values: Places) -> npt.NDArray[np.bool_]:
-    """Say which functions of a hole, a line of values each, leave some outputs a way without contradictions."""
-    fits = np.ones((len(values), len(ways.output)), np.bool_)
-    for (which, _), (points, wanted) in ways.asked.items():
-        if which == hole:
-            fits &= (values[:, points] == wanted) | (points < 0)
-    names, output = np.unique(ways.output, return_inverse=True)
-    function, row = np.nonzero(fits)
-    count = np.bincount(function * len(names) + output[row], minlength=len(values) * len(names))
-    found = np.asarray((count.reshape(-1, len(names)) > 0).all(axis=1))
-    alone = count[function * len(names) + output[row]] == 1
-    function, row = function[alone], row[alone]
-    for (which, _), (points, wanted) in ways.asked.items():
-        if which != hole:
-            there = points[row] >= 0
-            at, point, value = function[there], points[row][there], wanted[row][there]
-            table = np.full((len(values), int(points.max(initial=0)) + 1), -1)
-            table[at, point] = value
-            np.logical_and.at(found, at, table[at, point] == value)
-    return found
+class _Sieve:
+    """Ways of some outputs, to leave out functions of a hole by."""
+
+    def __init__(self, ways: Ways, hole: int) -> None:
+        self.ways, self.hole = ways, hole
+        self.names, self.output = np.unique(ways.output, return_inverse=True)
+        first, *self.later = (asked for (which, _), asked in ways.asked.items() if which == hole)
+        points, wanted = first
+        self.width = int(wanted.max(initial=0)) + 2  # the last one stands for values that no way wants
+        asks = self.output * (int(points.max(initial=0)) + 2) + points + 1
+        _, some, ask = np.unique(asks, return_index=True, return_inverse=True)
+        self.points, codes = points[some], ask * self.width + np.where(points >= 0, wanted, 0)
+        self.order = np.argsort(codes, kind="stable")
+        self.codes = codes[self.order]
+
+    def lets(self, template: Template, choices: Sequence[Choice], points: Places) -> npt.NDArray[np.bool_]:
+        """Say which choices, a hole's functions at these points, leave the outputs a way without contradictions."""
+        every = [self.points, *(some for some, _ in self.later)]
+        places = np.unique(np.concatenate(every).clip(0))
+        values = template.tables(choices, list(points[places].T))
+        function, row = self._ways_of(values[:, np.searchsorted(places, self.points.clip(0))])
+        for some, wanted in self.later:
+            keep = (values[function, np.searchsorted(places, some[row].clip(0))] == wanted[row]) | (some[row] < 0)
+            function, row = function[keep], row[keep]
+        return self._without_contradictions(len(choices), function, row)
+
+    def _ways_of(self, values: Places) -> tuple[Places, Places]:
+        """Return the ways that are right if a hole has values, a line for each function, where it is asked first."""
+        wanted = np.where(self.points >= 0, values.clip(max=self.width - 1), 0)
+        codes = (np.arange(len(self.points)) * self.width + wanted).reshape(-1)
+        begin, end = np.searchsorted(self.codes, codes, "left"), np.searchsorted(self.codes, codes, "right")
+        count = end - begin
+        function = np.repeat(np.arange(len(values)), count.reshape(len(values), -1).sum(axis=1))
+        ends = np.cumsum(count)
+        within = np.arange(len(function)) - np.repeat(ends - count, count)
+        return function, self.order[np.repeat(begin, count) + within]
+
+    def _without_contradictions(self, functions: int, function: Places, row: Places) -> npt.NDArray[np.bool_]:
+        """Say which functions have a way for each output, none of which contradicts another that is the only one."""
+        of_output = function * len(self.names) + self.output[row]
+        count = np.bincount(of_output, minlength=functions * len(self.names))
+        found = np.asarray((count.reshape(-1, len(self.names)) > 0).all(axis=1))
+        alone = (count[of_output] == 1) & found[function]
+        function, row = function[alone], row[alone]
+        for (which, _), (points, wanted) in self.ways.asked.items():
+            if which != self.hole and len(row):
+                some, own, value = points[row], function, wanted[row]
+                if (some < 0).any():
+                    some, own, value = some[some >= 0], own[some >= 0], value[some >= 0]
+                table = np.full((functions, int(points.max(initial=0)) + 1), -1)
+                table[own, some] = value
+                found[own[table[own, some] != value]] = False
+        return found
 
 
 def _clash(ways: Ways) -> Places | None:
@@ -413,7 +488,7 @@ def _filled(
 ) -> Iterator[tuple[Choice, ...]]:
     """Yield the filling in which some holes have functions that are known, and the others the values of the ways."""
     problem = chains.problem
-    if len(ways.output) != len(problem.outputs) or len(np.unique(ways.output)) != len(problem.outputs):
+    if len(ways.output) != chains.count or len(np.unique(ways.output)) != chains.count:
         return
     found = dict(known)
     for hole, template in enumerate(templates):

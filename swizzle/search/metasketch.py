@@ -19,7 +19,6 @@ from swizzle.audit.certificate import Claim
 from swizzle.costs.cost import floor_of
 from swizzle.costs.registry import costs_of
 from swizzle.problem.candidate import Candidate, NoFilling
-from swizzle.problem.many import Many
 from swizzle.problem.problem import Problem
 from swizzle.search import lightest
 from swizzle.search.answer import result_of
@@ -210,14 +209,15 @@ class _Search(SearchState):
 
     def _found_by_chains(self, space: SpaceName) -> bool:
         """Say whether a filling is found by trying the functions of one hole; no filling changes the cost."""
-        assert self.problem is not None
+        assert self.problem is not None and self.reading is not None
         self.tell(space, "trying what one hole may do")
-        templates, many = self.problem.templates(space), Many(self.problem)
+        templates = self.problem.templates(space)
         for choices in fillings(self.problem, templates):
-            values = many.chosen(templates, choices)
-            (cost,) = many.costs([values], self.goal.lowered.of_copies)
-            if cost is not None:
-                self.best, self.recognised = Candidate(space, choices, cost, values), True
+            some = zip(templates, choices, self.problem.points, strict=True)
+            values = [made.tables([choice], list(points.table.T))[0] for made, choice, points in some]
+            found = self.reading.judged(Candidate(space, choices, 0, values))
+            if found is not None:
+                self.best, self.recognised = found, True
                 return True
             self.counterexamples += 1
         return False

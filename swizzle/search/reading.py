@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +19,7 @@ from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import completed
 from swizzle.solution.solution import Solution
 from swizzle.specs.specification import Meaning
-from swizzle.specs.verify import run_canonical, verify
+from swizzle.specs.verify import Verification, run_canonical, verdict, verify
 from symbolic.ir.program import Expr, Program
 from symbolic.solve.engines import SolverName
 from templates.chooser import Choice
@@ -48,7 +50,7 @@ class Reading:
         self._counted: dict[Candidate, tuple[int, ...]] = {}
         self._templates: dict[Space, list[Template]] = {}
         self.hurried = False  # a limit is reached: formulas are what the constants say, not the shortest
-        self._many = Many(problem)
+        self._judged: dict[Candidate, tuple[Program, Verification]] = {}
         self._simplest_of: dict[Template, Simplest] = {}
         self._shortest: dict[int, Shortest] = {}
 
@@ -59,6 +61,23 @@ class Reading:
             chosen = [self._chosen(candidate) for candidate in some]
             solutions = [self._solution(c, functions) for c, functions in zip(some, chosen, strict=True)]
             yield solutions, self._verify(some, solutions, chosen)
+
+    @cached_property
+    def _many(self) -> Many:
+        return Many(self.problem)
+
+    def judged(self, candidate: Candidate) -> Candidate | None:
+        """Return a candidate with its cost, as it is printed; None if that is not right for all inputs."""
+        chosen = self._chosen(candidate)
+        program = fill(self.sketch.program, [each.formula for each in chosen])
+        run = run_canonical(program, self.problem.terms)
+        found = verdict(program, run, Meaning(self.problem.terms, self.problem.wanted))
+        if not found.equal:
+            return None
+        (cost,) = self.goal.lowered.of_copies(run, 1)
+        right = replace(candidate, cost=cost)
+        self._read[right], self._judged[right] = chosen, (program, found)
+        return right
 
     def counted(self, candidate: Candidate) -> tuple[int, ...]:
         """Return the costs that are counted, on the kernel with the simplest formulas."""
@@ -139,7 +158,7 @@ class Reading:
             HoleFormula(h.name, h.kind, h.place, formula_text(h, each.formula), each.template.constants(each.choice))
             for h, each in zip(program.holes, chosen, strict=True)
         )
-        whole = fill(program, [each.formula for each in chosen])
+        whole, _ = self._judged.get(candidate) or (fill(program, [each.formula for each in chosen]), None)
         cost = self.goal.by_name((candidate.cost, *self._count(candidate, whole, chosen)))
         return completed(Solution(whole, holes, cost, program, self.sketch), self.sketch)
 
@@ -154,23 +173,29 @@ class Reading:
         formulas do. What the search ran with the same answers of its holes need not run again.
         """
         problem = self.problem
-        verdict = verify(solutions[0].program, self.sketch.spec, Meaning(problem.terms, problem.wanted))
+        whole, judged = solutions[0].program, self._judged.get(candidates[0])
+        if judged is not None and judged[0] is whole:
+            found = judged[1]
+        else:
+            found = verify(whole, self.sketch.spec, Meaning(problem.terms, problem.wanted))
         if self.solver is None:
-            printed = [self._as_printed(some) for some in chosen]
-            new = [
-                number
-                for number, (candidate, now) in enumerate(zip(candidates, printed, strict=True))
-                if number and not (candidate.values is not None and all(map(np.array_equal, candidate.values, now)))
+            others = [
+                (candidate, self._as_printed(some)) for candidate, some in zip(candidates[1:], chosen[1:], strict=True)
             ]
-            costs = self._many.costs([printed[number] for number in new], self.goal.lowered.of_copies)
-            equal = verdict.equal and costs == [candidates[number].cost for number in new]
+            new = [
+                (candidate, now)
+                for candidate, now in others
+                if not (candidate.values is not None and all(map(np.array_equal, candidate.values, now)))
+            ]
+            costs = self._many.costs([now for _, now in new], self.goal.lowered.of_copies) if new else []
+            equal = found.equal and costs == [candidate.cost for candidate, _ in new]
         else:
             equal = all(self._equal_by_solver(solution) for solution in solutions)
-        assert equal, f"a solution fails its own verification: {verdict}"
+        assert equal, f"a solution fails its own verification: {found}"
         return {
             "claim": "equal to the specification for all inputs",
-            "outputs": verdict.elements,
-            "blocks": verdict.blocks,
+            "outputs": found.elements,
+            "blocks": found.blocks,
             "how": f"formulas, by {self.solver}" if self.solver else "the concrete machine over canonical terms",
         }
 

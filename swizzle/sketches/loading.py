@@ -9,6 +9,7 @@ import sys
 import traceback
 import types
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -305,7 +306,7 @@ def _run_module(text: str, file: str, parameters: Parameters) -> types.ModuleTyp
     module.__dict__[MODULE_KEY] = parameters
     sys.modules[name] = module
     try:
-        exec(compile(text, file, "exec"), module.__dict__)
+        exec(_compiled(text, file), module.__dict__)
     except SwizzleError:
         raise
     except SyntaxError as error:
@@ -317,6 +318,11 @@ def _run_module(text: str, file: str, parameters: Parameters) -> types.ModuleTyp
     finally:
         del sys.modules[name]
     return module
+
+
+@lru_cache(maxsize=8)
+def _compiled(text: str, file: str) -> types.CodeType:
+    return compile(text, file, "exec")
 
 
 def _made_in(module: types.ModuleType, file: str, kind: type[Made]) -> dict[str, Made]:

@@ -8,6 +8,7 @@ import linecache
 import types
 from collections import ChainMap
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
 from swizzle.source.kernel_source import KernelSource, Source, parse, split_lines
 from symbolic.errors import Place, SwizzleError
@@ -19,12 +20,11 @@ def kernel_source(function: types.FunctionType, options: Collection[str] = (), w
     linecache.checkcache(file)
     lines = linecache.getlines(file, function.__globals__)
     text = "".join(lines)
-    for node in ast.walk(parse(text, file)):
-        if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            if first == line:
-                source = Source(file, split_lines(text))
-                return KernelSource(source, node, _decorator(node, options), _environment(function))
+    source, definitions = _definitions(text, file)
+    for node in definitions:
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        if node.name == function.__name__ and first == line:
+            return KernelSource(source, node, _decorator(node, options), _environment(function))
     if not lines or file == "<string>":  # a text given to `exec`; of `python -c`, Python 3.13 keeps another one
         raise SwizzleError(
             f"the text of the {what} {function.__name__} is not at hand",
@@ -38,6 +38,13 @@ def kernel_source(function: types.FunctionType, options: Collection[str] = (), w
         expected=f"a {what} defined with `def`, in a file that has not changed since it was loaded",
         fix=f"write `def` above the {what}'s body, without `async` or `lambda`, and load the file again",
     )
+
+
+@lru_cache(maxsize=8)
+def _definitions(text: str, file: str) -> tuple[Source, tuple[ast.FunctionDef, ...]]:
+    """Return a text's functions, which nobody changes: a file with parameters runs once for each of their values."""
+    found = (node for node in ast.walk(parse(text, file)) if isinstance(node, ast.FunctionDef))
+    return Source(file, split_lines(text)), tuple(found)
 
 
 def _decorator(node: ast.FunctionDef, options: Collection[str]) -> ast.Call | None:

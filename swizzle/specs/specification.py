@@ -342,6 +342,9 @@ def _flatten(
         return
     if not hasattr(value, "__len__") or len(value) != shape[0]:
         raise _wrong_shape(parameter, _shape_of(value), place)
+    if len(shape) == 1 and all(type(part) is Datum for part in value):
+        flat += [part.term for part in value]
+        return
     for part in value:
         _flatten(parameter, part, shape[1:], terms, flat, place)
 

@@ -69,7 +69,11 @@ def verify(program: Program, spec: Callable[..., Any], meaning: Meaning | None =
     """
     assert not program.holes, "verify wants a program without holes"
     meaning = meaning or Meaning.of(program, spec)
-    run = run_canonical(program, meaning.terms)
+    return verdict(program, run_canonical(program, meaning.terms), meaning)
+
+
+def verdict(program: Program, run: Run, meaning: Meaning) -> Verification:
+    """Compare what a program without holes has computed with its specification."""
     elements = sum(len(w) for w in meaning.wanted.values())
     blocks = program.grid[0] * program.grid[1] * program.grid[2]
     return Verification(compare(program, run, meaning.wanted), tuple(run.violations), elements, blocks)

@@ -379,16 +379,18 @@ class SymbolicArray(Struct, frozen=True):
         if type(key) is not int and not (type(key) is tuple and _WHOLE.issuperset(map(type, key))):
             return self._at(key)
         known = self.read.get(key)
-        if known is None:
-            known = self.read[key] = self._element(key) if type(key) is tuple else self._at(key)
+        if known is not None:
+            return known
+        known = self.read[key] = self._element(key) if type(key) is tuple else self._at(key)
         return known
 
     def _element(self, key: tuple[int, ...]) -> Any:
         """Return what is at some indices: at once where they say an element, each within its extent."""
-        if len(key) != len(self.shape):
+        shape = self.shape
+        if len(key) != len(shape):
             return self._at(key)
         offset = 0
-        for i, size in zip(key, self.shape, strict=True):
+        for i, size in zip(key, shape, strict=True):
             if not 0 <= i < size:
                 return self._at(key)
             offset = offset * size + i

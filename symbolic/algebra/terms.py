@@ -69,7 +69,12 @@ class Terms:
 
     def atom(self, array: str, index: int) -> Term:
         """Return the variable that stands for element `index` (row-major) of an input array."""
-        return self.intern("atom", (array, index))
+        key = ("atom", (array, index))
+        found = self._index.get(key)
+        if found is None:
+            found = self._index[key] = len(self.nodes)
+            self.nodes.append(key)
+        return found
 
     def atoms(self, array: str, count: int) -> Sequence[Term]:
         """Return the variables that stand for the elements of an input array."""

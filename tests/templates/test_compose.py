@@ -135,7 +135,9 @@ def test_light_choices_come_from_light_to_heavy() -> None:
     made = Xform(12, points, "3")
     few = list(itertools.islice(made.lightest(), 200))
     assert ((12, 1, 12, False), (1, 0), 0) in few[:12]
-    known = {tuple(values(made, choice, points)) for choice in itertools.islice(made.lightest(), 40)}
+    lines = made.tables(few, list(np.array(points).T)).tolist()
+    assert lines == [values(made, choice, points) for choice in few]
+    known = set(map(tuple, lines[:40]))
     assert all(made.simplest(points, list(wanted)) is not None for wanted in sorted(known)[:5])
 
 

@@ -42,11 +42,13 @@ def small_templates() -> list[tuple[str, Template, list[Point]]]:
 
 @pytest.mark.parametrize(("name", "made", "points"), small_templates(), ids=lambda p: p if isinstance(p, str) else "")
 def test_at_agrees_with_the_formula_on_lanes(name: str, made: Template, points: list[Point]) -> None:
-    """The structured description equals the paper's formula computed by NumPy, for every choice."""
+    """The structured description equals the paper's formula computed by NumPy, for every choice, one or many."""
     lanes = [np.array(c) for c in zip(*points, strict=True)]
-    for choice in all_choices(made)[:: 1 + int(made.size()) // 500]:
+    some = all_choices(made)[:: 1 + int(made.size()) // 500]
+    assert tuple(each[0] for each in made.components) == made.some
+    for choice, line in zip(some, made.tables(some, lanes).tolist(), strict=True):
         structured = [made.at(OneChoice(choice), p) for p in points]
-        assert structured == np.broadcast_to(made.apply(choice, lanes), len(points)).tolist(), choice
+        assert structured == np.broadcast_to(made.apply(choice, lanes), len(points)).tolist() == line, choice
 
 
 @pytest.mark.parametrize(("name", "made", "points"), small_templates(), ids=lambda p: p if isinstance(p, str) else "")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from swizzle import Limits, SwizzleError, load, solve
+from swizzle.problem.problem import Problem
+from swizzle.search.chains import Chains, _Sieve
 from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.loading import family_of
 from swizzle.sketches.sketch import Sketch
@@ -31,6 +35,26 @@ def test_transpositions_of_all_sorts(transpositions: SketchFamily[Sketch], m: in
     result = solve(transpositions.at({"m": m, "n": n, "grid": 1}), Limits(space="4", families=FAMILIES))
     assert result.status == "sat"
     assert result.space == "4"
+
+
+def test_what_a_sieve_leaves_out(transpositions: SketchFamily[Sketch]) -> None:
+    """A function goes if an output has no way with it, or if the only ways of two outputs contradict each other."""
+    sketch = transpositions.at({"m": 6, "n": 4, "grid": 1})
+    problem = Problem.of(sketch.program, sketch.spec)
+    chains, outputs = Chains(problem), np.arange(0, 24, 2)
+    template, points = problem.templates("3")[2], problem.points[2].table
+    choices = list(itertools.islice(template.lightest(), 200))
+    left = _Sieve(chains.ways(outputs, {}), 2).lets(template, choices, points)
+    for choice, there in zip(choices, left.tolist(), strict=True):
+        values = np.array([template.apply(choice, point) for point in points.tolist()])
+        ways = chains.ways(outputs, {2: values})
+        alone = [way for way, output in enumerate(ways.output) if (ways.output == output).sum() == 1]
+        given = {
+            (hole, points[way], values[way]) for (hole, _), (points, values) in ways.asked.items() for way in alone
+        }
+        agree = len({(hole, point) for hole, point, _ in given}) == len(given)
+        assert there == (set(ways.output) == set(outputs) and agree), choice
+    assert set(left.tolist()) == {True, False}
 
 
 @pytest.mark.slow
