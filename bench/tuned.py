@@ -35,6 +35,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
     },
     "swizzle.search.joined": {"MOST": (1_000_000, 8_000_000), "TIED": (2, 8, 16)},
     "swizzle.search.chains": {
+        "DENSE": (0, 4, 16),
         "TRIED": (200, 1_000, 5_000),
         "FIRST": (1, 8, 64),
         "TOGETHER": (8, 64, 512),
@@ -93,8 +94,12 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
     },
 }
 """The numbers that were chosen by experiment, by their modules, each with the values that its experiment compares."""
-FIXED = {"swizzle.search.metasketch.BETWEEN_COUNTS", "templates.xform_functions.WORD"}
-"""Numbers that change no time: how often progress is shown, the bits of a word."""
+FIXED = {
+    "swizzle.search.chains.NOWHERE",
+    "swizzle.search.metasketch.BETWEEN_COUNTS",
+    "templates.xform_functions.WORD",
+}
+"""Numbers that change no time: what is no cell, how often progress is shown, the bits of a word."""
 
 QUESTIONS = (
     "transpose | 3",

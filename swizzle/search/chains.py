@@ -30,12 +30,12 @@ from templates.holes import kind_of
 from templates.template import Template
 
 Places: TypeAlias = npt.NDArray[np.int64]
+NOWHERE = -2  # no cell, and not OUTSIDE, either
 # Each of these is varied by an experiment: python bench/tuned.py chains.TRIED 200 1_000 5_000
 TRIED = 1_000  # functions of the hole that is tried
 FIRST, TOGETHER = 8, 64  # of them at once, when the search begins and later
 ROWS = 1 << 22  # ways
 AT_ONCE = 1 << 18  # ways that are looked at together
-NOWHERE = -2  # no cell, and not OUTSIDE, either
 SAMPLE = 64  # outputs by which functions are sieved at first
 COMPETING = 4096  # outputs among which those are looked for
 PAIRS = 1 << 25  # cells times terms
