@@ -29,10 +29,9 @@ from symbolic.ir.walk import subexpressions
 
 
 def assign_tuple(
-    reader: ExpressionReader, target: ast.Tuple | ast.List, value: ast.expr, node: ast.stmt
+    reader: ExpressionReader, target: ast.Tuple | ast.List, values: Sequence[Value] | None, node: ast.stmt
 ) -> tuple[Stmt, ...]:
-    """Read `a, b = ...`: all values are taken before the first target changes."""
-    values = reader.several(value)
+    """Assign the values of `a, b = ...`, None where it is one: all are taken before the first target changes."""
     if values is None or len(values) != len(target.elts):
         count = "one value" if values is None else f"{len(values)} values"
         reader.mistake(

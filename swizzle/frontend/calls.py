@@ -177,21 +177,14 @@ def _joined(reader: ExpressionReader, law: Law, nodes: Sequence[ast.expr], place
     return reduce(lambda a, b: operators.binary(law.name, a, b, place), [reader.value(node) for node in nodes])
 
 
-def read_tuple_call(reader: ExpressionReader, node: ast.Call) -> Sequence[Value] | None:
+def read_tuple_call(reader: ExpressionReader, node: ast.Call) -> Sequence[Value | VectorValue] | None:
     """Read a call that gives several values, or return None when it does not."""
     if reader.resolve(node.func) is MISSING:
         return None
     device = device_called(reader, node)
     if device is not None:
         assert reader.devices is not None
-        values = reader.devices.call(node, device) if reader.devices.gives_several(device) else ()
-        vector = next((value for value in values if isinstance(value, VectorValue)), None)
-        if vector is not None:
-            reader.mistake(
-                node, f"{vector.type.noun} among several values of {device.name}", "numbers, or one vector",
-                "return its components",
-            )  # fmt: skip
-        return [value for value in values if not isinstance(value, VectorValue)] or None
+        return reader.devices.call(node, device) if reader.devices.gives_several(device) else None
     found = reader.resolve(node.func)
     if isinstance(found, VectorType):
         return None

@@ -255,8 +255,10 @@ class DeviceCalls(Struct):
     def _values(self, result: ast.expr) -> Sequence[Value | VectorValue]:
         self.alone = result
         reader = self.statements.expressions
-        several = reader.several(result)
-        return [read_vector(reader, result)] if several is None else several
+        if isinstance(result, ast.Tuple):
+            return [read_vector(reader, each) for each in result.elts]
+        given = reader.calls.read_tuple_call(reader, result) if isinstance(result, ast.Call) else reader.several(result)
+        return [read_vector(reader, result)] if given is None else given
 
     def _require_alone(
         self, node: ast.Call, function: DeviceFunction, body: Sequence[Stmt], given: Mapping[str, str]

@@ -41,7 +41,7 @@ class Calls(Protocol):
     """How calls are read (`swizzle.frontend.calls`)."""
 
     def read_call(self, reader: ExpressionReader, node: ast.Call) -> Value: ...
-    def read_tuple_call(self, reader: ExpressionReader, node: ast.Call) -> Sequence[Value] | None: ...
+    def read_tuple_call(self, reader: ExpressionReader, node: ast.Call) -> Sequence[Value | VectorValue] | None: ...
 
 
 class Devices(Protocol):
@@ -195,7 +195,14 @@ class ExpressionReader(NameReader, kw_only=True):
             case ast.Tuple(elts=elements):
                 return [self.value(element) for element in elements]
             case ast.Call():
-                return self.calls.read_tuple_call(self, node)
+                given = self.calls.read_tuple_call(self, node)
+                vector = next((value for value in given or () if isinstance(value, VectorValue)), None)
+                if vector is not None:
+                    self.mistake(
+                        node, f"{vector.type.noun} among several values, where numbers are needed",
+                        "a variable for each", "write v, w = ... on a line before",
+                    )  # fmt: skip
+                return None if given is None else [v for v in given if not isinstance(v, VectorValue)]
             case ast.Attribute(value=ast.Name(id=name), attr="shape"):
                 meaning = self.scope.meanings.get(name)
                 if isinstance(meaning, ArrayName | VectorArrayName):

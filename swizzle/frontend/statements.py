@@ -272,8 +272,15 @@ class StatementReader:
         if isinstance(target, ast.Tuple | ast.List):
             values = value.elts if isinstance(value, ast.Tuple) else []
             if any(holds_vector(self.expressions, each) for each in values):
-                return tuple(assign_several(self, target.elts, values, node))
-            return assign_tuple(self.expressions, target, value, node)
+                read = [read_vector(self.expressions, each) for each in values]
+                return tuple(assign_several(self, target.elts, read, node))
+            if isinstance(value, ast.Call):
+                given = self.expressions.calls.read_tuple_call(self.expressions, value)
+                if any(isinstance(each, VectorValue) for each in given or ()):
+                    return tuple(assign_several(self, target.elts, given or (), node))
+                numbers = None if given is None else [v for v in given if not isinstance(v, VectorValue)]
+                return assign_tuple(self.expressions, target, numbers, node)
+            return assign_tuple(self.expressions, target, self.expressions.several(value), node)
         if (kept := named_comparison(self.expressions, target, value)) is not None:
             return tuple(kept)
         found = read_vector(self.expressions, value)

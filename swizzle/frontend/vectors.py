@@ -7,7 +7,7 @@ which the passes print as one access (`cuda_out/passes/vectorize.py`).
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from swizzle.frontend import operators
@@ -148,8 +148,10 @@ def assign_vector(into: Scratch, target: ast.expr, vector: VectorValue, node: as
             )  # fmt: skip
 
 
-def assign_several(into: Scratch, targets: list[ast.expr], values: list[ast.expr], node: ast.stmt) -> list[Stmt]:
-    """Read `a, b = p[0], s` with a vector among the values: all are taken before the first target changes."""
+def assign_several(
+    into: Scratch, targets: list[ast.expr], values: Sequence[Value | VectorValue], node: ast.stmt
+) -> list[Stmt]:
+    """Assign several values, a vector among them: all are taken before the first target changes."""
     reader, place = into.expressions, into.expressions.kernel.source.place(node)
     if len(values) != len(targets):
         reader.mistake(
@@ -157,7 +159,7 @@ def assign_several(into: Scratch, targets: list[ast.expr], values: list[ast.expr
             f"write {len(targets)} values",
         )  # fmt: skip
     statements, ready = list[Stmt](), list[Value | VectorValue]()
-    for found in [read_vector(reader, value) for value in values]:
+    for found in values:
         name = reader.scope.fresh("before")
         if isinstance(found, VectorValue):
             declare(into, name, found.type, place)

@@ -39,6 +39,15 @@ def first(rows, k):
     return rows[k]
 
 @cuda.jit(device=True)
+def exchanged(v, w, s):
+    v.x += s
+    return w, cuda.int4(w.x - v.x, s, v.x, w.w), v, v.y + s
+
+@cuda.jit(device=True)
+def through(v, w, s):
+    return exchanged(w, v, s)
+
+@cuda.jit(device=True)
 def total(v):
     return v.x + v.y + v.z + v.w
 """
@@ -68,6 +77,16 @@ KERNELS = {
             a, b = b, cuda.int4(a.y, a.x, b.w, s)
             a.x, s, b = b.x + s, a.x, a
         y[i], z4[i] = b, a
+        """,
+    "a function that returns several": """
+        i = cuda.laneid
+        a, b, s = p[i], x4[7 - i, 0], p[0].x
+        a, b, d, s = exchanged(a, b, s)
+        for k in range(2):
+            b, a, c, s = through(a, b, s)
+            a.x += s
+        y[i] = a
+        z4[7 - i] = cuda.int4(b.x, c.y, s, d.x)
         """,
     "choices of vectors": """
         i = cuda.laneid
