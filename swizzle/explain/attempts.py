@@ -19,6 +19,8 @@ from symbolic.solve.engines import SolverName
 
 SECONDS: Final = 5.0
 """The longest time that one change may take."""
+SECONDS_MORE: Final = 2.0
+"""The same once a change has helped."""
 
 Attempt: TypeAlias = "Callable[[float], tuple[bool | None, str]]"
 

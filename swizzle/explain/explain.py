@@ -36,6 +36,8 @@ BLAME_SECONDS: Final = 20.0
 """What the search for what is to blame may take."""
 WORDS_SECONDS: Final = 5.0
 """What the search for the values that holes would need may take."""
+ITEMS_SECONDS: Final = 2.0
+"""The same where outputs are asked item by item: free tables seldom come to an end there."""
 FREE_SECONDS: Final = 2.0
 """What the search for outputs that no values of the holes make right may take."""
 STEP_SECONDS: Final = 4.0
@@ -173,6 +175,7 @@ def _blame(
 ) -> tuple[Explanation, Blame | None, str]:
     """Add to an explanation what is to blame, and why; also return what is blamed, and why it may be too much."""
     names = PartNames(problem)
+    words = ITEMS_SECONDS if problem.by_items else WORDS_SECONDS
     report("looking for what cannot be produced")
     short = next((i for i, output in enumerate(problem.outputs) if problem.too_few(output)), None)
     evident = found.result.certificate.get("evident", short)
@@ -203,13 +206,13 @@ def _blame(
         if reasons:
             return replace(found, reasons=reasons, whatever=True), replace(blame, ignoring=()), ""
         report("looking for the reason")
-        reasons = about_values(relaxed, names, blame, _share(deadline, WORDS_SECONDS))
+        reasons = about_values(relaxed, names, blame, _share(deadline, words))
         if not blame.holes and problem.program.holes:
-            more = with_more_arguments(problem, sketch.spec, _share(deadline, WORDS_SECONDS))
+            more = with_more_arguments(problem, sketch.spec, _share(deadline, words))
             if more is not None:
                 extended = stack.enter_context(Relaxed(problem, space, solver, extended=more))
-                blame = replace(blame, ignoring=find_ignoring(extended, blame, _share(deadline, WORDS_SECONDS)))
-                again = about_arguments(extended, PartNames(more), blame, _share(deadline, WORDS_SECONDS))
+                blame = replace(blame, ignoring=find_ignoring(extended, blame, _share(deadline, words)))
+                again = about_arguments(extended, PartNames(more), blame, _share(deadline, words))
                 reasons = reasons or again
             if not reasons and not blame.ignoring and not blame.rules and len(blame.outputs) == 1:
                 reasons = other_shape(problem, problem.outputs[blame.outputs[0]])

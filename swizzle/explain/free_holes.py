@@ -13,12 +13,14 @@ from msgspec.structs import replace
 from swizzle.explain.attempts import Attempt, Job, Planned
 from swizzle.explain.blame import with_more_arguments
 from swizzle.explain.conflicts import Conflict
-from swizzle.explain.more_arguments import THREAD
+from swizzle.explain.more_arguments import THREAD, with_loops
 from swizzle.explain.part_names import PartNames, listing
 from swizzle.explain.relaxed import Relaxed, RelaxedFilling
 from swizzle.explain.requirements import Ignores, Obeys, Requirement
 from swizzle.explain.table_formula import formula_of_table
 from swizzle.problem.problem import Problem
+from swizzle.search.metasketch import solve
+from swizzle.solution.solution import Limits
 from symbolic.ir.program import Hole
 from templates.holes import Point
 
@@ -45,7 +47,7 @@ def free_holes(job: Job, stack: ExitStack) -> Iterator[Planned]:
     if blame is None or blame.holes:
         for number in order:
             yield planned(number, [], free.one(number))
-    for number in order:
+    for number in sorted(order, key=lambda n: with_loops(job.problem.program, n) is None):
         yield planned(number, ["the thread", "the loops around it"], free.one_with_everything(number))
     if len(holes) > 1:
         change = "as few holes as possible free, as any functions of the thread and the loops"
@@ -93,6 +95,9 @@ class _Freedom:
     def one_with_everything(self, number: int) -> Attempt:
         def attempt(seconds: float) -> tuple[bool | None, str]:
             deadline = time.monotonic() + seconds
+            formula = self._with_loops(number, seconds) if self.job.problem.by_items else ""
+            if formula:
+                return True, f"for example {formula}"
             relaxed = self.extended(deadline)
             if relaxed is None:
                 return None, ""
@@ -104,6 +109,18 @@ class _Freedom:
             return (None if answer is None else False), ""
 
         return attempt
+
+    def _with_loops(self, number: int, seconds: float) -> str:
+        """Return the formula of a hole that sees the loops around it, in a small space; '' where none is found.
+
+        What is asked item by item is tried in a moment (`trying.py`), where free tables come to no end.
+        """
+        program = with_loops(self.job.problem.program, number)
+        if program is None:
+            return ""
+        limits = Limits(space="2", timeout=seconds, families=self.job.limits.families)
+        result = solve(replace(self.job.sketch, program=program), limits)
+        return str(result.best.holes[number].formula) if result.solutions else ""
 
     def few(self, order: list[int]) -> Attempt:
         """Free all holes, then take back as many as possible, those that are blamed last."""

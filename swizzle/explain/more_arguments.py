@@ -1,4 +1,4 @@
-"""Holes with more arguments: the thread, the block and the loop variables, besides their own."""
+"""Holes with more arguments besides their own: the thread, the block and the loops around them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from msgspec.structs import replace
 
 from symbolic.errors import Place
 from symbolic.ir.program import Axis, Const, Coordinate, DType, Expr, For, HoleCall, If, Program, Stmt, Var
-from symbolic.ir.walk import rewrite_expression, rewrite_statement
+from symbolic.ir.walk import (
+    own_expressions,
+    rewrite_expression,
+    rewrite_program,
+    rewrite_statement,
+    subexpressions,
+    within_loops,
+)
 
 AXES: Final[tuple[Axis, ...]] = ("x", "y", "z")
 THREAD: Final = tuple(f"{name}.{axis}" for name in ("threadIdx", "blockIdx") for axis in AXES)
@@ -51,3 +58,58 @@ def with_thread_and_loops(program: Program) -> Program:
 
     body = go(program.body, ())
     return replace(program, body=body, holes=tuple(holes))
+
+
+def with_loops(program: Program, number: int) -> Program | None:
+    """Return the program in which a hole also sees the loops around it; None if it sees them, or there are none.
+
+    It sees them as other holes do, by what these are given that depends on nothing else (`1 << k`), or by their
+    variables.
+    """
+    around = _around(program, number)
+    hole = program.holes[number]
+    others: dict[str, Expr] = {}
+    seen: set[str] = set()
+    for node in _calls(program):
+        named = list(zip(program.holes[node.hole].arguments, node.args, strict=True))
+        for name, given in named:
+            used = _variables(given)
+            if used and used <= around:
+                if node.hole == number:
+                    seen |= used
+                else:
+                    others[name] = given
+    missing = around - seen
+    more = {name: given for name, given in others.items() if _variables(given) <= missing}
+    shown = {variable for given in more.values() for variable in _variables(given)}
+    more |= {variable: Var(variable, DType.INDEX, hole.place) for variable in sorted(missing - shown)}
+    if not more:
+        return None
+
+    def rule(node: Expr) -> Expr:
+        if not isinstance(node, HoleCall) or node.hole != number:
+            return node
+        return replace(node, args=(*node.args, *more.values()))
+
+    holes = list(program.holes)
+    holes[number] = replace(hole, arguments=(*hole.arguments, *more))
+    return replace(rewrite_program(program, rule), holes=tuple(holes))
+
+
+def _around(program: Program, number: int) -> set[str]:
+    """Return the variables of the loops that are around every call of a hole."""
+    found: list[set[str]] = []
+    for statement, loops in within_loops(program.body):
+        for expr in own_expressions(statement):
+            if any(isinstance(part, HoleCall) and part.hole == number for part in subexpressions(expr)):
+                found.append({loop.variable for loop in loops})
+    return set.intersection(*found) if found else set()
+
+
+def _calls(program: Program) -> list[HoleCall]:
+    some = (expr for statement, _ in within_loops(program.body) for expr in own_expressions(statement))
+    return [part for expr in some for part in subexpressions(expr) if isinstance(part, HoleCall)]
+
+
+def _variables(expr: Expr) -> set[str]:
+    return {part.name for part in subexpressions(expr) if isinstance(part, Var)}

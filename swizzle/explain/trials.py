@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 from msgspec.structs import replace
 
-from swizzle.explain.attempts import SECONDS, Job, Planned, solving
+from swizzle.explain.attempts import SECONDS, SECONDS_MORE, Job, Planned, solving
 from swizzle.explain.barriers import with_barriers
 from swizzle.explain.doubled_steps import doubled_steps
 from swizzle.explain.explanation import Trial
@@ -40,7 +40,8 @@ def _tried(planned: Sequence[Planned], deadline: float | None, report: Callable[
         if any(plan.unless(other) for other in helped):
             continue
         started = time.monotonic()
-        left = SECONDS if deadline is None else min(SECONDS, (deadline - started) / (len(planned) - number))
+        most = SECONDS_MORE if helped else SECONDS
+        left = most if deadline is None else min(most, (deadline - started) / (len(planned) - number))
         report(f"trying {plan.change}")
         try:
             solved, detail = _attempted(plan, left)
