@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from collections.abc import Sequence
@@ -10,11 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from cuda_out.compile.children import refused
+from cuda_out.compile.keeper import scratch_folder
 from cuda_out.compile.opaque import own_function_at
 from cuda_out.compile.toolchain import CompileError, run_compiler
 from symbolic.errors import SwizzleError
 
 HERE: Final = Path(__file__).parent
+INCLUDES: Final = ("-I", str(HERE), "-I", str(HERE / "emulate_include"))
 COMMON_FLAGS: Final = ("-std=c++17", "-w", "-fno-pie", "-U_FORTIFY_SOURCE", "-fno-exceptions")
 
 
@@ -33,6 +36,34 @@ def compile_with(command: list[str], text: str, made: Path, reads: Sequence[Path
                 fix=f"mend the text in @cuda.external(...) above {name}",
             )
         raise CompileError(log, text)
+
+
+def compiled_header(header: str, cpp: str, flags: Sequence[str], folder: Path) -> Path:
+    """Return where GCC finds a header of ours compiled, which saves a third to two thirds of a text's time.
+
+    For the first text that is not worth it: the place is empty, and the compiler reads the header itself.
+    """
+    place = folder / f"header-{digest(sources_digest(), header, cpp, *flags)}"
+    made = place / f"{header}.gch"
+    if place.exists() and not made.exists():
+        with scratch_folder(folder) as scratch:
+            new = scratch / made.name
+            compile_with([cpp, *flags, "-x", "c++-header", str(HERE / header), "-o", str(new)], "", new)
+            os.replace(new, made)
+    place.mkdir(exist_ok=True)
+    return place
+
+
+@lru_cache
+def sources_digest() -> str:
+    """Return a digest of our headers and sources."""
+    files = [*HERE.glob("*.h"), *HERE.glob("*.cpp"), *HERE.glob("emulate_include/*.h")]
+    return digest(*(file.read_text() for file in sorted(files)))
+
+
+def digest(*parts: str) -> str:
+    """Return a digest of texts."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
 
 @lru_cache

@@ -8,7 +8,6 @@ integers wrap.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -24,7 +23,17 @@ from cuda_out.compile.children import TooLong, run_child
 from cuda_out.compile.keeper import process_folder, scratch_folder
 from cuda_out.compile.qualified import qualified
 from cuda_out.compile.shapes import Shape3, check_shapes
-from cuda_out.emulate.building import COMMON_FLAGS, HERE, compile_with, compiler, linker
+from cuda_out.emulate.building import (
+    COMMON_FLAGS,
+    HERE,
+    INCLUDES,
+    compile_with,
+    compiled_header,
+    compiler,
+    digest,
+    linker,
+    sources_digest,
+)
 from symbolic.errors import SwizzleError
 
 Argument: TypeAlias = "np.ndarray[Any, np.dtype[Any]] | np.generic"
@@ -221,10 +230,10 @@ def _program(text: str, kernel: str, cache_dir: Path | None) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     runtime = _runtime_object(cpp, folder)
     text = _DYNAMIC_SHARED.sub(_point_at_dynamic_shared, text)
-    flags = (*_KERNEL_FLAGS, *_options(cpp), "-I", str(HERE), "-I", str(HERE / "emulate_include"))
-    program = folder / f"kernel-{_hash(_sources_hash(), cpp, *flags, kernel, text)}"
+    flags = (*_KERNEL_FLAGS, *_options(cpp), *INCLUDES)
+    program = folder / f"kernel-{digest(sources_digest(), cpp, *flags, kernel, text)}"
     if not program.exists():
-        header = _compiled_header(cpp, flags, folder)
+        header = compiled_header("emulate.h", cpp, flags, folder)
         with scratch_folder(folder) as scratch:
             unit, new = Path(scratch, "unit.cpp"), Path(scratch, "program")
             Path(scratch, "kernel.cu").write_text(text)
@@ -238,25 +247,9 @@ def _program(text: str, kernel: str, cache_dir: Path | None) -> Path:
     return program
 
 
-def _compiled_header(cpp: str, flags: Sequence[str], folder: Path) -> Path:
-    """Return where GCC finds `emulate.h` compiled, which every further kernel then takes a third of the time with.
-
-    For a first kernel that is not worth it: the place is empty, and the compiler reads the header itself.
-    """
-    place = folder / f"header-{_hash(_sources_hash(), cpp, *flags)}"
-    made = place / "emulate.h.gch"
-    if place.exists() and not made.exists():
-        with scratch_folder(folder) as scratch:
-            new = scratch / made.name
-            compile_with([cpp, *flags, "-x", "c++-header", str(HERE / "emulate.h"), "-o", str(new)], "", new)
-            os.replace(new, made)
-    place.mkdir(exist_ok=True)
-    return place
-
-
 def _runtime_object(cpp: str, folder: Path) -> Path:
     """Compile what every program is linked with, once a folder: one unit, as three take twice the time."""
-    made = folder / f"runtime-{_hash(_sources_hash(), cpp, *_RUNTIME_FLAGS)}.o"
+    made = folder / f"runtime-{digest(sources_digest(), cpp, *_RUNTIME_FLAGS)}.o"
     if not made.exists():
         with scratch_folder(folder) as scratch:
             unit, new = Path(scratch, "unit.cpp"), Path(scratch, "runtime.o")
@@ -271,12 +264,6 @@ def _point_at_dynamic_shared(declaration: re.Match[str]) -> str:
     _, dtype, name = declaration.groups()
     breaks = "\n" * declaration[0].count("\n")
     return f"{dtype}* const {name} = static_cast<{dtype}*>(swizzle_emulation::dynamic_shared_memory());{breaks}"
-
-
-@lru_cache
-def _sources_hash() -> str:
-    files = [*HERE.glob("emulate*.h"), *HERE.glob("emulate*.cpp"), *HERE.glob("emulate_include/*.h")]
-    return _hash(*(file.read_text() for file in sorted(files)))
 
 
 @lru_cache
@@ -307,7 +294,3 @@ def _place(program: Path, program_counter: int) -> str:
     except TooLong:
         return ""
     return f" ({found[0]})" if found else ""
-
-
-def _hash(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]

@@ -1,5 +1,8 @@
 // The host's side of CUDA for a printed launch function: what it launches is noted, not run.
 #pragma once
+#include "emulate.h"
+#undef __CUDACC_RTC__
+#undef __CUDA_ARCH__
 #include <cstdio>
 #include <initializer_list>
 

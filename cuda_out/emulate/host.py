@@ -19,22 +19,16 @@ from cuda_out.c.kernel_text import NoKernel, argument_spans, blanked, closing, k
 from cuda_out.c.printer import MAX_BLOCKS, CudaSource
 from cuda_out.c.types import C_TYPE
 from cuda_out.compile.children import TooLong, run_child
-from cuda_out.compile.keeper import scratch_folder
-from cuda_out.emulate.building import COMMON_FLAGS, HERE, compile_with, compiler, linker
+from cuda_out.compile.keeper import process_folder, scratch_folder
+from cuda_out.emulate.building import COMMON_FLAGS, INCLUDES, compile_with, compiled_header, compiler, linker
 from symbolic.ir.program import DType
 
 SUCCESS: Final = 0
 FAILED: Final = 719
 """cudaErrorLaunchFailure: what the launch of some calls comes to."""
 _LAUNCH: Final = re.compile(r"\b(\w+)\s*(<[^<>;]*>)?\s*<<<")
-_FLAGS: Final = (
-    *COMMON_FLAGS,
-    "-O0",
-    "-no-pie",
-    "-ffunction-sections",
-    "-Wl,--gc-sections",
-    "-Wl,--unresolved-symbols=ignore-all",
-)
+_FLAGS: Final = (*COMMON_FLAGS, "-O0", "-ffunction-sections")
+_LINKED: Final = ("-no-pie", "-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all")
 _PATIENCE: Final = 20
 MOST_NAMED: Final = 60
 """As many lengths along an axis are tried of those that a text's numbers single out."""
@@ -248,17 +242,15 @@ def _run(source: CudaSource, text: str, tried: Sequence[tuple[str, HostCall]]) -
         f"  swizzle_host::call(cudaError_t({_result(call)}), [] {{ return {_spelled(source, name, call)}; }});\n"
         for name, call in tried
     )
-    unit = (
-        '#include "emulate.h"\n#undef __CUDACC_RTC__\n#undef __CUDA_ARCH__\n#include "host.h"\n'
-        f'#include "kernel.cu"\nint main() {{\n{main}}}\n'
-    )
+    unit = f'#include "host.h"\n#include "kernel.cu"\nint main() {{\n{main}}}\n'
+    cpp, flags = compiler(), (*_FLAGS, *INCLUDES)
+    header = compiled_header("host.h", cpp, flags, process_folder())
     with scratch_folder() as scratch:
         Path(scratch, "kernel.cu").write_text(noting(source, text))
         Path(scratch, "unit.cpp").write_text(unit)
         program = scratch / "program"
-        includes = ["-I", str(HERE), "-I", str(HERE / "emulate_include")]
-        command = [compiler(), *_FLAGS, *linker(), *includes, f"{scratch}/unit.cpp", "-o", str(program)]
-        compile_with(command, text, program)
+        command = [cpp, "-I", str(header), *flags, *_LINKED, *linker(), f"{scratch}/unit.cpp", "-o", str(program)]
+        compile_with(command, text, program, [header])
         try:
             done = run_child([str(program)], seconds=_PATIENCE, starts=False)
         except TooLong:
