@@ -238,7 +238,9 @@ def _run(filled: FilledHost, sizes: HostTiling | FixedSize, seed: int, told: Tol
         return
     sources, tiling = kernel_sources(filled, sizes), sizes.tiling if isinstance(sizes, HostTiling) else None
     own = FilledKernel(filled.face, filled.spec, ())
-    tried = (LaunchSize(own, tuple(tiling.declared.values()) if tiling else ()), *other_sizes(own, tiling))
+    launches = tuple((filled.programs[each.kernel.name], each.arrays) for each in filled.host.launches)
+    declared = tuple(tiling.declared.values()) if tiling else ()
+    tried = (LaunchSize(own, declared, launches=launches), *other_sizes(own, tiling))
     runner = Runner(
         lambda size, arrays: _launch_all(filled, sizes, sources, size, arrays, seed),
         f"emulated in {len(ORDERS)} orders of lanes, warps and blocks: no race, no access out of bounds",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from cuda_out.c.division import products
 from cuda_out.c.types import reciprocal
+from swizzle.commands.computed_errors import computed_errors
 from swizzle.specs.specification import Meaning, outputs
 from symbolic.algebra.functions import FunctionRow
 from symbolic.algebra.numbers import NUMPY_DTYPES, as_numbers, float_limits
@@ -54,8 +55,11 @@ class _Node(Struct, frozen=True):
 class Rounding:
     """The bounds of one program's outputs, by what its specification means."""
 
-    def __init__(self, program: Program, meaning: Meaning) -> None:
+    def __init__(
+        self, program: Program, meaning: Meaning, launches: Sequence[tuple[Program, Sequence[str]]] = ()
+    ) -> None:
         self.program, self.meaning = program, meaning
+        self.launches = launches or [(program, [p.name for p in program.parameters])]
         self.computed_in = _computed_in(program)
         self.products = _products(program, {_mantissa(value) for value in self._divisors()})
 
@@ -92,6 +96,10 @@ class Rounding:
             shape = parameter.shape
             found[parameter.name] = ElementBounds(np.array(errors).reshape(shape), np.array(products).reshape(shape))
         return found
+
+    def computed(self, given: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Return how far each output may be by what the kernel itself computes, where the terms cancel what it adds."""
+        return computed_errors(self.launches, given) or {}
 
     def _product(self, term: Term, dtype: DType, known: Mapping[tuple[DType, Term], _Node]) -> float | None:
         """Return an exact number times the reciprocal of a constant as the printed text rounds it."""

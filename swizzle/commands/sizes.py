@@ -17,6 +17,7 @@ from swizzle.emit.any_length.cut import meaning_cut, numbers_cut
 from swizzle.emit.emitters import lengths_text
 from swizzle.specs.specification import Meaning, numbers
 from symbolic.errors import SwizzleError
+from symbolic.ir.program import Program
 
 
 class LaunchSize(Struct, frozen=True, dict=True):
@@ -29,6 +30,8 @@ class LaunchSize(Struct, frozen=True, dict=True):
     filled: FilledKernel
     lengths: tuple[int, ...]
     whole: FilledKernel | None = None
+    launches: tuple[tuple[Program, tuple[str, ...]], ...] = ()
+    """Of a host function at its own size: its kernels, and the names of the arrays that they run on."""
 
     def __str__(self) -> str:
         return lengths_text(self.lengths)
@@ -45,7 +48,7 @@ class LaunchSize(Struct, frozen=True, dict=True):
     @cached_property
     def rounding(self) -> Rounding:
         """How far a right kernel's floats may be from these outputs."""
-        return Rounding(self.filled.program, self.meaning)
+        return Rounding(self.filled.program, self.meaning, self.launches)
 
     def numbers(self, inputs: Arrays) -> Arrays:
         """Return what each output must be for these inputs."""

@@ -136,6 +136,10 @@ def _trial(
                 near |= wide == allowed.product
             none = np.isnan(want) & (np.isnan(wide) | (not spreads)) if kind == "infinities" else np.False_
             different = ~(near | none)
+            if different.any() and rounding is not None and kind not in ("whole numbers", "infinities"):
+                error = SLACK * rounding.computed(inputs).get(parameter.name, np.zeros(parameter.shape))
+                different &= ~(np.abs(wide - want) <= bound + error)
+                tolerance = max(tolerance, float(np.max(error[np.isfinite(error)], initial=0.0)) / (largest or 1.0))
             finite = allowed.bound[np.isfinite(allowed.bound)]
             tolerance = max(tolerance, float(np.max(finite, initial=0.0)) / (largest or 1.0))
         else:

@@ -100,7 +100,7 @@ def attempt(site: PathSite, function: Callable[..., Any], *arguments: Any) -> An
         if isinstance(argument, SymbolicRange):
             raise SwizzleError(
                 "a range whose length depends on a condition", place=site.where(), expected="one of a known length",
-                fix="a loop: for i in range(n): ...",
+                fix="loop over it, `for i in range(n)`; its length is max(n, 0)",
             )  # fmt: skip
     try:
         return inward(function(*map(outward, arguments)), THEIRS)
@@ -126,11 +126,11 @@ def native(site: PathSite, function: Callable[..., Any], arguments: Sequence[Any
             raise
         fix = ""
         if "truth value" in error.found or "cannot index" in error.found:
-            mine = (
-                isinstance(function, FunctionType)
-                and function.__code__.co_filename != total_ordering.__code__.co_filename
-            )
-            fix = f"put @lifted above {called}" if mine else f"write what {called} does in the lifted function"
+            code = function.__code__ if isinstance(function, FunctionType) else None
+            if code is not None and code.co_filename == _FUNCTOOLS:
+                fix = f"define {called} in the class: what functools.total_ordering makes of it is not lifted"
+            else:
+                fix = f"put @lifted above {called}" if code else f"write what {called} does in the lifted function"
         raise SwizzleError(
             f"in {called}: {error.found}", place=site.where(), expected=error.expected, fix=fix or error.fix
         ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,10 @@ from msgspec.structs import replace
 
 from swizzle.commands.rounding import Rounding
 from swizzle.commands.trial import SLACK, Array, Arrays, RandomRun, trials
+from swizzle.language.parameters import Parameters
+from swizzle.sketches.swz_file import read_swz
 from swizzle.specs.specification import Meaning
+from swizzle.specs.verify import verify
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.terms import Term, Terms
 from symbolic.ir.program import Binary, Const, DType, Load, Program, Store
@@ -199,3 +203,43 @@ def test_what_only_magnitudes_or_infinities_show_is_found() -> None:
     with np.errstate(all="ignore"):
         found = {run.data: run.equal for run in trials(kernel(DType.F32), third, clamped, 1, rounding)}
     assert found["whole numbers"] and found["large numbers"] and not found["infinities"]
+
+
+CANCELLED = """
+@spec
+def wanted(x):
+    return [x[i] + x[i + 1] - x[i + 2] - x[i + 3] for i in range(64)]
+
+@sketch(spec=wanted, block=64, x=f32[67], y=f32.out[64])
+def boxes(x, y):
+    i = cuda.laneid + 32 * cuda.warpid
+    before = accumulator(f32, outer="+")
+    for k in range(3):
+        before.accumulate(x[i + k])
+    y[i] = before.value - (x[i + 3] + x[i + 2] + max(x[i + 2], x[i + 2]))
+"""
+
+
+def test_what_the_terms_cancel_still_rounds() -> None:
+    """Of a kernel that adds more than the specification: its own errors bound it, and are no excuse for wrong ones."""
+    (sketch,) = read_swz(CANCELLED, "boxes.swz", Parameters())
+    meaning = Meaning.of(sketch.program, sketch.spec)
+    assert verify(sketch.program, sketch.spec).equal
+
+    def told(wrong: float) -> list[RandomRun]:
+        def run(arrays: list[Array]) -> None:
+            x, y = arrays
+            y[...] = (x[:-3] + x[1:-2] + x[2:-1]) - (x[3:] + x[2:-1] + x[2:-1])
+            y[3] += np.float32(wrong) * np.abs(x[5])
+
+        def specification(given: Arrays) -> Arrays:
+            x = given["x"]
+            return {"y": x[:-3] + x[1:-2] - x[2:-1] - x[3:]}
+
+        rounding = Rounding(sketch.program, meaning)
+        return list(islice(trials(sketch.program, specification, run, 3, rounding), 4))  # no infinities
+
+    assert all(each.equal for each in told(0))
+    assert not any(each.equal for each in told(1e-5)[1:])
+    bounds = Rounding(sketch.program, meaning).computed({"x": np.ones(67)})["y"]
+    assert (bounds >= 2**-24).all() and (bounds < 30 * 2**-24).all()
