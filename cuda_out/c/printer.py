@@ -78,8 +78,11 @@ def print_cuda(
     namespace: str = "",
     tiling: Tiling | None = None,
     form: Form = "cu",
+    vectors: bool = True,
 ) -> CudaSource:
     """Return the program as CUDA C++ text, with the provenance lines as its first comment.
+
+    Without `vectors` each element is accessed by itself.
 
     The program has no holes. It is printed as it stands, so apply `cuda_out.passes.pipeline.optimize` first to keep its
     arrays in registers. With a `tiling`, the program must be what block 0 runs
@@ -87,14 +90,14 @@ def print_cuda(
     """
     assert not program.holes, "only programs without holes are printed"
     require_hardware_warp(program)
-    return _File(legal_shuffles(inline_finals(program)), tiling, form).source(provenance, namespace)
+    return _File(legal_shuffles(inline_finals(program)), tiling, form, vectors).source(provenance, namespace)
 
 
 class _File:
     """One file: everything around the kernel's statements."""
 
-    def __init__(self, program: Program, tiling: Tiling | None, form: Form) -> None:
-        self.program, self.tiling, self.form = program, tiling, form
+    def __init__(self, program: Program, tiling: Tiling | None, form: Form, vectors: bool) -> None:
+        self.program, self.tiling, self.form, self.vectors = program, tiling, form, vectors
         self.entry = kernel_name(program.name)
         self.operators = operators_of(program)
         self.externals = [function for function, _ in functions_of(program) if function.row.external]
@@ -113,7 +116,7 @@ class _File:
         functions = [function_name(*operator) for operator in self.operators]
         functions += [row.spelled for row in self.functions]
         taken = (self.entry, f"launch_{self.entry}", "known", *functions)
-        printer = StatementPrinter(self.program, body, taken, self.tiling, whole=whole)
+        printer = StatementPrinter(self.program, body, taken, self.tiling, whole=whole, vectors=self.vectors)
         printer.kernel_body()
         if printer.expressions.guarded:
             printer.expressions.helpers.add("known")

@@ -53,9 +53,10 @@ class StatementPrinter:
         tiling: Tiling | None = None,
         *,
         whole: bool = False,
+        vectors: bool = True,
     ) -> None:
         """Prepare to print; with `whole` the text has a name for whether its block is whole, and shared arrays are
-        declared apart, as its statements are compiled twice.
+        declared apart, as its statements are compiled twice. Without `vectors` each element is accessed by itself.
         """
         self.program = program
         self.names = c_names(sorted(all_names(program)), taken)
@@ -67,7 +68,7 @@ class StatementPrinter:
         self.vectors = {
             loop: vector
             for loop, vector in vector_accesses(program).items()
-            if tiles is None or vector.array not in tiled or tiles.step(vector.array) % vector.width == 0
+            if vectors and (tiles is None or vector.array not in tiled or tiles.step(vector.array) % vector.width == 0)
         }
         self.vector_names: list[str] = []
         self.declared = declarations(program)

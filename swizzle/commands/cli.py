@@ -296,6 +296,7 @@ def doctor(context: click.Context, /, **options: Any) -> int:
     show_default=True,
     help="Three passes over parts, or one kernel whose blocks look back for the words of those before them.",
 )
+@click.option("--backward", is_flag=True, help="For each element, what the loop returns of it and all behind it.")
 @click.option("--emitted", is_flag=True, help="Compile the kernels, and validate their PTX for every length.")
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
 @limit_options

@@ -94,6 +94,7 @@ Examples:
   swizzle scan runs.py:best_run                   make its scan, and check the kernels
   swizzle scan runs.py:best_run -o out            write out/best_run_scan.cuh: kernels, and a host function scan()
   swizzle scan runs.py:best_run --form look-back -o out      a kernel that reads the input once
+  swizzle scan runs.py:best_run --backward        what the loop returns of each element and all behind it
   swizzle scan runs.py:best_run --emitted         validate the compiled kernels too, for every length
 
 Exit status: 0 the scan is checked, 1 the operator is refuted, or a kernel is not right, 2 a mistake in what was given,

@@ -26,8 +26,8 @@ from swizzle.commands.validator import SizesValidator
 from swizzle.device_scans.device import Checked, DeviceScan, Form, device_scan
 from swizzle.device_scans.kernels import TILE
 from swizzle.device_scans.schedules import SCHEDULES, random_run, tried
-from swizzle.device_scans.text import source_of, text_of
-from swizzle.emit.emitters import PTX_ARCH
+from swizzle.device_scans.text import text_of
+from swizzle.emit.emitters import PTX_ARCH, cuda_source
 from swizzle.emit.files import check_folder, write_all
 from swizzle.operators import found_of
 from swizzle.solution.version import __version__
@@ -49,6 +49,7 @@ class ScanArguments(Struct, frozen=True):
     timeout: float | None = None
     memory: int | None = None
     form: Form = "three-pass"
+    backward: bool = False
 
 
 def scan(arguments: ScanArguments, out: TextIO, err: TextIO) -> int:
@@ -74,7 +75,7 @@ def _scanned(given: Any, arguments: ScanArguments, out: TextIO) -> int:
         }
         out.write(json.dumps(details, indent=2) + "\n" if arguments.json_object else report(found))
         return STATUSES[found.status]
-    made = device_scan(found, arguments.form)
+    made = device_scan(found, arguments.form, backward=arguments.backward)
     validations = _validated(made) if arguments.emitted else {}
     status = max(map(_status, validations.values()), default=DONE)
     if arguments.emitted and not validations:
@@ -100,7 +101,7 @@ def _files(made: DeviceScan, details: Mapping[str, Any]) -> dict[str, str]:
     head = [
         f"{made.name}, a scan of any length, made by swizzle {__version__} from the serial loop {made.name}.",
         "Each kernel was verified for all inputs against its specification, on words in order, at every length.",
-        *_look_back_said(made),
+        *_form_said(made),
         "That their words fit together is proved for every length.",
         f"The operator, found and proved ({made.found.domain_text}):",
         *(f"  {line}" for line in made.found.source().splitlines()),
@@ -112,11 +113,13 @@ def _files(made: DeviceScan, details: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _look_back_said(made: DeviceScan) -> list[str]:
+def _form_said(made: DeviceScan) -> list[str]:
+    lines = ["It goes backward: the kernels' arrays begin with the last element."] if made.backward else []
     if made.form != "look-back":
-        return []
+        return lines
     return [
-        "Of the one that looks back, this is what a block does with its part; what blocks hand to each other is tested."
+        *lines,
+        "Of the one that looks back, this is what a block does with its part; what blocks hand each other is tested.",
     ]
 
 
@@ -138,8 +141,8 @@ def _schedules(made: DeviceScan) -> dict[str, Any]:
     )
     if why:
         return {"tried": 0, "why": f"not tried: {why}", "findings": []}
-    findings = [each[:SHOWN] for each in tried(made.kernels[True, "linked"].kernel, *random_run(made))]
-    return {"tried": len(SCHEDULES), "findings": findings}
+    found = tried(made.kernels[True, "linked"].kernel, *random_run(made), backward=made.backward)
+    return {"tried": len(SCHEDULES), "findings": [each[:SHOWN] for each in found]}
 
 
 def _status(validation: Validation) -> int:
@@ -148,9 +151,8 @@ def _status(validation: Validation) -> int:
 
 
 def _source(made: DeviceScan, checked: Checked) -> CudaSource:
-    """Return a kernel's text by itself."""
-    level, kind = next(key for key, each in made.kernels.items() if each is checked)
-    return source_of(made, level, kind)
+    """Return the text of a kernel that was verified: the part of one that looks back, what goes forward."""
+    return cuda_source(checked.kernel.program, (), checked.tiling, vectors=not made.backward)
 
 
 def _validation(checked: Checked, source: CudaSource) -> Validation:
@@ -180,6 +182,7 @@ def _as_json(made: DeviceScan, validations: Mapping[str, Validation], emitted: b
         "scan": made.name,
         "status": "",
         "form": made.form,
+        "backward": made.backward,
         "operator": as_json(made.found),
         "arrays": {name: dtype.value for name, dtype in (*made.levels[0].given.items(), *made.levels[0].made.items())},
         "kernels": kernels,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace as replaced
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -13,6 +14,7 @@ from cuda_out.c.printer import MAX_BLOCKS
 from cuda_out.compile.launch import gpu_available, launch
 from cuda_out.emulate.emulate import emulate
 from cuda_out.tiling.tiling import Tiling
+from swizzle.device_scans.backward import backward_source
 from swizzle.device_scans.kernels import (
     KINDS,
     LOOK_BACK_KINDS,
@@ -30,7 +32,9 @@ from swizzle.emit.any_length.conditions import any_length
 from swizzle.emit.calling import call, views_of
 from swizzle.language.words import ScanOperator
 from swizzle.operators import Found
+from swizzle.operators.carrier import Carrier
 from swizzle.operators.derived import Given
+from swizzle.operators.derived import reversed as reversed_operator
 from swizzle.operators.rows import scan_operator_of
 from swizzle.solution.solution import Solution
 from swizzle.specs.specification import Remembered
@@ -63,7 +67,8 @@ class Checked(Struct, frozen=True, eq=False):
 class DeviceScan(Struct, frozen=True, eq=False):
     """A scan of any length: call it on the arrays of elements, then on those for the results, which it fills.
 
-    `y[i]` becomes what the serial loop returns after elements 0 to i. All arrays are NumPy's, or all on a GPU.
+    `y[i]` becomes what the serial loop returns after elements 0 to i, or, `backward`, after elements i to the last one.
+    All arrays are NumPy's, or all on a GPU.
     """
 
     found: Found
@@ -72,6 +77,7 @@ class DeviceScan(Struct, frozen=True, eq=False):
     kernels: Mapping[tuple[bool, Kind], Checked]
     composition: Mapping[str, str]
     form: Form = "three-pass"
+    backward: bool = False
 
     @property
     def name(self) -> str:
@@ -110,6 +116,11 @@ class DeviceScan(Struct, frozen=True, eq=False):
         def launched(kind: Kind, *some: Any) -> None:
             call(self.kernels[level.lifts, kind].solution, some, stream)
 
+        def cut(arrays: Sequence[Any], at: int, length: int) -> list[Any]:
+            """Return so many elements in the order of the scan, from one on."""
+            end = n - at if self.backward and level.lifts else at + length
+            return [array[end - length : end] for array in arrays]
+
         if n == 0:
             return
         if n <= TILE:
@@ -117,19 +128,20 @@ class DeviceScan(Struct, frozen=True, eq=False):
             return
         if self.form == "look-back":
             parts, left = n // TILE, n % TILE
-            before = self._look_back(given, made, parts, stream)
+            whole = n - left
+            before = self._look_back(cut(given, 0, whole), cut(made, 0, whole), parts, stream)
             if left:
-                launched("tail", *(each[n - left :] for each in given), *before, *(each[n - left :] for each in made))
+                launched("tail", *cut(given, whole, left), *before, *cut(made, whole, left))
             return
         totals, first, rest, tail = launches(n)
         total, before = (self._words(totals.length, given[0]) for _ in range(2))
-        launched("totals", *(array[: totals.length * TILE] for array in given), *total)
+        launched("totals", *cut(given, 0, totals.length * TILE), *total)
         self._run(self.levels[-1], total, before, totals.length, stream)
-        launched("first", *(array[: first.length] for array in (*given, *made)))
+        launched("first", *cut([*given, *made], 0, first.length))
         for each in (rest, tail):
             if each.length:
                 of = TILE if each.kind == "rest" else 1
-                some = [array[each.at : each.at + each.length * of] for array in (*given, *made)]
+                some = cut([*given, *made], each.at, each.length * of)
                 words = [word[each.before : each.before + (each.length if of > 1 else 1)] for word in before]
                 launched(each.kind, *some[: len(given)], *words, *some[len(given) :])
 
@@ -143,11 +155,10 @@ class DeviceScan(Struct, frozen=True, eq=False):
         program = self.kernels[True, "linked"].kernel.program
         own = tuple(p for p in program.parameters if p.name in (*self.levels[0].given, *self.levels[0].made))
         views_of(replace(program, parameters=own), [*given, *made])
-        source = look_back_source(self.kernels[True, "linked"].kernel)
+        source = look_back_source(self.kernels[True, "linked"].kernel, backward=self.backward)
         zeros = self._arrays([(1, DType.U32), (parts, source.told)], given[0])
         handed = self._arrays([*((parts, dtype) for dtype in source.handed), *((1, d) for d in source.words)], given[0])
-        cut = [array[: parts * TILE] for array in (*given, *made)]
-        arguments = [*cut, *zeros, *handed]
+        arguments = [*given, *made, *zeros, *handed]
         if isinstance(given[0], np.ndarray) and not gpu_available()[0]:
             emulate(source.text, source.entry, (parts, 1, 1), (THREADS, 1, 1), arguments)
         else:
@@ -170,10 +181,11 @@ class DeviceScan(Struct, frozen=True, eq=False):
         return [cuda.to_device(each) for each in zeros]
 
 
-def device_scan(given: Given, form: Form = "three-pass") -> DeviceScan:
+def device_scan(given: Given, form: Form = "three-pass", *, backward: bool = False) -> DeviceScan:
     """Make a scan of a serial loop, or by an operator, and check its kernels: for all inputs, at every length.
 
-    In the form 'look-back' one kernel scans all whole parts, whose blocks hand each other the words of parts.
+    In the form 'look-back' one kernel scans all whole parts, whose blocks hand each other the words of parts. A scan
+    that goes `backward` gives for each element what the loop returns of all from it to the last one, in their order.
 
     Raises SwizzleError where no operator of the loop is proved, or its words cannot be printed.
     """
@@ -183,7 +195,7 @@ def device_scan(given: Given, form: Form = "three-pass") -> DeviceScan:
         )
     found = proved(given)
     assert found.carrier is not None
-    operator = scan_operator_of(found.carrier)
+    operator = scan_operator_of(_from_the_end(found) if backward else found.carrier)
     if not operator.words or not operator.result.values:
         raise SwizzleError(
             f"{found.loop.name} has no {'words' if operator.result.values else 'result'}",
@@ -192,14 +204,25 @@ def device_scan(given: Given, form: Form = "three-pass") -> DeviceScan:
             fix="store or return what the loop computes of its elements",
         )
     elements, words = Level.of_elements(operator), Level.of_words(operator)
-    levels = (elements,) if elements.plain else (elements, words)
+    levels = (elements,) if elements.plain and not backward else (elements, words)
     if form == "look-back":
         levels, kinds, verdicts = (elements,), LOOK_BACK_KINDS, look_back_composition()
     else:
         kinds, verdicts = KINDS, composition()
     kernels = {(level.lifts, kind): checked(kernel_of(level, kind)) for level in levels for kind in kinds}
+    for (lifts, kind), each in kernels.items():
+        if backward and lifts and kind != "linked":
+            each.solution._made["tiled"] = backward_source(each.kernel, each.tiling)
+            each.solution._made["fixed"] = backward_source(each.kernel, None)
     assert set(verdicts.values()) == {"proved"}, f"the words of a scan's kernels do not fit together: {verdicts}"
-    return DeviceScan(found, operator, levels, kernels, verdicts, form)
+    return DeviceScan(found, operator, levels, kernels, verdicts, form, backward)
+
+
+def _from_the_end(found: Found) -> Carrier:
+    """Return the operator of a scan from the end, whose results are still those of words in their order."""
+    carrier = proved(reversed_operator(found)).carrier
+    assert carrier is not None
+    return replaced(carrier, loop=replaced(carrier.loop, name=f"{found.loop.name}_backward"))
 
 
 def checked(kernel: PassKernel) -> Checked:

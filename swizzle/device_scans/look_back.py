@@ -26,6 +26,7 @@ from cuda_out.c.identifiers import c_name, c_names
 from cuda_out.c.kernel_text import blanked, closing, kernel_extent
 from cuda_out.c.printer import CudaSource
 from cuda_out.c.types import C_TYPE
+from swizzle.device_scans.backward import VIEW
 from swizzle.device_scans.kernels import THREADS, TILE, PassKernel
 from swizzle.emit.emitters import cuda_source
 from symbolic.algebra.word_functions import INLINED, WordFunction
@@ -128,10 +129,13 @@ class LookBack(Struct, frozen=True):
         return () if self.packed else (*self.words, *self.words)
 
 
-def look_back_source(kernel: PassKernel, form: Literal["cu", "header"] = "cu") -> LookBack:
-    """Return the kernel that scans all whole parts of an input, made of the one that scans two."""
+def look_back_source(kernel: PassKernel, form: Literal["cu", "header"] = "cu", *, backward: bool = False) -> LookBack:
+    """Return the kernel that scans all whole parts of an input, made of the one that scans two.
+
+    One that goes `backward` takes the elements from the last one on (`backward.py`).
+    """
     assert kernel.kind == "linked"
-    level, source = kernel.level, cuda_source(kernel.program)
+    level, source = kernel.level, cuda_source(kernel.program, vectors=not backward)
     words = tuple(level.operator.words.values())
     name = f"{level.operator.name}_look_back"
     entry, namespace = c_name(name), f"swizzle_{c_name(name)}"
@@ -142,9 +146,9 @@ def look_back_source(kernel: PassKernel, form: Literal["cu", "header"] = "cu") -
     opening = f"namespace {source.namespace} {{\n"
     helpers = source.text[source.text.index(opening) + len(opening) : start].strip("\n")
     lines = ["// SPDX-License-Identifier: MIT-0", *(["#pragma once"] if form == "header" else []), ""]
-    lines += [f"namespace {namespace} {{", "", *([helpers, ""] if helpers else [])]
+    lines += [f"namespace {namespace} {{", "", *([VIEW] if backward else []), *([helpers, ""] if helpers else [])]
     lines += [*_words(level.operator.combine.values, words, packed), _LOOK_BACK.replace("INLINED", INLINED)]
-    lines += [*_part(kernel, source), ""]
+    lines += [*_part(kernel, source, backward), ""]
     kinds = [C_TYPE[dtype] for dtype in words]
     types = [*level.given.values(), *level.made.values()]
     lines += ["/// Scans whole parts, one a block. A template only so that several translation units may include it."]
@@ -168,8 +172,12 @@ def look_back_source(kernel: PassKernel, form: Literal["cu", "header"] = "cu") -
         f"  const long long at = (long long)(part - linked) * {TILE};",
         f"  const Board board{{{', '.join(['told', *handed])}}};",
     ]
-    passed = [f"{each} + at" for each in given] + [f"before{k}" for k in range(len(words))]
-    passed += [f"{each} + at" for each in made] + [f"total{k}" for k in range(len(words))]
+    cut = [f"{each} + at" for each in (*given, *made)]
+    if backward:
+        lines += [f"  const long long last = (long long)gridDim.x * {TILE} - 1 - at;"]
+        cut = [f"{{{each} + last}}" for each in (*given, *made)]
+    passed = cut[: len(given)] + [f"before{k}" for k in range(len(words))]
+    passed += cut[len(given) :] + [f"total{k}" for k in range(len(words))]
     totals = ", ".join(f"total{k}[linked]" for k in range(len(words)))
     lines += [
         f"  scan_part({', '.join(passed)}, linked, [&] {{",
@@ -206,7 +214,20 @@ def look_back_source(kernel: PassKernel, form: Literal["cu", "header"] = "cu") -
 
 _NAMES: Final = (
     *("begun", "told", "number", "part", "linked", "at", "board", "n", "scratch", "stream", "error", "next", "left"),
-    *("Words", "Look", "Board", "OWN", "ALL", "combined", "from_lane", "words_before", "scan_part", "kind", "room"),
+    *(
+        "Words",
+        "Look",
+        "Board",
+        "FromTheEnd",
+        "OWN",
+        "ALL",
+        "combined",
+        "from_lane",
+        "words_before",
+        "scan_part",
+        "kind",
+        "room",
+    ),
     *(f"{each}{k}" for each in ("own", "all", "last", "total", "before") for k in range(64)),
 )
 """Names of this text, which no array may have."""
@@ -242,7 +263,7 @@ def _words(combine: Sequence[object], words: Sequence[DType], packed: bool) -> I
     yield text
 
 
-def _part(kernel: PassKernel, source: CudaSource) -> Iterator[str]:
+def _part(kernel: PassKernel, source: CudaSource, backward: bool) -> Iterator[str]:
     """Yield the verified kernel as a function of a block: `linked` is the block's number in it, 0 or 1, and between its
     total and the words before it, it lets others speak."""
     start, end = kernel_extent(source.text, source.entry)
@@ -259,8 +280,9 @@ def _part(kernel: PassKernel, source: CudaSource) -> Iterator[str]:
     declared = []
     shared = {p.name for p in kernel.program.parameters} - {*kernel.level.given, *kernel.level.made}
     for name, p in zip(source.arguments, kernel.program.parameters, strict=True):
-        apart = "" if p.name in shared else " __restrict__"
-        declared.append(f"    {'const ' * (p.role == 'in')}{C_TYPE[p.dtype]}*{apart} {name}")
+        kind = f"{'const ' * (p.role == 'in')}{C_TYPE[p.dtype]}"
+        array = f"{kind}*" if p.name in shared else f"{kind}* __restrict__"
+        declared.append(f"    {f'FromTheEnd<{kind}>' if backward and p.name not in shared else array} {name}")
     yield f"/// The kernel {source.name}, which is verified for all inputs, as a function of a block: of the first"
     yield "/// part, or of one behind others."
     yield "template <typename Between>"

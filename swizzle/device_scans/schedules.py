@@ -16,6 +16,7 @@ from cuda_out.emulate.emulate import EmulationError, emulate
 from swizzle.device_scans.device import DeviceScan
 from swizzle.device_scans.kernels import THREADS, TILE, PassKernel
 from swizzle.device_scans.look_back import look_back_source
+from swizzle.operators.loop import Loop
 from swizzle.operators.samples import random_rows
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.ir.program import DType
@@ -34,10 +35,11 @@ def tried(
     wanted: Sequence[Any],
     schedules: Sequence[tuple[int, int]] = SCHEDULES,
     text: str = "",
+    backward: bool = False,
 ) -> Iterator[str]:
     """Run the kernel made of a linked one, or another text of it, on arrays of whole parts; yield what goes wrong, and
     in which schedule."""
-    source, stored = look_back_source(kernel), kernel.level.made
+    source, stored = look_back_source(kernel, backward=backward), kernel.level.made
     parts = len(given[0]) // TILE
     for order, resident in schedules:
         made: list[Any] = [np.zeros(len(given[0]), NUMPY_DTYPES[dtype]) for dtype in stored.values()]
@@ -63,7 +65,8 @@ def tried(
 
 
 def random_run(scan: DeviceScan, seed: int = 0) -> tuple[list[Any], list[Any]]:
-    """Return random elements of whole parts that meet what the loop promises, and what it returns after each.
+    """Return random elements of whole parts that meet what the loop promises, and for each what it returns after it,
+    or, in a scan that goes backward, after it and all behind it.
 
     Elements of floating-point types are small, so that sums and products of many are numbers. Most elements are not 0,
     and most conditions are false, so that what a part gives depends on the parts before it.
@@ -75,13 +78,28 @@ def random_run(scan: DeviceScan, seed: int = 0) -> tuple[list[Any], list[Any]]:
     small = [row for row in rows if all(abs(row[place]) <= 1 for place in floats)] or rows
     kept = [row for row in small if all((not each) == (each is False) for each in row)] or small
     rows = [rng.choice(small if rng.random() < 1 / (2 * TILE) else kept) for _ in range(parts * TILE)]
-    state, results = loop.start(), []
-    for row in rows:
-        state = loop.after([row], state)
-        results.append(loop.finished(state))
-        state = tuple(_wrapped(each, dtype) for each, dtype in zip(state, loop.state.values(), strict=True))
+    results = _from_the_end(scan, rows) if scan.backward else list(_after_each(loop, rows))
     made = scan.levels[0].made.values()
     return _arrays(rows, scan.operator.elements.values()), _arrays(results, made)
+
+
+def _after_each(loop: Loop, rows: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+    state = loop.start()
+    for row in rows:
+        state = loop.after([row], state)
+        yield loop.finished(state)
+        state = tuple(_wrapped(each, dtype) for each, dtype in zip(state, loop.state.values(), strict=True))
+
+
+def _from_the_end(scan: DeviceScan, rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    carrier, results = scan.found.carrier, list[tuple[Any, ...]]()
+    assert carrier is not None
+    words: tuple[Any, ...] | None = None
+    for row in rows[::-1]:
+        words = carrier.lifted(row) if words is None else carrier.joined(carrier.lifted(row), words)
+        words = tuple(_wrapped(each, dtype) for each, dtype in zip(words, carrier.words.values(), strict=True))
+        results.append(carrier.finished(words))
+    return results[::-1]
 
 
 def _wrapped(value: Any, dtype: DType) -> Any:

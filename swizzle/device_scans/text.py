@@ -11,6 +11,7 @@ from typing import Final, Literal
 from cuda_out.c.identifiers import c_name, c_names
 from cuda_out.c.printer import CudaSource
 from cuda_out.c.types import C_TYPE
+from swizzle.device_scans.backward import backward_source
 from swizzle.device_scans.device import DeviceScan
 from swizzle.device_scans.kernels import THREADS, TILE, Level
 from swizzle.device_scans.look_back import look_back_source
@@ -23,6 +24,8 @@ ROOM: Final = 256
 def source_of(scan: DeviceScan, lifts: bool, kind: str, form: Literal["cu", "header"] = "cu") -> CudaSource:
     """Return the printed text of one of a scan's kernels."""
     checked = scan.kernels[lifts, kind]  # type: ignore[index]
+    if scan.backward and lifts:
+        return backward_source(checked.kernel, checked.tiling, form)
     return cuda_source(checked.kernel.program, (), checked.tiling, form=form)
 
 
@@ -32,9 +35,11 @@ def text_of(scan: DeviceScan, head: Sequence[str], form: Literal["cu", "header"]
     lines += ["#pragma once"] if form == "header" else []
     for checked in scan.distinct:
         if checked.tiling is None:
-            printed = look_back_source(checked.kernel, form).text.splitlines()
+            text = look_back_source(checked.kernel, form, backward=scan.backward).text
         else:
-            printed = cuda_source(checked.kernel.program, (), checked.tiling, form=form).text.splitlines()
+            level, kind = next(key for key, each in scan.kernels.items() if each is checked)
+            text = source_of(scan, level, kind, form).text
+        printed = text.splitlines()
         lines += [line for line in printed if line not in ("// SPDX-License-Identifier: MIT-0", "#pragma once")]
     return "\n".join([*lines, "", *(_host(scan) if scan.form == "three-pass" else _one_pass_host(scan, form)), ""])
 
@@ -69,7 +74,7 @@ def _closing(scan: DeviceScan) -> Iterator[str]:
 
 def _one_pass_host(scan: DeviceScan, form: Literal["cu", "header"]) -> Iterator[str]:
     """Yield the host function of a scan in one pass."""
-    source = look_back_source(scan.kernels[True, "linked"].kernel, form)
+    source = look_back_source(scan.kernels[True, "linked"].kernel, form, backward=scan.backward)
     told, words = C_TYPE[source.told], [C_TYPE[dtype] for dtype in source.words]
     arrays = [("parts", C_TYPE[dtype], f"handed{place}") for place, dtype in enumerate(source.handed)]
     arrays += [("1", dtype, f"last{place}") for place, dtype in enumerate(words)]
@@ -93,12 +98,13 @@ def _one_pass_host(scan: DeviceScan, form: Literal["cu", "header"]) -> Iterator[
     for many, kind, name in (("1", "unsigned int", "begun"), ("parts", told, "told"), *arrays):
         yield f"  {kind}* const {name} = reinterpret_cast<{kind}*>(next);\n  next += room({many}, sizeof({kind}));"
     yield "  cudaError_t error = cudaMemsetAsync(scratch, 0, zeros(parts), stream);"
-    passed = ", ".join([*given, *made, "begun", "told", *(name for _, _, name in arrays)])
+    whole = [f"{each} + left" if scan.backward else each for each in (*given, *made)]
+    passed = ", ".join([*whole, "begun", "told", *(name for _, _, name in arrays)])
     kernel = f"{source.namespace}::{source.entry}{'<>' if form == 'header' else ''}"
     yield "  if (error != cudaSuccess) return error;"
     yield f"  {kernel}<<<dim3(unsigned(parts), 1, 1), dim3({THREADS}, 1, 1), 0, stream>>>({passed});"
     yield "  error = cudaGetLastError();"
-    moved = [[f"{each} + (n - left)" for each in some] for some in (given, made)]
+    moved = [given, made] if scan.backward else [[f"{each} + (n - left)" for each in some] for some in (given, made)]
     last = [name for many, _, name in arrays if many == "1"]
     rest = _launch(scan, True, "tail", *moved[0], *last, *moved[1], "left")
     yield f"  if (error == cudaSuccess && left > 0) error = {rest};"
@@ -123,7 +129,8 @@ def _head(scan: DeviceScan, level: Level, name: str) -> Iterator[str]:
     names = _names(level)
     if level.lifts:
         made = ", ".join(names[each] for each in level.made)
-        yield f"/// Scans n elements: {made}[i] is what the loop returns after elements 0 to i."
+        which = "i to n - 1" if scan.backward else "0 to i"
+        yield f"/// Scans n elements: {made}[i] is what the loop returns after elements {which}."
         yield "/// All are device pointers, to arrays apart from each other; scratch has scratch_bytes(n) bytes."
     parameters = [f"const {C_TYPE[dtype]}* {names[each]}" for each, dtype in level.given.items()]
     parameters += [f"{C_TYPE[dtype]}* {names[each]}" for each, dtype in level.made.items()]
@@ -139,8 +146,11 @@ def _level(scan: DeviceScan, level: Level, name: str) -> Iterator[str]:
     given, made = [arrays[each] for each in level.given], [arrays[each] for each in level.made]
     total, before = ([f"{prefix}{place}_" for place in range(len(words))] for prefix in ("total", "before"))
 
-    def moved(names: Sequence[str], by: str) -> list[str]:
-        return [f"{each} + {by}" for each in names]
+    def moved(names: Sequence[str], at: str, length: str) -> list[str]:
+        """So many elements in the order of the scan, from one on."""
+        if scan.backward and level.lifts:
+            at = {"0": f"(n - {length})", "part": "left", "(n - left)": "0"}[at]
+        return [f"{each} + {at}" for each in names] if at != "0" else list(names)
 
     def launch(kind: str, *arguments: str) -> str:
         return _launch(scan, level.lifts, kind, *arguments)
@@ -153,15 +163,15 @@ def _level(scan: DeviceScan, level: Level, name: str) -> Iterator[str]:
         for each, kind in zip(some, words, strict=True):
             yield f"  {kind}* const {each} = reinterpret_cast<{kind}*>(next);"
             yield f"  next += room(totals, sizeof({kind}));"
-    yield f"  cudaError_t error = {launch('totals', *given, *total, 'totals')};"
+    yield f"  cudaError_t error = {launch('totals', *moved(given, '0', '(totals * part)'), *total, 'totals')};"
     deeper = "scan_words" if len(scan.levels) > 1 else "scan"
     inner = ", ".join([*total, *before, "totals", "next", "stream"])
     yield f"  if (error == cudaSuccess) error = {deeper}({inner});"
-    yield f"  if (error == cudaSuccess) error = {launch('first', *given, *made, 'part')};"
-    at = "part"
-    inner = launch("rest", *moved(given, at), *before, *moved(made, at), "rest")
+    yield f"  if (error == cudaSuccess) error = {launch('first', *moved([*given, *made], '0', 'part'), 'part')};"
+    at, length = "part", "(rest * part)"
+    inner = launch("rest", *moved(given, at, length), *before, *moved(made, at, length), "rest")
     yield f"  if (error == cudaSuccess && rest > 0) error = {inner};"
-    at = "(n - left)"
-    inner = launch("tail", *moved(given, at), *moved(before, "rest"), *moved(made, at), "left")
+    at, words_before = "(n - left)", [f"{each} + rest" for each in before]
+    inner = launch("tail", *moved(given, at, "left"), *words_before, *moved(made, at, "left"), "left")
     yield f"  if (error == cudaSuccess && left > 0) error = {inner};"
     yield "  return error;\n}"

@@ -44,16 +44,17 @@ class FileKind(Struct, frozen=True):
 
 
 def cuda_source(
-    program: Program, head: Sequence[str] = (), sizes: Sizes = None, *, form: Literal["cu", "header"] = "cu"
-) -> CudaSource:
+    program: Program, head: Sequence[str] = (), sizes: Sizes = None, *, form: Literal["cu", "header"] = "cu",
+    vectors: bool = True,
+) -> CudaSource:  # fmt: skip
     """Return the CUDA C++ of a program without holes; `head` is the comment at its top.
 
-    If `sizes` is a tiling, the kernel takes arrays of any length.
+    If `sizes` is a tiling, the kernel takes arrays of any length. Without `vectors` it accesses element by element.
     """
     from cuda_out.c.printer import print_cuda
 
     printed, tiling = _printed(program, sizes)
-    return print_cuda(printed, head, tiling=tiling, form=form)
+    return print_cuda(printed, head, tiling=tiling, form=form, vectors=vectors)
 
 
 def _printed(program: Program, sizes: Sizes) -> tuple[Program, Tiling | None]:

@@ -88,6 +88,8 @@ def left(a: (i32, i32), b: (i32, i32)):  # type: ignore[valid-type]
 @cache
 def scanned(name: str) -> DeviceScan:
     """Return the scan of one of the loops."""
+    if name == "backward":
+        return device_scan(loops.total, backward=True)
     return device_scan(affine if name == "affine" else getattr(loops, name))
 
 
@@ -316,11 +318,13 @@ template <class... Ts> cudaError_t say(const char* name, Ts... all) {
 
 
 @pytest.mark.skipif(COMPILER is None, reason="needs a C++ compiler")
-@pytest.mark.parametrize("name", [pytest.param("affine", marks=pytest.mark.slow), "total"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("affine", marks=pytest.mark.slow), "total", pytest.param("backward", marks=pytest.mark.slow)]
+)
 def test_the_host_function_launches_what_is_planned(name: str, tmp_path: Path) -> None:
     """At lengths that need none, one, two and three levels: kernels, lengths, places, and scratch memory apart."""
     scan = scanned(name)
-    text = text_of(scan, [])
+    name, text = scan.name, text_of(scan, [])
     host = text[text.rindex(f"namespace swizzle_{name} {{") :]
     stubs = "".join(
         f"namespace {source.namespace} {{ template <class... Ts> cudaError_t {source.launcher}(Ts... all)"
@@ -355,17 +359,23 @@ def test_the_host_function_launches_what_is_planned(name: str, tmp_path: Path) -
                 expect("first", *given, *made, n)
                 return
             totals, first, rest, tail = launches(n)
+
+            def place(some: list[int], at: int, count: int) -> list[int]:
+                return [array + 4 * (n - at - count if lifts and scan.backward else at) for array in some]
+
             line = next(lines).split()
             total = [int(each) for each in line[2 + len(given) : 2 + len(given) + words]]
-            assert line == [f"{lifts:d}", "totals", *map(str, given + total), str(totals.length), "0"]
+            begun = place(given, 0, totals.length * TILE)
+            assert line == [f"{lifts:d}", "totals", *map(str, begun + total), str(totals.length), "0"]
             room = -(-4 * totals.length // 256) * 256
             before = [each + words * room for each in total]
             taken.extend((each, each + room) for each in (*total, *before))  # noqa: B023
             level_of(len(scan.levels) == 1, total, before, totals.length)
-            expect("first", *given, *made, first.length)
+            expect("first", *place(given + made, 0, first.length), first.length)
             for each in (rest, tail):
                 if each.length:
-                    moved = [[array + 4 * each.at for array in some] for some in (given, made)]
+                    count = each.length * (TILE if each.kind == "rest" else 1)
+                    moved = [place(some, each.at, count) for some in (given, made)]
                     expect(each.kind, *moved[0], *(word + 4 * each.before for word in before), *moved[1], each.length)
 
         level_of(True, bases[: len(level.given)], bases[len(level.given) :], n)

@@ -38,10 +38,28 @@ def affine(x: i32, f: i32):
 
 
 @cache
-def scanned(name: str) -> DeviceScan:
+def scanned(name: str, backward: bool = False) -> DeviceScan:
     """Return the scan in one pass of one of the loops."""
     given = {"affine": affine, "segmented": segmented(affine)}.get(name) or getattr(loops, name)
-    return device_scan(given, form="look-back")
+    return device_scan(given, form="look-back", backward=backward)
+
+
+def affine_after(v: Any, g: Any) -> Any:
+    """Return what `affine` returns after each element."""
+    state, found = 1, []
+    for a, f in zip(v.tolist(), g.tolist(), strict=True):
+        state = (f * state + a + 2**31) % 2**32 - 2**31
+        found.append(state)
+    return np.array(found, np.int32)
+
+
+def affine_from_the_end(v: Any, g: Any) -> Any:
+    """Return for each element what `affine` returns after it and all behind it."""
+    factor, rest, found = 1, 0, []
+    for a, f in zip(v[::-1].tolist(), g[::-1].tolist(), strict=True):
+        factor, rest = factor * f % 2**32, (factor * a + rest) % 2**32
+        found.append((factor + rest + 2**31) % 2**32 - 2**31)
+    return np.array(found[::-1], np.int32)
 
 
 @cache
@@ -54,11 +72,7 @@ def run(name: str) -> tuple[list[Any], list[Any]]:
     if name != "affine":
         return random_run(scanned(name))
     v, g = rng.integers(-99, 99, PARTS * TILE), 2 * rng.integers(-99, 99, PARTS * TILE) + 1
-    state, wanted = 1, []
-    for a, f in zip(v.tolist(), g.tolist(), strict=True):
-        state = (f * state + a + 2**31) % 2**32 - 2**31
-        wanted.append(state)
-    return [v.astype(np.int32), g.astype(np.int32)], [np.array(wanted, np.int32)]
+    return [v.astype(np.int32), g.astype(np.int32)], [affine_after(v, g)]
 
 
 @cache
@@ -136,18 +150,45 @@ def test_what_a_warp_puts_together_follows_each_other() -> None:
     assert set(look_back_composition().values()) == {"proved"}
 
 
-def test_a_scan_in_one_pass_takes_any_length() -> None:
-    """No element, a part that is cut, whole ones, and what is left over; another form is one error."""
-    scan, rng = scanned("total"), np.random.default_rng(1)
+@pytest.mark.parametrize(
+    "form, backward",
+    [
+        ("look-back", True),
+        pytest.param("look-back", False, marks=pytest.mark.slow),
+        pytest.param("three-pass", True, marks=pytest.mark.slow),
+    ],
+)
+def test_a_scan_takes_any_length(form: Any, backward: bool) -> None:
+    """No element, a part that is cut, whole ones, and what is left over."""
+    scan = scanned("affine", backward) if form == "look-back" else device_scan(affine, form, backward=backward)
+    rng = np.random.default_rng(1)
     for n in (0, TILE, 2 * TILE, 3 * TILE + 100):
-        v, found = rng.integers(-99, 99, n).astype(np.int32), np.full(n, 77, np.int32)
-        scan(v, found)
-        assert (found == np.cumsum(v)).all()
+        v, g, found = *rng.integers(-99, 99, (2, n)).astype(np.int32), np.full(n, 77, np.int32)
+        scan(v, g, found)
+        assert (found == (affine_from_the_end if backward else affine_after)(v, g)).all()
+
+
+@pytest.mark.slow
+def test_a_scan_from_the_end_is_right_in_every_schedule() -> None:
+    """What a serial loop returns of each element and all behind it: the operands are those of the input's order."""
+    scan = scanned("affine", True)
+    (v, g), _ = run("affine")
+    kernel = scan.kernels[True, "linked"].kernel
+    assert not list(tried(kernel, (v, g), [affine_from_the_end(v, g)], MORE, backward=True))
+    assert next(tried(kernel, (v, g), [affine_after(v, g)], FEW, backward=True), None)
+    for name in ("best_run", "argmax"):
+        scan = scanned(name, True)
+        assert not list(tried(scan.kernels[True, "linked"].kernel, *random_run(scan), FEW, backward=True)), name
+
+
+def test_a_scan_in_one_pass_refuses_other_arrays() -> None:
+    """Another form is one error, and so are arrays of another type."""
+    scan = scanned("affine", True)
     with pytest.raises(SwizzleError) as error:
         device_scan(affine, form="one-pass")  # type: ignore[arg-type]
     assert error.value.expected == "'three-pass' or 'look-back'"
     with pytest.raises(SwizzleError) as error:
-        scan(np.zeros(2 * TILE, np.float32), np.zeros(2 * TILE, np.int32))
+        scan(np.zeros(2 * TILE, np.float32), *np.zeros((2, 2 * TILE), np.int32))
     assert error.value.found == "the array for v holds float32"
 
 
@@ -176,9 +217,10 @@ STUB(first) STUB(tail)
 
 @pytest.mark.slow
 @pytest.mark.skipif(COMPILER is None, reason="needs a C++ compiler")
-def test_the_host_function_clears_what_is_told_and_hands_on_the_last_words(tmp_path: Path) -> None:
+@pytest.mark.parametrize("backward", [False, True])
+def test_the_host_function_clears_what_is_told_and_hands_on_the_last_words(backward: bool, tmp_path: Path) -> None:
     """Zeros cover what must be zero, arrays lie apart in scratch memory, the rest goes on where whole parts end."""
-    text = text_of(scanned("affine"), [])
+    text = text_of(scanned("affine", backward), []).replace("affine_backward", "affine")
     host = text[text.rindex("namespace swizzle_affine {") :]
     launch = re.compile(
         r"swizzle_affine_look_back::affine_look_back<<<dim3\((.*?), 1, 1\), dim3\(128, 1, 1\), 0, stream>>>\("
@@ -190,7 +232,7 @@ def test_the_host_function_clears_what_is_told_and_hands_on_the_last_words(tmp_p
         '  std::printf("n %lld %zu\\n", n, swizzle_affine::scratch_bytes(n));\n'
         "  if (swizzle_affine::scan((int*)(1ll << 44), (int*)(2ll << 44), (int*)(3ll << 44), n,"
         " (void*)(1ll << 50), nullptr)) return 1; }\n"
-        "  return !swizzle_affine::scan((int*)4, (int*)16, (int*)16, 5000, nullptr, nullptr); }\n"
+        f"  return {'0' if backward else '!swizzle_affine::scan((int*)4, (int*)16, (int*)16, 5000, nullptr)'}; }}\n"
     )
     file = tmp_path / "host.cpp"
     file.write_text(HOST + host + main_text)
@@ -207,13 +249,13 @@ def test_the_host_function_clears_what_is_told_and_hands_on_the_last_words(tmp_p
         parts, left = n // TILE, n % TILE
         zeros, launched = next(lines), [int(each) for each in next(lines)[1:]]
         assert zeros[:3] == ["zeros", str(base), "0"]
-        assert launched[:4] == [parts, *arrays]
+        assert launched[:4] == [parts, *(each + 4 * left * backward for each in arrays)]
         spoken = launched[4:]
         ends = [spoken[0] + 4, *(each + 4 * parts for each in spoken[1:6]), *(each + 4 for each in spoken[6:])]
         assert spoken[0] == base and all(each % 256 == 0 for each in spoken) and len(spoken) == 8
         assert all(end <= begin for end, begin in zip(ends, spoken[1:], strict=False))
         assert ends[1] <= base + int(zeros[3]) <= spoken[2] and ends[-1] <= base + int(scratch)
         if left:
-            moved = [str(each + 4 * (n - left)) for each in arrays]
+            moved = [str(each if backward else each + 4 * (n - left)) for each in arrays]
             assert next(lines) == ["tail", *moved[:2], str(spoken[6]), str(spoken[7]), moved[2], str(left), "0"]
     assert next(lines, None) is None
