@@ -346,7 +346,7 @@ def _distinct(values: list[Register]) -> tuple[list[tuple[Value, ...]], Lanes]:
     """Return the distinct rows of some registers, and for each thread the place of its own."""
     codes = np.zeros(len(values[0][0]), np.int64)
     for column in (column for value in values for column in value):
-        if (column != column[0]).any():
+        if (column != column[:1]).any():
             each, place = np.unique(column, return_inverse=True)
             _, codes = np.unique(codes * len(each) + place.reshape(-1), return_inverse=True)
             codes = codes.reshape(-1)
@@ -373,7 +373,7 @@ class TileTransfers(Transfers):
         rows, places = _distinct([(bits, terms)])
         found = np.zeros(len(at), np.int64)
         order = np.argsort(places, kind="stable")
-        groups = np.split(order, np.flatnonzero(np.diff(places[order])) + 1)
+        groups = np.split(order, np.flatnonzero(np.diff(places[order])) + 1) if len(at) else []
         for (value,), some in zip(rows, groups, strict=True):
             found[some] = self._located(instruction, value, self.cut_of[at[some]], operand.offset, how)
         return found
