@@ -25,15 +25,17 @@ from swizzle.solution.front import on_front
 from swizzle.solution.solution import Limits, Progress, Result, Solution, Status
 from swizzle.specs.specification import Meaning
 from symbolic.errors import SwizzleError
-from symbolic.ir.program import Accumulate, Hole
+from symbolic.ir.program import Accumulate, Expr, Hole
 from symbolic.ir.walk import statements
 from symbolic.limits import Interruption, limited
+from templates.formula import binary, fill_some, number, parameters
 from templates.holes import HOME, kind_of
 
 Listener: TypeAlias = Callable[[Progress], None]
 SolveSketch: TypeAlias = Callable[[Sketch, Limits, Listener | None], Result]
 CLOCKS: Final = "clocks"
 NOT_TRIED: Final = "not tried"
+MOST_LIGHT: Final = 27  # light functions of all other holes together
 ALIKE: Final = frozenset({"accumulates", "sectors", "terms"})
 """Costs that no home changes."""
 PREFERRED: Final[tuple[Home, ...]] = ("shuffle", "vector", "shared")
@@ -64,10 +66,10 @@ class _Ready(Struct, frozen=True):
 def solve_homes(sketch: Sketch, limits: Limits, progress: Listener | None, solve: SolveSketch) -> Result:
     """Solve a sketch for its exchanges' homes; return the answer with the lowest costs, the last of them clocks.
 
-    `limits.timeout` bounds the whole. Raises SwizzleError for a sketch with other open holes.
+    `limits.timeout` bounds the whole. Raises SwizzleError for a sketch with holes of other kinds that move no elements.
     """
     holes, started = sketch.exchanges, time.monotonic()
-    _refuse_others(sketch)
+    others = _others(sketch)
     until = None if limits.timeout is None else started + limits.timeout
     if limits.cost == Limits().cost and not any(isinstance(s, Accumulate) for s in statements(sketch.program.body)):
         limits = replace(limits, cost=(CLOCKS,))
@@ -75,11 +77,12 @@ def solve_homes(sketch: Sketch, limits: Limits, progress: Listener | None, solve
     limits = limits if CLOCKS in names else replace(limits, cost=(*limits.cost, CLOCKS))
     names = names if CLOCKS in names else [*names, CLOCKS]
     every = limits.all_solutions or limits.pareto
-    search = _Homes(sketch, holes, ALIKE.issuperset(names[: names.index(CLOCKS)]) and not every, names[-1] == CLOCKS)
+    prunes = ALIKE.issuperset(names[: names.index(CLOCKS)]) and not every
+    search = _Homes(sketch, holes, prunes, names[-1] == CLOCKS, alone=not others)
     reason = ""
     try:
         with limited(until, limits.memory):
-            found = sources_of(sketch.program, Meaning.of(sketch.program, sketch.spec))
+            found = _sources(sketch, others)
             if isinstance(found, NoSources):
                 return _answer_without(sketch, started, found)
             for choice in search.choices(found):
@@ -99,15 +102,48 @@ def _solved(solve: SolveSketch, limits: Limits, progress: Listener | None, posed
     return solve(posed, limits, progress)
 
 
-def _refuse_others(sketch: Sketch) -> None:
-    for hole in sketch.program.holes:
-        if hole.kind != HOME:
+def _others(sketch: Sketch) -> dict[int, Hole]:
+    """Return the open holes beside exchanges by their numbers; each must say whence an element comes or goes."""
+    others = {place: hole for place, hole in enumerate(sketch.program.holes) if hole.kind != HOME}
+    for hole in others.values():
+        if not kind_of(hole).moves:
             raise SwizzleError(
                 f"{hole.name} is open beside an exchange",
                 place=hole.place,
-                expected="no other holes: what is exchanged is worked out from the specification, with all else known",
+                expected="no other holes but sw_xform and sw_index: what is exchanged is worked out from the "
+                "specification, with all else known",
                 fix=f"write out what {kind_of(hole).call(hole)} is, or solve it in a sketch of its own (filled_from=)",
             )
+    return others
+
+
+def _sources(sketch: Sketch, others: Mapping[int, Hole]) -> list[Sources] | NoSources:
+    """Return what the exchanges bring where, of the first light functions of other holes for which that is known.
+
+    The other holes stay open, so what is found is no proof: with other functions, an exchange may bring other elements.
+    """
+    meaning = Meaning.of(sketch.program, sketch.spec)
+    if not others:
+        return sources_of(sketch.program, meaning)
+    why = ""
+    for formulas in itertools.islice(itertools.product(*map(_light, others.values())), MOST_LIGHT):
+        try:
+            found = sources_of(fill_some(sketch.program, dict(zip(others, formulas, strict=True))), meaning)
+        except SwizzleError as error:  # an index out of bounds, say
+            why = why or error.found
+            continue
+        if not isinstance(found, NoSources):
+            return found
+        why = why or found.why
+    names = " and ".join(hole.name for hole in others.values())
+    return NoSources(f"with light functions of {names}, what the exchange must bring is not known: {why}", False)
+
+
+def _light(hole: Hole) -> list[Expr]:
+    """Return formulas of the lightest functions of a hole: its index as it is, and turned by its k either way."""
+    i, *more = parameters(hole.arguments)
+    turned = [binary(sign, i, k) for k in more[:1] for sign in ("+", "-")]
+    return [i, *(binary("%", each, number(hole.size, hole.place)) for each in turned)]
 
 
 def _answer_without(sketch: Sketch, started: float, found: NoSources) -> Result:
@@ -121,8 +157,9 @@ def _answer_without(sketch: Sketch, started: float, found: NoSources) -> Result:
 class _Homes:
     """What is known of the homes: which was tried, and what it costs."""
 
-    def __init__(self, sketch: Sketch, holes: Sequence[Hole], prunes: bool, last: bool) -> None:
-        self.sketch, self.holes, self.prunes, self.last = sketch, holes, prunes, last
+    def __init__(self, sketch: Sketch, holes: Sequence[Hole], prunes: bool, last: bool, *, alone: bool) -> None:
+        """`alone` says that no other holes are open, so that each exchange brings what it must bring."""
+        self.sketch, self.holes, self.prunes, self.last, self.alone = sketch, holes, prunes, last, alone
         self.ways: dict[tuple[int, Home], Way | None] = {}
         self.said: list[dict[str, Any]] = []
         self.results: list[tuple[tuple[int, ...], Result]] = []
@@ -143,7 +180,7 @@ class _Homes:
             whole = sum(c * each.times for c, each in zip(clocks, sources, strict=True) if c is not None)
             found.append(_Choice(homes, some, None if None in clocks else round(whole)))
         found.sort(key=lambda each: (each.least is None, each.least or 0))
-        decided = all(each.decided for each in sources)
+        decided = self.alone and all(each.decided for each in sources)
         self.least = found[0].least if decided else None
         self.impossible = decided and all(any(floor.why == ACROSS for floor in each.floors) for each in found)
         yield from found
@@ -160,12 +197,12 @@ class _Homes:
             about["why"] = NOT_TRIED
             return
         ways = []
-        for number, (home, each) in enumerate(zip(choice.homes, sources, strict=True)):
-            if (number, home) not in self.ways:
-                self.ways[number, home] = way_of(home, each, alone=len(self.holes[number].families) == 1)
-            way = self.ways[number, home]
+        for hole, (home, each) in enumerate(zip(choice.homes, sources, strict=True)):
+            if (hole, home) not in self.ways:
+                self.ways[hole, home] = way_of(home, each, alone=len(self.holes[hole].families) == 1)
+            way = self.ways[hole, home]
             if way is None:
-                about["why"] = f"no program of it is found for {self.holes[number].name}"
+                about["why"] = f"no program of it is found for {self.holes[hole].name}"
                 return
             ways.append(way)
         about["how"] = "; ".join(way.words for way in ways)
@@ -232,7 +269,9 @@ class _Homes:
         before = names[: names.index(CLOCKS)]
         alike = ALIKE.issuperset(before)
         found = {name: value == 0 for name, value in best.best.cost.items()}
-        found |= {name: found[name] or (alike and best.proved.get(name, best.optimal)) for name in before}
+        found |= {
+            name: found[name] or (alike and self.alone and best.proved.get(name, best.optimal)) for name in before
+        }
         return found | {CLOCKS: at_least}
 
 
