@@ -40,7 +40,7 @@ from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, guard_
 class Diffuse(Struct, frozen=True):
     """A write that holes decide: `number` orders it among all writes, `key` names its execution.
 
-    `epoch` is how many barriers came before.
+    `epoch` is how many barriers came before, `before` the cells as they stood.
     """
 
     number: int
@@ -49,8 +49,10 @@ class Diffuse(Struct, frozen=True):
     address: Vector
     value: DataVector
     epoch: int
+    before: Snapshot
 
 
+DEEP = 50  # writes that holes decide, up to which a cell is asked one write after the other: a tower of questions
 MANY = 64  # threads and cells, squared, from which on a memory is large
 NEVER: Lanes = np.array([UNWRITTEN])  # the cell that nobody writes
 
@@ -143,6 +145,7 @@ class Memory:
 
     def write(self, key: Key, mask: Vector, address: Vector, value: DataVector, epoch: int) -> None:
         """Write `value` at `address` for the threads in `mask`; the address of a thread that is off is ignored."""
+        before = self.snapshot() if isinstance(mask, Deferred) or isinstance(address, Deferred) else None
         if self._snapshot is not None:
             self._data, self._written = self._data.copy(), self._written.copy()
             self._version, self._writer, self._number = (
@@ -152,9 +155,10 @@ class Memory:
             )
             self._snapshot = None
         self._writes += 1
-        if isinstance(mask, Deferred) or isinstance(address, Deferred):
-            self._diffuse.append(Diffuse(self._writes, key, mask, address, value, epoch))
+        if before is not None:
+            self._diffuse.append(Diffuse(self._writes, key, mask, address, value, epoch, before))
             return
+        assert isinstance(mask, np.ndarray) and isinstance(address, np.ndarray)
         threads = np.flatnonzero(mask)
         cells = address[threads]
         self._written[cells] = True
@@ -370,7 +374,17 @@ class Cells(Picked):
         self.memory, self.seen = memory, seen
 
     def cases(self, encoding: Encoding, t: int) -> list[tuple[Guard, DataVector, int]]:
-        """See `Data`; `t` is an address. No cell is written by two threads at once in a right filling."""
+        """See `Data`; `t` is an address. No cell is written by two threads at once in a right filling.
+
+        What the last write left alone is the cell before that write, so that all later snapshots share its answers.
+        """
+        memo = encoding.cases.setdefault(self, {})
+        found = memo.get(t)
+        if found is None:
+            found = memo[t] = self._cases(encoding, t)
+        return found
+
+    def _cases(self, encoding: Encoding, t: int) -> list[tuple[Guard, DataVector, int]]:
         guards, memory, seen = encoding.guards, self.memory, self.seen
         if t < 0:
             return [(TRUE, NEVER, 0)]
@@ -379,6 +393,8 @@ class Cells(Picked):
         for write, hits in memory.overlay(encoding, seen, t):
             cases += [(guards.both(alive, hit), write.value, u) for u, hit in hits]
             alive = guards.both(alive, -guards.any(hit for _, hit in hits))
+            if len(seen.diffuse) <= DEEP:
+                return [*cases, (alive, memory.cells_of(write.before), t)]
         return [*cases, (alive, *self._settled(t))]
 
     @cached_property
@@ -386,8 +402,13 @@ class Cells(Picked):
         return any(map(combines, (*self.seen.values, *(w.value for w in self.seen.diffuse))))
 
     def sources(self, t: int) -> list[tuple[DataVector, int]]:
-        found = list(self.memory.sources(self.seen, t))
-        return found if t >= 0 and self.seen.written[t] else [*found, (NEVER, 0)]
+        seen = self.seen
+        if t >= 0 and seen.diffuse and len(seen.diffuse) <= DEEP and seen.diffuse[-1].number > seen.number[t]:
+            write = seen.diffuse[-1]
+            writers = [(write.value, u) for u in self.memory.sharers(t) if _may_hit(write, u, t)]
+            return [*writers, (self.memory.cells_of(write.before), t)]
+        found = list(self.memory.sources(seen, t))
+        return found if t >= 0 and seen.written[t] else [*found, (NEVER, 0)]
 
     @cached_property
     def stored(self) -> list[tuple[Data, int]]:

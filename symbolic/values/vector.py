@@ -26,7 +26,7 @@ TABLED = 1 << 20  # elements of a table, up to which it is worked out to say wha
 
 class Encoding(Struct):
     """One search problem over one program run: the guards, what each hole may be, and what was built so far
-    (`memo` for steering values; `equal`, `held`, `sized` and `holding` for questions about data).
+    (`memo` for steering values; `equal`, `held`, `sized` and `holding` for questions about data, `cases` for cells).
 
     `hole(h, point)` gives the union of values that hole `h` may take at a point (a tuple of its arguments).
     `active` notes every accumulate that was looked at: what ran, for which thread, under which guard; `noted` are the
@@ -44,6 +44,7 @@ class Encoding(Struct):
     active: list[tuple[Any, int, Guard]] = field(default_factory=list)
     sized: dict[Any, dict[tuple[int, Size], Guard]] = field(default_factory=dict)
     holding: dict[Any, list[tuple[tuple[Term, ...], Held]]] = field(default_factory=dict)
+    cases: dict[Any, dict[int, Any]] = field(default_factory=dict)
     noted: set[tuple[Any, int]] = field(default_factory=set)
     exact: set[tuple[Any, int]] = field(default_factory=set)
     narrowed: bool = False
