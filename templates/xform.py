@@ -99,9 +99,10 @@ class Xform(Template):
         found = copy(self)
         shapes, rates, offsets = self.components
         few = (0, 1, self.n - 1)
+        most = 3 if strides else 1
         found.components = (
             tuple(shape for shape in shapes if _is_light(shape)),
-            tuple((c_r, d_r) for c_r, d_r in rates if c_r in few),
+            tuple((c_r, d_r) for c_r, d_r in rates if min(c_r, self.n - c_r) <= most),
             tuple(c for c in offsets if c in few or (strides and min(c, self.n - c).bit_count() == 1)),
         )
         return found

@@ -43,6 +43,8 @@ Answers: TypeAlias = tuple[tuple[tuple[Point, Any], ...], ...]  # of each hole, 
 
 Cell: TypeAlias = tuple[str, int]  # of an array in global memory
 
+ALL_SIZED, SIZED = 64, 16  # outputs that are all asked how many items they have; of more, so many far from each other
+
 
 class Output(Struct, frozen=True):
     """One output element and the term that it must be."""
@@ -235,8 +237,11 @@ class Problem(Struct, dict=True):
         if any(not size.fits(least) and not size.fits(most) for size, (least, most) in limits):
             encoding.guards.add(unless)
             return
+        few = range(len(found) - 1, -1, -max(1, len(found) // SIZED) if len(found) > ALL_SIZED else -1)
+        asked = {found[at].address for at in few}
         for address, size in wanted:
-            encoding.guards.add((*unless, cells.sized(encoding, address, size)))
+            if address in asked:
+                encoding.guards.add((*unless, cells.sized(encoding, address, size)))
 
     def _reduced(self, array: str) -> tuple[Data, list[Output]]:
         """Return the cells of an output array, and what they must be."""
