@@ -100,7 +100,8 @@ class Cond(Template):
             return self
         found = copy(self)
         forms, relations, thresholds = self.components
-        near = {size + step for size in (0, *self.sizes) for step in (-1, 0, 1)}
+        powers = [1 << bit for bit in range(max(self.sizes, default=0).bit_length() + 1)] if strides else []
+        near = {size + step for size in (0, *self.sizes, *powers) for step in (-1, 0, 1)}
         found.components = (forms, relations, tuple(t for t in thresholds if t in near or -t in near))
         return found
 

@@ -102,8 +102,8 @@ class Template:
     def restricted(self, strides: bool = False) -> Template:
         """Return the part of this space whose constants are those of most kernels: 0, 1, -1 and the sizes.
 
-        `strides` keeps offsets that are powers of two as well, and rates up to 3: so partial sums go from lane to lane,
-        and from cell to cell of a tree.
+        `strides` keeps offsets and bounds that are powers of two as well, and rates up to 3: so partial sums go from
+        lane to lane, and from cell to cell of a tree.
         """
         return self
 
