@@ -152,9 +152,7 @@ class Problem(Struct, dict=True):
     @cached_property
     def outputs(self) -> list[Output]:
         """The output elements."""
-        return [
-            Output(name, address, term) for name, terms in self.wanted.items() for address, term in enumerate(terms)
-        ]
+        return [Output(name, address, term) for name in self.finals for address, term in enumerate(self.wanted[name])]
 
     def templates(self, space: Space) -> list[Template]:
         """Return each hole's template in a space."""

@@ -139,7 +139,7 @@ class Chains:
         self.points = [_Points(points.table.reshape(-1, len(hole.arguments))) for hole, points in some]
         self.complete = True  # no way was left out as a thread that is off would have to ask a hole
         self._fixed: Mapping[int, Places] = {}
-        self.count = sum(map(len, problem.wanted.values()))
+        self.count = len(self._wanted[1])
         self._holders: dict[Snapshot, _Holders | None] = {}
         self._known: dict[int, tuple[Vector, bool]] = {}
 
@@ -174,7 +174,7 @@ class Chains:
     @cached_property
     def _wanted(self) -> tuple[list[str], Places, Places, Places]:
         """The arrays, and of each output its array's number, its address and its term."""
-        wanted = self.problem.wanted
+        wanted = {name: self.problem.wanted[name] for name in self.problem.finals}
         count = [len(some) for some in wanted.values()]
         array = np.repeat(np.arange(len(count)), count)
         address = np.concatenate([np.arange(some) for some in count])
