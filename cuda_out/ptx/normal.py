@@ -187,9 +187,9 @@ class Normal(Rings):
         if op == "bf16" or op.startswith("to_"):
             return WIDER[op.removeprefix("to_")]
         if op.startswith("real."):
-            (inner,) = args
+            (inner,), size = args, width(op[5:])
             op, args = self.terms.nodes[inner]
-            return of_integers(width(self.kinds[args[0]]) if op == "atom" else self.ranges.bound(inner))
+            return of_integers(min(size, width(self.kinds[args[0]]) if op == "atom" else self.ranges.bound(inner)))
         if op.startswith("gather "):
             return WIDER.get(op.rpartition(":")[2], frozenset())
         return frozenset()

@@ -1,7 +1,8 @@
 """Two-dimensional convolution and average with `rows` times `columns` outputs per thread; inputs are a register cache.
 
 A warp walks down the rows of its inputs and adds each to all the outputs that it belongs to, so that every input is
-loaded once for all of a thread's rows. The elements of a row lie in the lanes' registers in one of two ways, by sketch:
+loaded once for all of a thread's rows; a row of outputs is stored as soon as it is complete, so that few are in
+registers at a time. The elements of a row lie in the lanes' registers in one of two ways, by sketch:
 
 `spread`: lane t holds the elements t, t + 32, t + 64, ... Loads and stores are coalesced; every element but a thread's
 own comes by a shuffle, `K - 1` of them for each output of a row.
@@ -68,9 +69,9 @@ def spread(x, w, y):
                 v = cuda.shfl_sync(cuda.FULL_MASK, mine, sw_xform(lane, WARP, kx))
                 for n in range(max(0, i - K + 1), min(ROWS, i + 1)):
                     out[n, m].accumulate(v, w[i - n, kx])
-    for n in range(ROWS):
-        for m in range(COLUMNS):
-            y[row + n, column + m * WARP] = out[n, m].value
+        for n in range(max(0, i - K + 1), i - K + 2):
+            for m in range(COLUMNS):
+                y[row + n, column + m * WARP] = out[n, m].value
 
 
 @sketch(
@@ -103,9 +104,9 @@ def packed(x, w, y):
             for n in range(max(0, i - K + 1), min(ROWS, i + 1)):
                 for m in range(max(0, o - K + 1), COLUMNS):
                     out[n, m].accumulate(v, w[i - n, o - m])
-    for n in range(ROWS):
-        for m in range(COLUMNS):
-            y[row + n, column + m] = out[n, m].value
+        for n in range(max(0, i - K + 1), i - K + 2):
+            for m in range(COLUMNS):
+                y[row + n, column + m] = out[n, m].value
 
 
 @sketch(
@@ -139,6 +140,6 @@ def average(x, y):
         for m in range(COLUMNS):
             for n in range(max(0, i - K + 1), min(ROWS, i + 1)):
                 out[n, m].accumulate(sums[m].value)
-    for n in range(ROWS):
-        for m in range(COLUMNS):
-            y[row + n, column + m] = out[n, m].value
+        for n in range(max(0, i - K + 1), i - K + 2):
+            for m in range(COLUMNS):
+                y[row + n, column + m] = out[n, m].value

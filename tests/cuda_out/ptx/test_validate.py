@@ -246,6 +246,13 @@ def test_extremes_by_comparison_are_recognised(dtype: DType, op: str, words: str
         ),
         (DType.I32, DType.F64, "(double)(float)a", "different"),
         (DType.I32, DType.F32, "(float)(double)a", "equal"),
+        (
+            DType.I32,
+            DType.F64,
+            "(double)(a & 0xffff0000) + (double)(float)(a & 65535) - (double)(a & 0xffff0000) - "
+            "(double)(a & 65535) + (double)a",
+            "equal",
+        ),
         (DType.I16, DType.F64, "(double)(float)a", "equal"),
     ],
 )
