@@ -242,12 +242,11 @@ def bind(reader: ExpressionReader, name: str, function: Any, node: ast.Call) -> 
     try:
         bound = signature.bind(*node.args, **{str(k.arg): k.value for k in node.keywords})
     except TypeError as error:
-        reader.mistake(
-            node,
-            f"{name}: {error}",
-            _spelled(reader, name, signature),
-            "add it" if "missing" in str(error) else "leave the others out",
-        )
+        missing = str(error).partition("argument: ")[2].strip("'")
+        fix = f"add {missing}" if missing else "leave the others out"
+        if missing and name.startswith("cuda.shfl") and len(node.args) == len(signature.parameters) - 1:
+            fix = f"begin with the mask: {name}(cuda.FULL_MASK, {', '.join(map(ast.unparse, node.args))})"
+        reader.mistake(node, f"{name}: {error}", _spelled(reader, name, signature), fix)
     return bound.arguments
 
 
@@ -262,12 +261,11 @@ def positional(reader: ExpressionReader, node: ast.Call, name: str, least: int, 
     """Return the arguments of a call that takes no keywords."""
     if node.keywords or not least <= len(node.args) <= most:
         count = f"{least} argument" + ("s" if least > 1 else "") + (" or more" if most > least else "")
-        reader.mistake(
-            node,
-            f"a wrong call of {name}",
-            f"{name}(...) with {count}, without keywords",
-            "write the arguments in order",
-        )
+        inner = node.args[0].elts if len(node.args) == 1 and isinstance(node.args[0], ast.List | ast.Tuple) else []
+        fix = f"write {name}({', '.join(map(ast.unparse, inner))})" if inner else "write the arguments in order"
+        if name in ("cuda.grid", "cuda.gridsize"):
+            fix = f"write {name}(1), or {name}(2) for two dimensions"
+        reader.mistake(node, f"a wrong call of {name}", f"{name}(...) with {count}, without keywords", fix)
     return node.args
 
 
@@ -446,6 +444,13 @@ def _not_a_function(reader: ExpressionReader, node: ast.Call) -> NoReturn:
             reader.mistake(
                 node, "accumulate(...) gives no value", "a statement of its own", "put it on a line of its own"
             )
+        called = ast.unparse(function)
+        if isinstance(meaning, AccumulatorName) and function.attr == "value":
+            reader.mistake(
+                function, f"{called} is a value, not a function", called, f"write {called}, without brackets"
+            )
+        if isinstance(meaning, ArrayName) and function.attr in ("shape", "size", "ndim"):
+            reader.mistake(function, f"{called} is no function", called, f"write {called}, without brackets")
         if meaning is not None:
             fix = f"index its elements: {ast.unparse(base)}[i]" if isinstance(meaning, ArrayName) else "leave it out"
             reader.mistake(function, f"{ast.unparse(base)} has no `{function.attr}`", FUNCTIONS, fix)

@@ -229,6 +229,11 @@ def _static(reader: ExpressionReader, value: object, node: ast.expr) -> Taken:
 
 def _constant(reader: ExpressionReader, value: operators.Value, node: ast.expr) -> Const:
     """Return a value that the loop takes as a constant, or refuse it."""
+    if isinstance(value, operators.FloatLiteral):
+        reader.mistake(
+            node, f"the float {value.value} among the values of a loop has no dtype", "a dtype that it is given",
+            f"write the values where the loop is, each with its type: (f32({value.value}), ...)",
+        )  # fmt: skip
     expr = settled(value)
     number = reader.known(expr) if expr.dtype is INDEX else None
     if number is not None:

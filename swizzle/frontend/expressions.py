@@ -321,7 +321,13 @@ class ExpressionReader(NameReader, kw_only=True):
                 "an array parameter, a local array or a shared array",
                 fix="index an array, or leave out the brackets",
             )
-        position = self.static(node.slice, "the index of a tuple")
+        at = self.value(node.slice)
+        if isinstance(at, Expr) and at.dtype is INDEX and self.known(at) is None:
+            self.mistake(
+                node.slice, "the index of a tuple is not a constant", "an int that is known before the kernel runs",
+                f"loop over the tuple itself: for v in {spell(base)}, or for n, v in enumerate({spell(base)})",
+            )  # fmt: skip
+        position = self._static_value(at, node.slice, "the index of a tuple")
         if not 0 <= position < len(parts):
             self.mistake(
                 node,

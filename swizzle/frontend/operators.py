@@ -242,7 +242,13 @@ def _check_operator(op: BinaryOp, dtype: DType, place: Place) -> None:
         takes = " ".join(each.value for each in DType if law.takes(each))
         fail(place, f"`{op}` on {_kind(dtype)}", f"data of a type that it takes: {takes}", "convert it, as in u32(...)")
     if dtype.is_float and (op in _INTEGER_ONLY or (law is not None and not law.takes(dtype))):
-        fail(place, f"`{op}` on {dtype.value} data", "integers", "float data takes + - * / min max")
+        with_floats = {
+            "//": "write math.floor(x / y)", "%": "write x - y * math.floor(x / y)", "<<": "write x * 4 for x << 2",
+            ">>": "write x / 4 for x >> 2",
+        }  # fmt: skip
+        fail(
+            place, f"`{op}` on {dtype.value} data", "integers", with_floats.get(op, "float data takes + - * / min max")
+        )
 
 
 def _kind(dtype: DType) -> str:

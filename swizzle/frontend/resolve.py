@@ -207,7 +207,11 @@ class NameReader(Struct):
         name = spell(root)
         if isinstance(root, ast.Name) and root is not node and not self._is_unknown(root):
             self.mistake(node, f"`{spell(node)}` is not part of the kernel language", EXPRESSIONS, "leave it out")
-        constants = [n for n, v in self.kernel.environment.items() if isinstance(v, int | float | tuple)]
+        constants = [
+            n
+            for n, v in self.kernel.environment.items()
+            if isinstance(v, int | float | tuple) and v is not True and v is not False
+        ]
         names = [*self.scope.meanings, *KERNEL_NAMES, *constants]
         inside = "give it to the device function as a parameter" if self.kernel.source.called_from else ""
         fix = here(name) or near(name, names) or inside or "define it at module level, before the sketch"
