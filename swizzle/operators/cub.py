@@ -39,9 +39,10 @@ HEADERS: Final = (
     "#define INFINITY __int_as_float(0x7f800000)", "#endif",
 )  # fmt: skip
 REFUSED: Final = {
-    "//": "rounds down, and C's division does not", "%": "has the divisor's sign, and C's remainder has not",
-    "<<": "shifts out what C leaves open", ">>": "shifts out what C leaves open",
+    "//": "divides by what is no number above 0", "%": "divides by what is no number above 0",
+    "<<": "shifts by what is no number below a word's bits", ">>": "shifts by what is no number below a word's bits",
 }  # fmt: skip
+"""Operators of whole numbers that texts have for constants only, and what is wrong of others."""
 
 
 def cub(carrier: Carrier, head: Sequence[str]) -> str:
@@ -123,15 +124,30 @@ def check_printable(carrier: Carrier) -> None:
                 expected="words that are numbers of their types",
                 fix="arrays of floating-point numbers",
             )
-    for each in (*carrier.lift.values(), *carrier.combine.values(), *carrier.result):
-        for node in subexpressions(each):
-            if node.operator in REFUSED:
+    sides = {f"{side}.{word}": dtype for side in "ab" for word, dtype in words.items()}
+    for some, types in (
+        (carrier.lift.values(), loop.elements),
+        (carrier.combine.values(), sides),
+        (carrier.result, words),
+    ):
+        for node in (node for each in some for node in subexpressions(each)):
+            if node.operator in REFUSED and not _is_by_a_constant(node, types):
                 raise SwizzleError(
                     f"`{node.operator}` in the operator of {loop.name}: it {REFUSED[node.operator]}",
                     place=loop.place,
-                    expected="an operator without it",
+                    expected="whole numbers divided by a constant above 0, or shifted by one below the word's bits",
                     fix="compute it before the loop, or after it",
                 )
+
+
+def _is_by_a_constant(node: Expression, types: Mapping[str, DType]) -> bool:
+    """Tell whether whole numbers are divided or shifted by a constant that C has the same for."""
+    value, by = node.arguments
+    dtype = computed_in(types, value)
+    if dtype.is_float or dtype is BOOL or not by.constant or not isinstance(by.value, int):
+        return False
+    bits = int(dtype.value[1:])
+    return 0 <= by.value < bits if node.operator in ("<<", ">>") else 0 < by.value < 1 << (bits - 1)
 
 
 class Printer(Struct, frozen=True):
@@ -189,11 +205,33 @@ class Printer(Struct, frozen=True):
                 return found
             case "*":
                 return _wrapped(list(map(inner, arguments)), "*", dtype)
+            case "//" | "%" | "<<" | ">>":
+                kind = self.type_of(arguments[0])
+                found = self._by_a_constant(node.operator, self.text(arguments[0], kind), arguments[1].value, kind)
+                return found if kind is dtype else f"({C_TYPES[dtype]}){found}"
             case "/" | "&" | "|" | "^":
                 return "(" + f" {node.operator} ".join(map(inner, arguments)) + ")"
             case "exp" | "log":
                 return f"{node.operator}{'f' if dtype is DType.F32 else ''}({inner(arguments[0])})"
         raise AssertionError(node.operator)
+
+    @staticmethod
+    def _by_a_constant(symbol: str, value: str, by: int, kind: DType) -> str:
+        """Return a quotient that is rounded down, a remainder of the divisor's sign, or a shift, by a constant."""
+        unsigned = UNSIGNED.get(kind)
+        if symbol in ("<<", ">>"):
+            return (
+                f"({C_TYPES[kind]})(({unsigned}){value} << {by})"
+                if symbol == "<<" and unsigned
+                else (f"({value} {symbol} {by})")
+            )
+        if by & (by - 1) == 0:  # of two's complement, bits
+            return f"({value} >> {by.bit_length() - 1})" if symbol == "//" else f"({value} & {_constant(by - 1, kind)})"
+        number = _constant(by, kind)
+        remainder = f"{value} % {number}"
+        if symbol == "//":
+            return f"({value} / {number} - ({remainder} < 0))" if unsigned else f"({value} / {number})"
+        return f"({remainder} + ({remainder} < 0 ? {number} : 0))" if unsigned else f"({remainder})"
 
 
 def _product(factors: Sequence[str], dtype: DType) -> str:

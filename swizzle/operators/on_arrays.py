@@ -19,6 +19,7 @@ _FOLD: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "max": lambda a, b: np.where(a < b, b, a), "min": lambda a, b: np.where(b < a, b, a), "*": np.multiply,
     "and": np.logical_and, "or": np.logical_or,
     "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "/": np.divide,
+    "//": np.floor_divide, "%": np.mod, "<<": np.left_shift, ">>": np.right_shift,
 }  # fmt: skip
 _COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {"<": np.less, "<=": np.less_equal, "==": np.equal}
 _ALONE: Final[Mapping[str, Callable[[Any], Any]]] = {"not": np.logical_not, "exp": np.exp, "log": np.log}
@@ -57,6 +58,10 @@ def on_arrays(
             case "<" | "<=" | "==":
                 compared = computed_in(types, *node.arguments)
                 return _COMPARE[node.operator](*(value(each, compared) for each in node.arguments))
+            case "//" | "%" | "<<" | ">>":
+                own = computed_in(types, node.arguments[0])
+                found = _FOLD[node.operator](*(value(each, own) for each in node.arguments))
+                return found if own is kind else found.astype(NUMPY_DTYPES[kind])
             case "not" | "exp" | "log":
                 return _ALONE[node.operator](value(node.arguments[0], kind))
             case _:

@@ -204,6 +204,25 @@ class _ArrayPrinter(Struct, frozen=True):
                     limit = self._constant(stand_in(sign, dtype), dtype)
                     found = d.select.format(f"({inner(what)} == {limit})", limit, found)
                 return found
+            case "//" | "%":  # right wherever quotients are rounded down, and where they are rounded to 0, as in Triton
+                kind = computed_in(self.types, node.arguments[0])
+                value, by = self.text(node.arguments[0], kind), self._constant(node.arguments[1].value, kind)
+                found = f"({value} {node.operator} {by})"
+                number = node.arguments[1].value
+                if number & (number - 1) == 0:  # of two's complement, bits
+                    found = f"({value} >> {number.bit_length() - 1})"
+                    found = found if node.operator == "//" else f"({value} & {self._constant(number - 1, kind)})"
+                elif kind.value[0] == "i":
+                    negative = f"({value} % {by} < 0)"
+                    if node.operator == "%":
+                        found = f"({found} + {d.select.format(negative, by, 0)})"
+                    else:
+                        found = f"({found} - {d.select.format(negative, 1, 0)})"
+                return self._wrapped(found, kind) if kind is dtype else self._cast(found[1:-1], dtype)
+            case ">>":
+                kind = computed_in(self.types, node.arguments[0])
+                found = f"({self.text(node.arguments[0], kind)} >> {node.arguments[1].value})"
+                return self._wrapped(found, kind) if kind is dtype else self._cast(found[1:-1], dtype)
             case _:
                 return self._wrapped("(" + f" {node.operator} ".join(map(inner, node.arguments)) + ")", dtype)
 

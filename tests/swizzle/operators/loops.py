@@ -334,3 +334,21 @@ def infinity_times_an_element(x: f32):
     for v in x:
         s = s * (v * v + 1)
     return s
+
+
+@serial
+def odd_tens(x: i32):
+    s = 0
+    for v in x:
+        if v // 10 % 3 == 1:
+            s = 1 - s
+    return s
+
+
+@serial
+def third_bits(x: i32):
+    s = 0
+    for v in x:
+        if ((v << 1) >> 2) & 1 == 1:
+            s = s ^ 1
+    return s
