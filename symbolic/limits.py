@@ -94,6 +94,7 @@ class limited:  # used like a function
         self.fired = False  # at the thread, which may not have noticed
         self._raised: float | None = None  # when the first exception was
         self._last = 0.0  # when the last one was
+        self.fired_for: type[Interruption] | None = None  # what the watch saw, which may be over when it is raised
         self._gauged = -1.0
         self._full = False
 
@@ -162,7 +163,7 @@ class limited:  # used like a function
 
     def told(self) -> str:
         """Note that an exception was raised, and return what is over, '' where nothing is."""
-        kind = self.over()
+        kind, self.fired_for = self.fired_for or self.over(), None
         if kind is None:
             return ""
         self._last = self.clock()
@@ -233,7 +234,7 @@ class _Watch(threading.Thread):
             told.add(scope.thread)
             scope.firing = True
             if scope.open:
-                scope.fired = True
+                scope.fired, scope.fired_for = True, kind
                 _raise_in(scope.thread, kind)
             scope.firing = False
 

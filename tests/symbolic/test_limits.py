@@ -144,6 +144,14 @@ def test_the_watch_ends_what_takes_memory() -> None:
         endless()
 
 
+def test_the_watch_says_what_it_saw(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the memory is free again by the time that the thread notices."""
+    held = iter((300, 0))
+    monkeypatch.setattr(limits, "held_bytes", lambda: next(held, 0))
+    with pytest.raises(OutOfMemory, match="out of memory"), limited(time.monotonic() + 5, 200):
+        endless()
+
+
 def test_the_watch_ends_other_threads() -> None:
     """The exception comes in the thread that has the limit."""
     told: list[type[BaseException]] = []
