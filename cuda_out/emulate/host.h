@@ -30,7 +30,7 @@ using Word = unsigned long long;
 inline cudaError_t last = cudaSuccess, of_launch = cudaSuccess;
 inline int launches = 0;
 constexpr size_t SMALL = 48 << 10;   // bytes of shared memory that each launch may ask for
-constexpr int LARGEST = 227 << 10;   // bytes that any device allows
+inline size_t room = SMALL;          // bytes that the device allows
 inline const void* allowed_to = nullptr;  // the kernel that may ask for more
 inline size_t allowed = SMALL, shared_bytes = 0;
 inline cudaStream_t stream_given = nullptr;
@@ -67,10 +67,10 @@ inline void launched(const void* kernel, std::initializer_list<Word> arguments) 
     const bool may = shared_bytes <= SMALL || (kernel == allowed_to && shared_bytes <= allowed);
     printf(" %llu %llu", Word(may ? shared_bytes : 0), word(stream_given));
     for (const Word each : arguments) printf(" %llu", each);
-    last = of_launch;
+    last = may ? of_launch : cudaErrorInvalidValue;
 }
-template <class Call> void call(cudaError_t result, Call&& function) {
-    last = cudaSuccess, of_launch = result, allowed = SMALL, allowed_to = nullptr;
+template <class Call> void call(cudaError_t result, size_t bytes, Call&& function) {
+    last = cudaSuccess, of_launch = result, allowed = SMALL, allowed_to = nullptr, room = bytes;
     const int status = int(function());
     printf(" status %d\n", status);
 }
@@ -83,7 +83,7 @@ inline cudaError_t cudaGetLastError() {
 }
 inline cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
-    if (value < 0 || value > swizzle_host::LARGEST) return cudaErrorInvalidValue;
+    if (value < 0 || size_t(value) > swizzle_host::room) return swizzle_host::last = cudaErrorInvalidValue;
     swizzle_host::allowed = size_t(value), swizzle_host::allowed_to = kernel;
     return cudaSuccess;
 }

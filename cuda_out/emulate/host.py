@@ -55,6 +55,7 @@ class HostCall(Struct, frozen=True):
     or none where it is left out.
 
     `blocks` are those that it must launch; None: it must not launch, and return `status`, any error where that is None.
+    The device has as much shared memory as the kernel takes, and no more; or `short`, a byte less.
     """
 
     addresses: tuple[int, ...]
@@ -62,10 +63,12 @@ class HostCall(Struct, frozen=True):
     stream: int | None
     blocks: tuple[int, int, int] | None
     status: int | None
+    short: bool = False
 
     def __str__(self) -> str:
         given = [f"{address:#x}" for address in self.addresses] + [str(length) for length in self.lengths]
-        return f"called with {', '.join(given)}{'' if self.stream is None else f' on stream {self.stream:#x}'}"
+        where = " where the device has less shared memory" if self.short else ""
+        return f"called with {', '.join(given)}{'' if self.stream is None else f' on stream {self.stream:#x}'}{where}"
 
 
 class NotRun(Exception):
@@ -83,6 +86,8 @@ def calls(source: CudaSource) -> Iterator[HostCall]:
     yield _call(source, plain, source.lengths(), None)
     yield _call(source, plain, source.lengths(), 0x51)
     yield replace(_call(source, plain, source.lengths(), 0x52), status=FAILED)
+    if source.shared_bytes:
+        yield HostCall(plain, source.lengths(), 0x56, None, None, short=True)
     for number in arrays:
         bytes_ = source.alignment[number]
         if bytes_ > 1:
@@ -239,7 +244,8 @@ def _difference(source: CudaSource, call: HostCall, said: str) -> str:
 def _run(source: CudaSource, text: str, tried: Sequence[tuple[str, HostCall]]) -> list[str]:
     """Return for each call what was launched and returned."""
     main = "".join(
-        f"  swizzle_host::call(cudaError_t({_result(call)}), [] {{ return {_spelled(source, name, call)}; }});\n"
+        f"  swizzle_host::call(cudaError_t({_result(call)}), {source.shared_bytes - call.short}, "
+        f"[] {{ return {_spelled(source, name, call)}; }});\n"
         for name, call in tried
     )
     unit = f'#include "host.h"\n#include "kernel.cu"\nint main() {{\n{main}}}\n'

@@ -86,8 +86,11 @@ def test_the_host_function(source: CudaSource) -> None:
         assert f"the shared memory is 0, and must be {BYTES}" in wrong_calls(source, wrong, tried)[0]
     another = source.text.replace("(&turn)", "(&launch_turn)")
     assert f"the shared memory is 0, and must be {BYTES}" in wrong_calls(source, another, tried)[0]
-    more = source.text.replace(f"Size, {BYTES}", "Size, 300000")  # than there is anywhere
+    more = source.text.replace(f"Size, {BYTES}", f"Size, {BYTES + 4}")  # than the device may have
     assert "it launches 0 times" in wrong_calls(source, more, tried)[0]
+    for instead, complaint in (("return cudaSuccess;", "returns cudaSuccess"), (";", "must not launch")):
+        hides = source.text.replace("return allowed;", instead)
+        assert complaint in wrong_calls(source, hides, tried)[0] and len(wrong_calls(source, hides, tried)) == 1
 
 
 @pytest.mark.skipif(not available_tools(), reason="no CUDA compiler")
