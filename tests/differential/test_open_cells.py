@@ -1,6 +1,6 @@
 """Partial sums in shared memory whose cells are holes: whether there is a filling is what trying all of them finds.
 
-Values are asked what they hold, item by item, even where they are few enough to be told apart.
+A solver is asked, and values are asked what they hold, item by item, even where both could be done without.
 """
 
 import itertools
@@ -9,6 +9,7 @@ import random
 import pytest
 
 from swizzle.problem.problem import Problem
+from swizzle.search import trying
 from swizzle.search.metasketch import solve
 from swizzle.solution.solution import Limits
 from symbolic.values import mapped
@@ -23,6 +24,7 @@ MOST = 3_000  # fillings
 @pytest.fixture(autouse=True)
 def _by_items(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapped, "FEW", 1)
+    monkeypatch.setattr(trying, "FILLINGS", 0)  # a solver is asked
 
 
 def body(rng: random.Random) -> str:
@@ -72,6 +74,6 @@ def check(seed: int) -> str:
     return found
 
 
-@pytest.mark.parametrize("seed", slow_unless(range(300), lambda seed: seed < 4))
+@pytest.mark.parametrize("seed", slow_unless(range(300), lambda seed: seed in (1, 2, 5, 13)))
 def test_random_sketches(seed: int) -> None:
     check(seed)
