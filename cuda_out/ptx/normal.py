@@ -329,6 +329,8 @@ class Normal(Rings):
             made_by, (further, *values) = self.terms.nodes[chosen][0], self.terms.nodes[chosen][1] or (0,)
             if made_by.startswith("select.") and other == values[1 if join == self.conjunction else 0]:
                 return self.select(kind, join("pred", condition, further), *values)
+            if made_by.startswith("select.") and other == values[0 if join == self.conjunction else 1]:
+                return self.select(kind, join("pred", condition, self.inverted("pred", further)), *values[::-1])
         numbers = is_float(kind) and self.terms.is_const(a) and self.terms.is_const(b)
         real = "f" if numbers or self.is_real(a) or self.is_real(b) else "b"
         return self.terms.apply(f"select.{real}{width(kind)}", (condition, a, b))

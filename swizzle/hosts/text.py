@@ -28,7 +28,7 @@ ROOM: Final = 256
 """Arrays in scratch memory begin at multiples of so many bytes."""
 
 
-HostSizes: TypeAlias = "HostTiling | FixedSize | None"
+HostSizes: TypeAlias = HostTiling | FixedSize | None
 """At which lengths a host function may run, as far as that was asked."""
 
 
