@@ -190,15 +190,14 @@ def wanted(x, z):
     for i in range(1, 32):
         at = where(x[i] < best, i, at)
         best = where(x[i] < best, x[i], best)
-    return [where(x[i] <= 3, z[i], where((x[i] < z[i]) | (z[i] == 5), 7, x[i]))
-            + where((x[i] >= 2) & (x[i] < 5), 3, 1) for i in range(32)], [at]
+    return [where(x[i] <= 3, z[i], where((x[i] < z[i]) | (z[i] == 5), 7, x[i])) for i in range(32)], [at]
 
 @sketch(spec=wanted, block=32, x={kind}[32], z={kind}[32], y={kind}.out[32], first=i32.out[1])
 def k(x, z, y, first):
     lane = cuda.laneid
     small, other = x[lane], z[lane]
     below = small < other or other == 5
-    y[lane] = where(small <= 3, other, where(below, 7, small)) + where(2 <= small < 5, 3, 1)
+    y[lane] = where(small <= 3, other, where(below, 7, small))
     best, at = x[0], i32(0)
     for i in range(1, 32):
         less = x[i] < best

@@ -257,6 +257,9 @@ def test_conditions_of_one_choice_may_be_asked_in_any_order(kind: str) -> None:
         assert n.select(kind, not_p, other, inner) == n.select(kind, p, inner, other)
     q, r = n.less(kind, a, b), n.less(kind, b, c)
     inner = n.select(kind, r, a, d)
+    for one, two in ((p, q), (q, p)):  # not the one, and the other: an interval
+        both = n.select(kind, n.conjunction("pred", n.inverted("pred", one), two), d, zero)
+        assert n.select(kind, two, n.select(kind, one, zero, d), zero) == both
     ways = [
         n.select(kind, first, inner, n.select(kind, second, inner, d)) for first, second in ((p, q), (q, p))
     ]  # fmt: skip
