@@ -17,6 +17,7 @@ from pysmt.fnode import FNode
 from symbolic.expressions import expression as e
 from symbolic.expressions.expression import Expression
 from symbolic.solve.evaluate import as_signed
+from symbolic.solve.floor_division import manager, signed_floor_div, signed_floor_mod, unsigned_floor_div
 
 
 class Unreadable(Exception):
@@ -44,10 +45,32 @@ def _read(formula: FNode, signed: bool, names: Mapping[str, str]) -> Expression:
     def walk(node: FNode) -> Expression:
         found = known.get(node)
         if found is None:
-            found = known[node] = _node(node, [walk(each) for each in node.args()], signed, names)
+            if divided := _division_of_words(node, signed):
+                made, value, by = divided
+                found = made(walk(value), walk(by))
+            else:
+                found = _node(node, [walk(each) for each in node.args()], signed, names)
+            known[node] = found
         return found
 
     return walk(formula)
+
+
+def _division_of_words(node: FNode, signed: bool) -> tuple[Callable[..., Expression], FNode, FNode] | None:
+    """Return what divides which words, if a formula is a quotient or a remainder by a number above 0."""
+    inner = node
+    while inner.is_ite():
+        inner = inner.arg(2)
+    if inner.node_type() not in _DIVISIONS or not inner.arg(1).is_bv_constant():
+        return None
+    value, by = inner.args()
+    number = by.bv_signed_value() if signed else by.constant_value()
+    if number <= 0:
+        return None
+    whole, rest = (signed_floor_div, signed_floor_mod) if signed else (unsigned_floor_div, manager().BVURem)
+    if node is whole(value, by):
+        return e.floor_divide, value, by
+    return (e.modulo, value, by) if node is rest(value, by) else None
 
 
 def _node(node: FNode, arguments: list[Expression], signed: bool, names: Mapping[str, str]) -> Expression:

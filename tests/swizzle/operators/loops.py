@@ -346,9 +346,9 @@ def odd_tens(x: i32):
 
 
 @serial
-def third_bits(x: i32):
+def thirds(x: i32):
     s = 0
     for v in x:
-        if ((v << 1) >> 2) & 1 == 1:
+        if ((v << 1) >> 2) % 3 == 1:
             s = s ^ 1
     return s

@@ -25,7 +25,7 @@ COMPILER = shutil.which("g++") or shutil.which("clang++")
 NAMES = [
     "total", "argmax", "second_largest", "segmented_sum", "best_run", "atoi", "blocks", "balanced", "is_sorted",
     "line_of_sight", "odd_tens", "recurrence", "softmax", "log_sum_exp", "average", "flags_kept", "seen",
-    "longest_run", "clamped", "polynomial", "third_bits",
+    "longest_run", "clamped", "polynomial", "thirds",
 ]  # fmt: skip
 
 

@@ -39,6 +39,11 @@ def mean(a: f32, b: f32):  # type: ignore[no-untyped-def]
 
 
 @operator
+def shares(a: i32, b: i32):  # type: ignore[no-untyped-def]
+    return a // b
+
+
+@operator
 def halves(a: i32, b: i32):  # type: ignore[no-untyped-def]
     return a // 2 + b // 2
 
@@ -229,12 +234,13 @@ def test_a_comparison_with_no_word_is_refused() -> None:
 
 
 def test_quotients_of_reals() -> None:
-    """Laws hold wherever nothing is divided by zero, which no witness does; quotients of words are not read."""
+    """Laws hold wherever nothing is divided by zero, as in witnesses; quotients of words by words are not read."""
     found = judged(velocities)
     assert found.status == "proved" and found.proofs is not None
     assert found.proofs.identity == {"value": e.ZERO}
     found = judged(mean)
     assert found.status == "refuted" and "one way and" in found.witness
-    found = judged(halves)
+    assert judged(halves).status == "refuted"
+    found = judged(shares)
     assert found.status == "unknown" and "a division or a remainder of words" in found.tried[0]
     assert found.next_step.startswith("write it without divisions of integers")

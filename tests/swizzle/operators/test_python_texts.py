@@ -23,7 +23,7 @@ from tests.swizzle.operators.found import found_of
 NAMES = [
     "total", "product", "argmax", "second_largest", "segmented_sum", "best_run", "average", "is_sorted", "softmax",
     "recurrence", "polynomial", "log_sum_exp", "parity", "flags_kept", "longest_run", "clamped",
-    "odd_tens", "third_bits",
+    "odd_tens", "thirds",
 ]  # fmt: skip
 
 
