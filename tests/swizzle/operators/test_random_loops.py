@@ -44,7 +44,8 @@ def condition(rng: random.Random, depth: int) -> str:
             return f"not {condition(rng, 0)}"
         case "and":
             return f"({condition(rng, 0)} {rng.choice(['and', 'or'])} {condition(rng, 0)})"
-    return f"{number(rng, 0)} {rng.choice(['<', '<=', '=='])} {number(rng, depth)}"
+    left, sign, right = number(rng, 0), rng.choice(["<", "<=", "=="]), number(rng, depth)
+    return f"{left} {'<=' if left == right else sign} {right}"  # p == p would ask for NaN
 
 
 def random_loop(rng: random.Random, folder: Path) -> Serial:
