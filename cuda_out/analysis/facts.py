@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from typing_extensions import assert_never
 
@@ -18,6 +18,9 @@ from symbolic.ir.program import DType, Expr, Program, Stmt
 from symbolic.ir.walk import Body, assigned_in
 
 Facts: TypeAlias = Mapping[str, Range]
+
+FARTHEST: Final = 1 << 22
+"""How much of a length a block asks for at most."""
 
 INVERSE: Mapping[ir.CompareOp, ir.CompareOp] = {
     "==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
@@ -38,6 +41,7 @@ def launch_facts(program: Program) -> Facts:
         facts[f"blockIdx.{axis}"] = Range(0, grid - 1)
         facts[f"blockDim.{axis}"] = Range(block, block)
         facts[f"gridDim.{axis}"] = Range(grid, grid)
+        facts[f"before.{axis}"], facts[f"left.{axis}"] = Range(0, FARTHEST), Range(1, FARTHEST)
     return facts
 
 

@@ -84,6 +84,8 @@ class ExpressionPrinter(Struct):
             case ir.Var(name=name):
                 return CText(self.names[name], PRIMARY)
             case ir.Coordinate(name=coordinate, axis=axis):
+                if self.whole and coordinate in ("before", "left"):
+                    self.guarded.add(axis)
                 return self.coordinates[(coordinate, axis)]
             case ir.Unary(op=op, operand=operand, dtype=dtype):
                 return self._unary(op, operand, dtype, facts)
@@ -127,7 +129,7 @@ class ExpressionPrinter(Struct):
         conditions, axes, covered = [], set[Axis](), bool(self.whole)
         for dimension, index in enumerate(indices):
             known = range_of(index, facts)
-            if bound := self.tiles.bound(array, dimension, known):
+            if bound := self.tiles.bound(array, dimension, index, known):
                 conditions.append(f"{self.text(index, facts, PRECEDENCE['<'])} < {bound}")
                 covered &= self.tiles.covered(array, dimension, known)
                 span = self.tiles.span(array, dimension)

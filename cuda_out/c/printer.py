@@ -225,8 +225,9 @@ class _File:
         with out.nested():
             for line in self.tiles.preamble() if self.tiles else ():
                 out.line(line)
-            remainders = self.tiles.remainders(body) if self.tiles else []
-            if guarded := self.statements.expressions.guarded:
+            guarded = self.statements.expressions.guarded
+            remainders = self.tiles.remainders(body, bool(guarded)) if self.tiles else []
+            if guarded:
                 assert self.tiles is not None
                 compute = self.tiles.compute
                 for line in self.statements.shared.text().splitlines():
@@ -251,6 +252,7 @@ class _File:
         for axis in self.tiling.axes if self.tiling else ():
             assert self.tiles is not None
             every = "any" if axis.step == 1 else f"any multiple of {axis.step}"
+            every += f", at least {axis.least}" if axis.least > 1 else ""
             found.append((self.tiles.lengths[axis.axis], f"{every}; a block takes {axis.tile}"))
         return found
 
@@ -291,6 +293,8 @@ class _File:
             wrong.append(f"{name} < 0")
             if axis.step > 1:
                 wrong.append(f"{name} % {axis.step} != 0")
+            if axis.least > 1:
+                wrong.append(f"({name} > 0 && {name} < {axis.least})")
             empty.append(f"{name} == 0")
             count = f"blocks_{axis.axis}"
             blocks[axis.axis] = count

@@ -83,7 +83,8 @@ class StatementPrinter:
         self.expressions = ExpressionPrinter(
             names=self.names,
             shapes={p.name: tiles.shape(p) if tiles else p.shape for p in program.parameters},
-            coordinates=coordinate_text(program),
+            coordinates=coordinate_text(program)
+            | {key: CText(name, PRIMARY) for key, name in (tiles.coordinates() if tiles else {}).items()},
             warp_size=program.warp_size,
             tiles=tiles,
             wide=wide_names(program),

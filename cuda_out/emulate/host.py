@@ -164,7 +164,9 @@ def _call(source: CudaSource, addresses: tuple[int, ...], lengths: tuple[int, ..
         return HostCall(addresses, lengths, stream, source.grid, SUCCESS)
     of_axis = dict(zip((axis.axis for axis in source.tiling.axes), lengths, strict=True))
     axes = source.tiling.axes
-    if any(of_axis[axis.axis] < 0 or of_axis[axis.axis] % axis.step for axis in axes):
+    if any(
+        of_axis[axis.axis] < 0 or of_axis[axis.axis] % axis.step or 0 < of_axis[axis.axis] < axis.least for axis in axes
+    ):
         return HostCall(addresses, lengths, stream, None, None)
     if any(of_axis[axis.axis] == 0 for axis in axes):
         return HostCall(addresses, lengths, stream, None, SUCCESS)

@@ -220,7 +220,7 @@ class NumbaExpressions(Struct):
             return ""
         conditions = []
         for dimension, index in enumerate(indices):
-            if bound := self.tiles.bound(array, dimension, range_of(index, facts)):
+            if bound := self.tiles.bound(array, dimension, index, range_of(index, facts)):
                 conditions.append(f"{self.text(index, facts, PRECEDENCE['<'] + 1)} < {bound}")
         return " and ".join(conditions)
 

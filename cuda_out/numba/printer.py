@@ -90,7 +90,8 @@ class _Module:
         self.expressions = NumbaExpressions(
             names=self.names,
             shapes={parameter.name: parameter.shape for parameter in program.parameters},
-            coordinates=coordinate_text(program),
+            coordinates=coordinate_text(program)
+            | {key: CText(name, PRIMARY) for key, name in (self.tiles.coordinates() if self.tiles else {}).items()},
             warp_size=program.warp_size,
             tiles=self.tiles,
         )
@@ -175,9 +176,12 @@ class _Module:
             assert tiles is not None
             length, begin, left = (names[axis.axis] for names in (tiles.lengths, tiles.begins, tiles.lefts))
             lines.append(f"{begin} = cuda.blockIdx.{axis.axis} * {axis.tile}")
+            before = tiles.befores[axis.axis]
+            if re.search(rf"\b{before}\b", body):
+                lines.append(f"{before} = min({begin}, {axis.before})")
             if re.search(rf"\b{left}\b", body):
                 lines.append(f"{length} = {self._length(axis.axis)}")
-                lines.append(f"{left} = min({length} - {begin}, {axis.tile})")
+                lines.append(f"{left} = min({length} - {begin}, {axis.reach if axis.edges else axis.tile})")
         return lines
 
     def _launcher(self, out: PythonLines, given: str) -> None:
@@ -206,6 +210,10 @@ class _Module:
                 out.line('found = f"{name} is {array.dtype} of shape {array.shape}"')
                 out.line('raise ValueError(f"{found}, expected {dtype} of shape {shape}")')
             for axis, length in zip(axes, lengths, strict=True):
+                if axis.least > 1:
+                    with out.nested(f"if 0 < {length} < {axis.least}:"):
+                        said = f"{length} is {{{length}}}, not at least {axis.least}"
+                        out.line(f'raise ValueError(f"{said}")')
                 if axis.step > 1:
                     with out.nested(f"if {length} % {axis.step}:"):
                         out.line(f'raise ValueError(f"{{{length}}} is not a multiple of {axis.step}")')

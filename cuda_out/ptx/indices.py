@@ -256,7 +256,14 @@ class Indices:
             case "and" | "or" | "xor" if kind != "pred":
                 return self.value(self._bitwise(head, size, v, row), size)
             case "min" | "max":
-                a, b = (self.integer(each, kind) for each in v)
+                try:
+                    a, b = (self.integer(each, kind) for each in v)
+                except NotInterpreted:  # a compiler computes it before it knows that it matters
+                    if self._of_all:
+                        raise
+                    name = f"undecided: {head}.{kind} of {show(v[0])} and {show(v[1])}"
+                    self.most[name] = (1 << size) - 1
+                    return self.value(variable(name), size)
                 low, high = self.bounds(plus(a, b, -1))
                 if low < 0 < high:
                     return self.value(self._between(head, a, b), size)

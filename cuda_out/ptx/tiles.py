@@ -4,16 +4,17 @@ What a block does depends on a length only by how much of it is left for the blo
 one run holds a block for each such remainder, and one with more behind it, along each tiled axis; what is left open are
 the block's number, and how long the array is behind an inner block. Both are variables of index values
 (`cuda_out.ptx.indices`), without bounds but those of a launch. Each array is seen through a window, the block's own
-part and what it reads behind it: an address must be the beginning of that part plus an index that depends on the thread
+part and what it reads around it: an address must be the beginning of that part plus an index that depends on the thread
 alone, whatever the variables are. What a block leaves in its part must be the specification's terms for block 0, moved.
+Where blocks ask how much is before them, the first ones are looked at apart from the others, and told what to leave.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +49,7 @@ from cuda_out.ptx.syntax import Address, Group, Instruction, Kernel, Name, NotIn
 from cuda_out.ptx.transfers import Transfers
 from cuda_out.ptx.validate import SHOWN, Validation, WrittenOut, alignments, output_difference
 from cuda_out.tiling.tiling import TiledAxis, Tiling
-from symbolic.algebra.terms import Term
+from symbolic.algebra.terms import Term, Terms
 from symbolic.ir.layout import cell_name, flat_index
 from symbolic.ir.program import Axis, Parameter, Program
 from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
@@ -66,13 +67,20 @@ _PITCH: Final = 16
 class Cut(Struct, frozen=True):
     """One remainder along one axis: so many units are left from the block's beginning on, or, with `more`, at least.
 
-    `narrow` tells whether the length is one of the axis's narrow ones, where that is told apart.
+    `narrow` tells whether the length is one of the axis's narrow ones, and `first` whether nothing is before the block,
+    where that is told apart.
     """
 
     axis: TiledAxis
     left: int
     more: bool = False
     narrow: bool | None = None
+    first: bool | None = None
+
+    @property
+    def shortest(self) -> int:
+        """The least length at which a block is cut like this."""
+        return self.left + (self.axis.tile if self.first is False else 0)
 
     @property
     def own(self) -> int:
@@ -85,23 +93,30 @@ class Cut(Struct, frozen=True):
 
     def total(self) -> Total | None:
         """Return between what the length is, as far as its variables say."""
-        names = (f"block {self.axis.axis}", f"rest {self.axis.axis}" if self.more else "")
+        name = self.axis.axis
+        names = (f"no block {name}" if self.first else f"block {name}", f"rest {name}" if self.more else "")
         if self.narrow is None:
             return None
-        border = self.axis.narrow - self.left
+        border = self.axis.narrow - self.shortest
         return Total(*names, self.axis.tile, *((0, border) if self.narrow else (border + 1, None)))
 
     def __str__(self) -> str:
         size = "" if self.narrow is None else f" of a length {'up to' if self.narrow else 'above'} {self.axis.narrow}"
-        return f"{self.left}{' or more' if self.more else ''} left along {self.axis.axis}{size}"
+        place = "" if self.first is None else "nothing and " if self.first else "a block or more before it and "
+        return f"{place}{self.left}{' or more' if self.more else ''} left along {self.axis.axis}{size}"
 
 
-def length_of(axis: TiledAxis) -> Polynomial:
+def block_of(axis: Axis, first: bool | None) -> Polynomial:
+    """Return the number of a block: 0 for the first one, more for another, any where they are not told apart."""
+    return {} if first else plus(variable(f"block {axis}"), {} if first is None else {(): 1})
+
+
+def length_of(axis: TiledAxis, first: bool | None = None) -> Polynomial:
     """Return the length along an axis, of which a block has `left` and `rest` units before it."""
-    return {(f"left {axis.axis}",): 1, (f"block {axis.axis}",): axis.tile, (f"rest {axis.axis}",): 1}
+    return plus({(f"left {axis.axis}",): 1, (f"rest {axis.axis}",): 1}, block_of(axis.axis, first), axis.tile)
 
 
-def remainders(axis: TiledAxis) -> list[Cut]:
+def remainders(axis: TiledAxis, first: bool | None = None) -> list[Cut]:
     """Return what may be left for a block: up to its tile, or to its reach, and more.
 
     Lengths are told apart by whether they are narrow where a block has its reach, as others take no short strides; of
@@ -109,16 +124,29 @@ def remainders(axis: TiledAxis) -> list[Cut]:
     """
     most = max(axis.tile, axis.reach)
     found = [*(Cut(axis, left) for left in range(axis.step, most + 1, axis.step)), Cut(axis, most, more=True)]
-    longest = axis.tile * MOST_BLOCKS[axis.axis]
+    found = [replace(each, first=first) for each in found if not first or each.more or each.left >= axis.least]
     if not axis.narrow:
         return found
     return [
         replace(each, narrow=told)
         for each in found
         for told in ((True, False) if each.left >= axis.reach else (None,))
-        if told is None
-        or (each.left <= axis.narrow if told else longest - (not each.more) * (axis.tile - each.left) > axis.narrow)
+        if told is None or (each.shortest <= axis.narrow if told else _longest(each) > axis.narrow)
     ]
+
+
+def _longest(cut: Cut) -> int:
+    """Return the greatest length at which a block is cut like this."""
+    most = cut.axis.tile * MOST_BLOCKS[cut.axis.axis]
+    if cut.more:
+        return most
+    return cut.left if cut.first else most - cut.axis.tile + cut.left
+
+
+Said: TypeAlias = Callable[
+    [Mapping[Axis, Cut], str, tuple[int, ...], Terms, Callable[[str, tuple[int, ...]], Term]], Term
+]
+"""From a block's cut along each axis, an output and an index in its part to a term over elements counted from there."""
 
 
 class NotTiled(Exception):
@@ -130,17 +158,30 @@ class Window:
 
     A block sees as far as its reach, or to the end of its tile's inputs. `sizes` are the extents in the window, in
     elements, `strides` say how far one is from the next, and `begin` where the window begins. For each remainder
-    `bounds` says how many elements there are, and whether the array ends there, and `own` how many are the block's.
+    `bounds` says how many elements there are, and whether the array ends there, and `own` how many are the block's;
+    `lows` how many come before them, in each dimension, of which `before` are there, as blocks may be the `first` ones.
     """
 
-    def __init__(self, parameter: Parameter, tiling: Tiling, cuts: Sequence[Mapping[Axis, Cut]]) -> None:
+    def __init__(
+        self,
+        parameter: Parameter,
+        tiling: Tiling,
+        cuts: Sequence[Mapping[Axis, Cut]],
+        first: Mapping[Axis, bool] | None = None,
+    ) -> None:
+        numbers = {each.axis: block_of(each.axis, first[each.axis] if first else None) for each in tiling.axes}
         self.parameter, self.spans = parameter, tiling.spans[parameter.name]
         varying = [number for number, span in enumerate(self.spans) if span is not None and number > 0]
         self.levels = max(varying, default=0) + 1
         tiles = {each.axis: each.tile for each in tiling.axes}
         seen = {each.axis: max(each.tile, each.reach) for each in tiling.axes}
         pairs = list(zip(parameter.shape, self.spans, strict=True))
-        self.shape = tuple(extent if s is None else s.scale * seen[s.axis] + s.halo for extent, s in pairs)
+        before = {each.axis: each.before for each in tiling.axes}
+        self.lows = tuple(s.scale * before[s.axis] if s else 0 for s in self.spans)
+        self.shape = tuple(
+            extent if s is None else low + s.scale * seen[s.axis] + s.halo
+            for (extent, s), low in zip(pairs, self.lows, strict=True)
+        )
         if any(s is not None and s.scale * tiles[s.axis] + s.halo > extent for extent, s in pairs):
             raise NotTiled(f"{parameter.name} of the sketch is smaller than what one block sees")
         if parameter.role != "in" and any(s is not None and s.halo for s in self.spans) and parameter.role != "const":
@@ -158,16 +199,20 @@ class Window:
             own.append([e if s is None else s.scale * cut[s.axis].own for e, s in pairs])
         rest = prod(parameter.shape[self.levels :])
         last = self.levels - 1
+        self.low_levels = np.array([*self.lows[:last], self.lows[last] * rest], np.int64)
+        there = [0 if s and first and first[s.axis] else 1 for s in self.spans[: self.levels]]
+        self.before = self.low_levels * np.array(there, np.int64)
+        self.starts = not there[0]
         self.bounds = np.array([[each for each, _ in row[: self.levels]] for row in bounds], np.int64)
         self.ends = np.array([[ends for _, ends in row[: self.levels]] for row in bounds], np.bool_)
         self.bounds[:, last] *= rest
         self.owned = np.array(own, np.int64)
         self.own = np.array([self._levels(row) for row in own], np.int64)
-        lengths = {each.axis: length_of(each) for each in tiling.axes}
+        lengths = {each.axis: length_of(each, first[each.axis] if first else None) for each in tiling.axes}
         extents, begins = list[Polynomial](), list[Polynomial]()
         for e, s in pairs:
             extents.append({(): e} if s is None else plus({(): s.halo}, lengths[s.axis], s.scale))
-            begins.append({} if s is None else {(f"block {s.axis}",): s.scale * tiles[s.axis]})
+            begins.append({} if s is None else product(numbers[s.axis], constant(s.scale * tiles[s.axis])))
         self.strides: list[Polynomial] = [{(): 1}]
         for place in range(last, 0, -1):
             row = product(extents[place], constant(rest)) if place == last else extents[place]
@@ -185,10 +230,16 @@ class Window:
         return prod(self.pitched)
 
     def cell(self, index: Sequence[int]) -> int:
-        """Return where an element stands in the window."""
-        flat = flat_index(self.shape[self.levels - 1 :], tuple(index[self.levels - 1 :]))
-        found: int = flat_index(self.pitched, (*index[: self.levels - 1], flat))
+        """Return where an element stands in the window, which is counted from the beginning of the block's part."""
+        place = tuple(at + low for at, low in zip(index, self.lows, strict=True))
+        flat = flat_index(self.shape[self.levels - 1 :], place[self.levels - 1 :])
+        found: int = flat_index(self.pitched, (*place[: self.levels - 1], flat))
         return found
+
+    def elements(self) -> Iterator[tuple[int, ...]]:
+        """Yield all elements of the window, counted from the beginning of the block's part."""
+        pairs = zip(self.shape, self.lows, strict=True)
+        return itertools.product(*(range(-low, extent - low) for extent, low in pairs))
 
     def located(self, offset: Polynomial, fixed: Mapping[str, int]) -> tuple[int, ...] | None:
         """Return which element stands at an offset in elements, where some variables are fixed; None where that is none
@@ -209,7 +260,7 @@ class Window:
         ends = numbers + 1
         ends[:, -1] += count - 1
         most = np.minimum(self.own, self.bounds) if writes else self.bounds
-        found: npt.NDArray[np.bool_] = np.any((numbers < 0) | (ends > most[cuts]), axis=1)
+        found: npt.NDArray[np.bool_] = np.any((numbers < -self.before) | (ends > most[cuts]), axis=1)
         return found
 
     def why_outside(self, numbers: Sequence[int], cut: int, count: int) -> Broken | NotInterpreted:
@@ -217,6 +268,8 @@ class Window:
         where, bound = f"element {list(numbers)} of a block's part of {self.parameter.name}", int(self.bounds[cut][0])
         if self.ends[cut][0] and numbers[0] + (count if self.levels == 1 else 1) > bound and numbers[0] >= 0:
             return Broken(f"{where}, which has {bound} there, out of bounds")
+        if self.starts and numbers[0] < 0:
+            return Broken(f"{where}, before which nothing is, out of bounds")
         return NotInterpreted(f"{where}, which is not in it")
 
 
@@ -225,6 +278,8 @@ class TileRegisters(Registers):
 
     indices: Indices
     case_of: Lanes
+    blocks: Mapping[str, Polynomial]
+    """The number of a block along each tiled axis."""
 
     def numbers(self, value: Register) -> tuple[Bits, npt.NDArray[np.bool_]]:
         bits, terms = value
@@ -238,8 +293,8 @@ class TileRegisters(Registers):
 
     def read(self, operand: Operand, kind: str, at: Lanes) -> Register:
         if isinstance(operand, Name) and operand.text.startswith("%ctaid."):
-            bits, number = self.indices.value(variable(f"block {operand.text[-1]}"), 32)
-            if f"block {operand.text[-1]}" in self.indices.most:
+            if (own := self.blocks.get(operand.text[-1])) is not None:
+                bits, number = self.indices.value(own, 32)
                 return np.full(len(at), bits, np.uint64), np.full(len(at), number, np.int64)
             return np.zeros(len(at), np.uint64), np.zeros(len(at), np.int64)
         if isinstance(operand, Name) and operand.text.startswith("%nctaid."):
@@ -426,7 +481,7 @@ class TileTransfers(Transfers):
             raise type(error)(f"{instruction}: {error}")
         cells = np.zeros(len(cuts), np.int64)
         for place, extent in enumerate(window.pitched):
-            cells = cells * extent + numbers[:, place]
+            cells = cells * extent + numbers[:, place] + window.low_levels[place]
         return region.base + region.cell * cells
 
     def move(self, instruction: Instruction, at: Lanes) -> None:
@@ -467,12 +522,13 @@ class TileMachine(PtxMachine):
         registers.symbols, registers.indices = symbols, tiles.indices
         if whole := [each for each in self.kernel.instructions if each.op[0] in (*MATRICES, "cp")]:
             raise NotInterpreted(f"{whole[0]}, for every length")
+        registers.blocks = {axis.axis: block_of(axis.axis, tiles.is_first(axis)) for axis in tiles.tiling.axes}
         self.registers, self.transfers = registers, TileTransfers(registers, self.parameters, self.kinds)
         registers.case_of = self.transfers.cut_of = cuts[self.shape.block_of]
         self.transfers.fixed = [case.fixed for case in tiles.indices.cases]
         self.transfers.windows = {name: (window, self.arrays[name]) for name, window in tiles.windows.items()}
         for (name, _), axis in zip(kernel.parameters[len(tiles.arguments) :], tiles.tiling.axes, strict=True):
-            bits, term = tiles.indices.value(length_of(axis))
+            bits, term = tiles.indices.value(length_of(axis, tiles.is_first(axis)))
             self.parameters[name] = (
                 np.full(self.shape.count, bits, np.uint64),
                 np.full(self.shape.count, term, np.int64),
@@ -494,8 +550,9 @@ class TileMachine(PtxMachine):
 class TileValidator:
     """Validates kernels for any length against what a specification says of the sketch's own lengths.
 
-    That the specification says the same of every block, moved, is shown elsewhere (`swizzle.emit.any_length`). Raises
-    NotTiled where a kernel cannot be looked at in this way.
+    That the specification says the same of every block, moved, is shown elsewhere (`swizzle.emit.any_length`). Where it
+    treats the ends of arrays apart, `said` tells what it says of a block, and `first` whether blocks are looked at that
+    are the first along each axis. Raises NotTiled where a kernel cannot be looked at in this way.
     """
 
     def __init__(
@@ -505,17 +562,24 @@ class TileValidator:
         wanted: Mapping[str, Sequence[Term]],
         written: WrittenOut,
         alignment: Sequence[int] | None = None,
+        said: Said | None = None,
+        first: Mapping[Axis, bool] | None = None,
     ) -> None:
         self.program, self.tiling, self.wanted, self.written = program, tiling, wanted, written
+        self.said, self.first = said, first
+        assert (said is None) == (first is None) == (not any(each.edges for each in tiling.axes)), (
+            "edges are told apart"
+        )
         axes = {each.axis for each in tiling.axes}
         if any(size > 1 for axis, size in zip("xyz", program.grid, strict=True) if axis not in axes):
             raise NotTiled("its grid has several blocks along an axis that is not tiled")
-        remaining = list(map(remainders, tiling.axes))
+        remaining = [remainders(each, self.is_first(each)) for each in tiling.axes]
         self.at_once = max(1, AT_ONCE // prod(program.block))
         if (ways := prod(map(len, remaining))) * prod(program.block) > MOST_THREADS:
             raise NotTiled(f"its blocks may be cut in {ways} ways")
         self.cuts = [{cut.axis.axis: cut for cut in each} for each in itertools.product(*remaining)]
         most = {f"block {each.axis}": MOST_BLOCKS[each.axis] - 1 for each in tiling.axes}
+        most |= {f"no block {each.axis}": 0 for each in tiling.axes}
         most |= {f"rest {each.axis}": each.tile * MOST_BLOCKS[each.axis] for each in tiling.axes}
         most |= {f"left {each.axis}": max(each.tile, each.reach) for each in tiling.axes}
         cases = [
@@ -526,7 +590,7 @@ class TileValidator:
             for each in self.cuts
         ]
         self.indices = Indices(most, cases)
-        self.windows = {p.name: Window(p, tiling, self.cuts) for p in program.parameters if not p.is_scalar}
+        self.windows = {p.name: Window(p, tiling, self.cuts, first) for p in program.parameters if not p.is_scalar}
         pairs = zip(program.parameters, alignments(program, alignment), strict=True)
         self.arguments = [self._argument(parameter, align) for parameter, align in pairs]
 
@@ -535,13 +599,23 @@ class TileValidator:
             return LaunchScalar(KIND_OF[parameter.dtype], self.written.terms.atom(parameter.name, 0))
         window, given = self.windows[parameter.name], parameter.role != "out"
         atoms = np.full(window.cells, NEVER, np.int64)
-        for index in itertools.product(*map(range, window.shape)) if given else ():
-            declared = all(i < extent for i, extent in zip(index, parameter.shape, strict=True))
-            cell = window.cell(index)  # what the sketch has not is an element that its outputs do not have either
-            flat = flat_index(parameter.shape, index) if declared else prod(parameter.shape) + cell
-            atoms[cell] = self.written.terms.atom(parameter.name, flat)
+        for index in window.elements() if given else ():
+            atoms[window.cell(index)] = self._atom(parameter.name, index)
         bits, writable = np.zeros(window.cells, np.uint64), parameter.role in ("out", "inout")
         return LaunchArray(parameter.name, KIND_OF[parameter.dtype], bits, atoms, given, writable, align)
+
+    def is_first(self, axis: TiledAxis) -> bool | None:
+        return self.first[axis.axis] if self.first else None
+
+    def _atom(self, name: str, index: tuple[int, ...]) -> Term:
+        """Return the variable for an element, counted from the beginning of a block's part."""
+        window, shape = self.windows[name], self.windows[name].parameter.shape
+        declared = self.said is None and all(i < extent for i, extent in zip(index, shape, strict=True))
+        if not all(0 <= i + low < e for i, low, e in zip(index, window.lows, window.shape, strict=True)):
+            return self.written.terms.atom(f"{name}, afar,", 0)  # which no kernel can load
+        # what the sketch has not is an element that its outputs do not have either
+        flat = flat_index(shape, index) if declared else prod(shape) + window.cell(index)
+        return self.written.terms.atom(name, flat)
 
     def validate(self, ptx: str, entry: str, shared_bytes: int = 0) -> Validation:
         """Compare the kernel `entry` of a PTX module, which takes the program's parameters, then its lengths, and so
@@ -577,11 +651,16 @@ class TileValidator:
                 mine &= along < window.owned[machine.cuts, place][:, None]
             block, element = np.nonzero(mine)
             at = block * window.cells + cells[element]
-            rows, places = _distinct([(bits[at], terms[at]), (element.astype(np.uint64), 0 * element)])
+            apart = block if self.said else 0 * block  # blocks must leave the same, but for what is said of each
+            rows, places = _distinct([(bits[at], terms[at]), (element.astype(np.uint64), apart)])
             _, first = np.unique(places, return_index=True)
             for ((got, term), (number, _)), where in sorted(zip(rows, block[first].tolist(), strict=True), key=_second):
                 address = flat_index(parameter.shape, tuple(index[:, number].tolist()))
-                want = self.wanted[parameter.name][address]
+                if self.said is None:
+                    want = self.wanted[parameter.name][address]
+                else:
+                    local, cuts = tuple(index[:, number].tolist()), self.cuts[int(machine.cuts[where])]
+                    want = self.said(cuts, parameter.name, local, self.written.terms, self._atom)
                 if found := output_difference(machine, self.written, parameter, got, term, want):
                     name = cell_name(parameter.name, parameter.shape, address)
                     cut = self.cuts[int(machine.cuts[where])]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
 from cuda_out.analysis.facts import Facts, launch_facts, range_of
 from cuda_out.analysis.flow import rewrite
+from cuda_out.analysis.intervals import Bound, Range
 from cuda_out.tiling.tiling import AXES
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Expr, Program, Stmt
@@ -65,13 +67,18 @@ def first_block(program: Program, axes: Sequence[ir.Axis]) -> Program:
 
 def largest_indices(program: Program) -> dict[str, tuple[float, ...]]:
     """Return the largest index that is used in each dimension of a global array; infinite if unknown."""
+    return {name: tuple(each.hi for each in found) for name, found in index_ranges(program).items()}
+
+
+def index_ranges(program: Program, known: Facts | None = None) -> dict[str, tuple[Range, ...]]:
+    """Return between what the indices in each dimension of a global array are, where `known` holds of the launch."""
     parameters = {parameter.name for parameter in program.parameters}
-    found: dict[str, tuple[float, ...]] = {}
+    found: dict[str, tuple[Range, ...]] = {}
 
     def note(array: str, indices: tuple[Expr, ...], facts: Facts) -> None:
         if array in parameters:
-            highest = tuple(range_of(index, facts).hi for index in indices)
-            found[array] = tuple(map(max, highest, found.get(array, highest)))
+            here = tuple(range_of(index, facts) for index in indices)
+            found[array] = tuple(map(Range.join, here, found.get(array, here)))
 
     def visit(stmt: Stmt, facts: Facts) -> Body:
         if isinstance(stmt, ir.Store):
@@ -82,5 +89,49 @@ def largest_indices(program: Program) -> dict[str, tuple[float, ...]]:
                     note(part.array, part.indices, facts)
         return (stmt,)
 
-    rewrite(program.body, launch_facts(program), visit)
+    rewrite(program.body, {**launch_facts(program), **(known or {})}, visit)
     return found
+
+
+def _summands(expr: Expr) -> Iterator[ir.Coordinate]:
+    """Yield the coordinates that an expression is a sum of, with others and with factors."""
+    match expr:
+        case ir.Coordinate():
+            yield expr
+        case ir.Unary(op="-") | ir.Binary(op="+" | "-" | "*"):
+            for part in children(expr):
+                yield from _summands(part)
+        case _:
+            pass
+
+
+def edge_comparisons(program: Program, known: Facts) -> Iterator[tuple[str, int, Bound]]:
+    """Yield what comparisons ask of `before` and `left`: the fact's name, a factor, and up to what product it matters.
+
+    So `i + 2 * left > 7`, where i is -3 or more, is ("left.x", 2, 11).
+    """
+    found: list[tuple[str, int, Bound]] = []
+
+    def note(op: str, left: Expr, right: Expr, facts: Facts) -> None:
+        apart = ir.Binary("-", left, right, DType.INDEX, left.place)
+        for key in {f"{leaf.name}.{leaf.axis}" for leaf in _summands(apart) if leaf.name in ("before", "left")}:
+            none, one = (range_of(apart, {**facts, key: Range(n, n)}) for n in (0, 1))
+            factor = one.lo - none.lo if math.isfinite(none.lo) else one.hi - none.hi
+            strict = op not in ((">=", "<") if factor > 0 else ("<=", ">")) and op not in ("min", "max")
+            if factor:
+                found.append((key, int(abs(factor)), (-none.lo if factor > 0 else none.hi) + strict))
+
+    def visit(stmt: Stmt, facts: Facts) -> Body:
+        for expr in own_expressions(stmt):
+            for part in subexpressions(expr):
+                match part:
+                    case ir.Compare(op=op, left=left, right=right) if left.dtype is DType.INDEX:
+                        note(op, left, right, facts)
+                    case ir.Binary(op="min" | "max" as op, left=left, right=right, dtype=DType.INDEX):
+                        note(op, left, right, facts)
+                    case _:
+                        pass
+        return (stmt,)
+
+    rewrite(program.body, {**launch_facts(program), **known}, visit)
+    yield from found

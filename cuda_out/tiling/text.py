@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from cuda_out.analysis.intervals import Range
 from cuda_out.tiling.tiling import Span, TiledAxis, Tiling
-from symbolic.ir.program import Axis, Binary, Parameter, Program
+from symbolic.ir.program import Axis, Binary, Const, Coordinate, Expr, Parameter, Program
 from symbolic.ir.walk import FreshNames, own_expressions, statements, subexpressions
 
 
@@ -38,21 +38,20 @@ class TileText(Struct, frozen=True):
     lengths: Mapping[Axis, str]
     begins: Mapping[Axis, str]
     lefts: Mapping[Axis, str]
+    befores: Mapping[Axis, str]
     pitches: Mapping[tuple[str, int], str]
-    filler: int
     compute: str
     whole: str
 
     def filler_of(self, array: str) -> int:
         """Return what stands for an element beyond an array's end: of index data a number in its range."""
-        below = next(p.below for p in self.program.parameters if p.name == array)
-        return min(self.filler, below - 1) if below else self.filler
+        return filler(self.program, next(p for p in self.program.parameters if p.name == array))
 
     @property
     def taken(self) -> tuple[str, ...]:
         """All names that were added to the program's."""
-        names = (*self.lengths.values(), *self.begins.values(), *self.lefts.values(), *self.pitches.values())
-        return (*names, self.compute, self.whole)
+        names = (*self.lengths.values(), *self.begins.values(), *self.lefts.values(), *self.befores.values())
+        return (*names, *self.pitches.values(), self.compute, self.whole)
 
     def span(self, array: str, dimension: int) -> Span | None:
         return self.tiling.spans[array][dimension]
@@ -70,15 +69,15 @@ class TileText(Struct, frozen=True):
             self.pitches.get((parameter.name, dimension), extent) for dimension, extent in enumerate(parameter.shape)
         )
 
-    def bound(self, array: str, dimension: int, index: Range) -> str:
+    def bound(self, array: str, dimension: int, index: Expr, known: Range) -> str:
         """Return what an index must be less than, or '' if it always is."""
         span = self.span(array, dimension)
         if span is None:
             return ""
         axis = self._axis(span.axis)
-        if index.hi < span.scale * axis.step + span.halo:
+        if known.hi < span.scale * axis.step + span.halo or _clamped(index, span):
             return ""
-        if axis.step == axis.tile:  # blocks are whole
+        if axis.step == axis.tile and not axis.edges:  # blocks are whole
             return str(span.scale * axis.tile + span.halo)
         return linear_text(span.scale, self.lefts[span.axis], span.halo)
 
@@ -93,6 +92,8 @@ class TileText(Struct, frozen=True):
         for each in self.tiling.axes:
             length = self.lengths[each.axis]
             if each.axis in axes:
+                if each.before:
+                    found.append(f"{self.begins[each.axis]} >= {each.before}")
                 found.append(f"{length} - {self.begins[each.axis]} >= {each.reach}")
             if each.narrow:
                 found.append(f"{length} <= {each.narrow}")
@@ -106,6 +107,11 @@ class TileText(Struct, frozen=True):
             if span is not None and self.tiling.pitched(array) == dimension and self._axis(span.axis).narrow:
                 found.append(name)
         return found
+
+    def coordinates(self) -> dict[tuple[str, str], str]:
+        """Return what the program's questions how much is before a block, or left for it, are printed as."""
+        kinds = {"left": self.lefts, "before": self.befores}
+        return {(kind, axis): name for kind, names in kinds.items() for axis, name in names.items()}
 
     def _axis(self, axis: Axis) -> TiledAxis:
         return next(each for each in self.tiling.axes if each.axis == axis)
@@ -139,12 +145,23 @@ class TileText(Struct, frozen=True):
                 lines.append(f"{self.names[parameter.name]} += {moved};")
         return lines
 
-    def remainders(self, body: str) -> list[str]:
-        """Return the statements that say how much of the lengths a body's block has, but only those that it uses."""
-        lines = []
+    def remainders(self, body: str, whole: bool) -> list[str]:
+        """Return the statements that say how much of the lengths a body's block has, but only those that it uses.
+
+        With `whole`, the body has a name for whether its block has all of that along each axis.
+        """
+        lines, either = [], f"{self.whole} || " if whole else ""
         for axis in self.tiling.axes:
             left, rest = self.lefts[axis.axis], f"{self.lengths[axis.axis]} - {self.begins[axis.axis]}"
-            if _mentions(body, left):
+            if axis.edges:
+                before, begin = self.befores[axis.axis], self.begins[axis.axis]
+                if _mentions(body, before):
+                    lines.append(
+                        f"const int {before} = {either}{begin} >= {axis.before} ? {axis.before} : int({begin});"
+                    )
+                if _mentions(body, left):
+                    lines.append(f"const int {left} = {either}{rest} >= {axis.reach} ? {axis.reach} : int({rest});")
+            elif _mentions(body, left):
                 lines.append(f"const int {left} = {rest} < {axis.tile} ? int({rest}) : {axis.tile};")
         return lines
 
@@ -161,34 +178,47 @@ class TileText(Struct, frozen=True):
         return " + ".join(terms)
 
 
+def _clamped(index: Expr, span: Span) -> bool:
+    """Tell whether an index is the lesser of something and what is left of a length: `min(i + 1, left - 1)`."""
+    match index:
+        case Binary(op="min", left=one, right=two):
+            return _clamped(one, span) or _clamped(two, span)
+        case Binary(op="-", left=Coordinate(name="left", axis=axis), right=Const(value=less)):
+            return axis == span.axis and span.scale == 1 and less > -span.halo
+        case _:
+            return False
+
+
 def _mentions(text: str, name: str) -> bool:
     return re.search(rf"\b{re.escape(name)}\b", text) is not None
 
 
-def tile_text(tiling: Tiling, program: Program, names: Mapping[str, str], taken: Iterable[str]) -> TileText:
-    """Choose names that the program does not use.
-
-    A load out of range gives 0. It gives 1 if the kernel divides integers, so that no lane divides by a missing
-    element.
-    """
-    fresh = FreshNames({*names.values(), *taken})
-    several = len(tiling.axes) > 1
-
-    def each(wish: str) -> dict[Axis, str]:
-        return {axis.axis: fresh.take(f"{wish}_{axis.axis}" if several else wish) for axis in tiling.axes}
-
-    lengths, begins, lefts = each("n"), each("begin"), each("left")
-    pitches = {
-        (parameter.name, dimension): fresh.take(f"{names[parameter.name]}_{dimension}")
-        for parameter in program.parameters
-        for dimension, span in enumerate(tiling.spans[parameter.name])
-        if span is not None and dimension > 0
-    }
+def filler(program: Program, parameter: Parameter) -> int:
+    """Return what a load out of range gives: 0, of index data a number in its range, and 1 if the kernel divides
+    integers, so that no lane divides by a missing element."""
     divides = any(
         isinstance(part, Binary) and part.op in ("//", "%") and part.dtype.is_data
         for stmt in statements(program.body)
         for expr in own_expressions(stmt)
         for part in subexpressions(expr)
     )
+    return min(int(divides), parameter.below - 1) if parameter.below else int(divides)
+
+
+def tile_text(tiling: Tiling, program: Program, names: Mapping[str, str], taken: Iterable[str]) -> TileText:
+    """Choose names that the program does not use."""
+    fresh = FreshNames({*names.values(), *taken})
+    several = len(tiling.axes) > 1
+
+    def each(wish: str) -> dict[Axis, str]:
+        return {axis.axis: fresh.take(f"{wish}_{axis.axis}" if several else wish) for axis in tiling.axes}
+
+    lengths, begins, lefts, befores = each("n"), each("begin"), each("left"), each("before")
+    pitches = {
+        (parameter.name, dimension): fresh.take(f"{names[parameter.name]}_{dimension}")
+        for parameter in program.parameters
+        for dimension, span in enumerate(tiling.spans[parameter.name])
+        if span is not None and dimension > 0
+    }
     compute, whole = fresh.take("compute"), fresh.take("whole")
-    return TileText(tiling, program, names, lengths, begins, lefts, pitches, int(divides), compute, whole)
+    return TileText(tiling, program, names, lengths, begins, lefts, befores, pitches, compute, whole)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from cuda_out.tiling.blocks import endless, first_block
-from cuda_out.tiling.tiling import Tiling
-from cuda_out.tiling.translation import NotTranslated, translated
+from cuda_out.tiling.tiling import TiledAxis, Tiling
+from cuda_out.tiling.translation import Ends, NotTranslated, translated
 from symbolic.ir.program import Program
 
 
+def ends_of(axis: TiledAxis) -> Ends:
+    """Return what translation is told of an axis with edges."""
+    return Ends(axis.blocks(axis.declared), axis.tile, axis.declared)
+
+
 def without_bounds(program: Program, tiling: Tiling) -> Program:
-    """Return the program without comparisons with the arrays' lengths, on a grid without end."""
-    axes = [axis.axis for axis in tiling.axes]
-    program = endless(program, axes)
-    for axis in axes:
-        moves = translated(program, axis)
+    """Return the program without comparisons with the arrays' lengths, on a grid without end.
+
+    Along axes with edges, they ask how much is before a block and left for it.
+    """
+    program = endless(program, [axis.axis for axis in tiling.axes])
+    for axis in tiling.axes:
+        moves = translated(program, axis.axis, ends_of(axis) if axis.edges else None)
         assert not isinstance(moves, NotTranslated), "a tiling has axes along which blocks are moved copies"
         program = moves.program
     return program

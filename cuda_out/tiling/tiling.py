@@ -30,6 +30,9 @@ class TiledAxis(Struct, frozen=True):
     array; 0 where a block may access elements that are farther away. At lengths up to `narrow`, what a block accesses
     of an array whose rows follow the length is less than 2^31 elements from where its part begins; 0 if there is no
     such array.
+
+    An axis with `edges` has blocks that ask how much is before them, of which `before` units at most matter, and how
+    much is left, of which `reach` units matter; lengths are `least` at least.
     """
 
     axis: Axis
@@ -38,6 +41,9 @@ class TiledAxis(Struct, frozen=True):
     declared: int
     reach: int = 0
     narrow: int = 0
+    edges: bool = False
+    before: int = 0
+    least: int = 1
 
     def blocks(self, length: int) -> int:
         return -(-length // self.tile)
@@ -58,12 +64,13 @@ class Tiling(Struct, frozen=True):
     """The tiled axes of a kernel, and the span of each dimension of each array, None if its size is fixed.
 
     `evidence` holds the lengths, in the order of the axes, at which the specification was compared and continued in the
-    same way.
+    same way. `tried` is what was left for a block along each axis where it was run near edges; empty if that was all.
     """
 
     axes: tuple[TiledAxis, ...]
     spans: Mapping[str, tuple[Span | None, ...]]
     evidence: tuple[tuple[int, ...], ...] = ()
+    tried: tuple[tuple[int, ...], ...] = ()
 
     def __hash__(self) -> int:
         return hash((self.axes, self.evidence))  # what has equal axes has equal spans, but for other kernels
@@ -102,7 +109,7 @@ class Tiling(Struct, frozen=True):
         return found
 
     def valid(self, lengths: Mapping[Axis, int]) -> bool:
-        return all(lengths[each.axis] > 0 and lengths[each.axis] % each.step == 0 for each in self.axes)
+        return all(lengths[each.axis] >= each.least and lengths[each.axis] % each.step == 0 for each in self.axes)
 
     def pitched(self, name: str) -> int | None:
         """Return the only dimension behind the first in which an array follows a length, if there is one."""
@@ -117,7 +124,7 @@ class Tiling(Struct, frozen=True):
         wanted: list[dict[Axis, int]] = []
         one_block = {each.axis: min(each.declared, each.tile) for each in self.axes}
         for each in self.axes:
-            for length in (each.step, each.tile - each.step, each.tile + each.step, 3 * each.tile):
+            for length in (each.step, each.least, each.tile - each.step, each.tile + each.step, 3 * each.tile):
                 wanted.append({**one_block, each.axis: length})
         wanted.append({each.axis: each.tile + each.step for each in self.axes})
-        return [lengths for lengths in wanted if self.valid(lengths)]
+        return [lengths for n, lengths in enumerate(wanted) if self.valid(lengths) and lengths not in wanted[:n]]

@@ -6,6 +6,10 @@ number of blocks. A condition that compares values of different shifts (`i < 128
 all blocks but those at the end, and is replaced by its value far from the end. Whether the kernel is still right
 without its bounds is checked elsewhere.
 
+Where arrays have *edges*, such comparisons stay, and so do clamps (`max(i - 1, 0)`): block 0's program asks how much of
+the length is before the block and left for it (`before`, `left`). Which end a comparison is about is read off the
+declared size; whether that is right is checked elsewhere, too.
+
     i = blockIdx.x * 64 + threadIdx.x     shift 64
     i // 32, i % 32                       shifts 2 and 0
     i < 128                               a bound: true
@@ -13,15 +17,17 @@ without its bounds is checked elsewhere.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 from typing_extensions import assert_never
 
-from cuda_out.analysis.facts import launch_facts, range_of
+from cuda_out.analysis.facts import Facts, after, launch_facts, loop_facts, range_of
+from cuda_out.analysis.intervals import ANY, Range
 from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.simplify import simplify
 from cuda_out.tiling.blocks import coordinates, endless
@@ -51,6 +57,15 @@ class Translated(Struct, frozen=True):
 
 Shift: TypeAlias = "int | NotTranslated"
 Shifts: TypeAlias = Mapping[str, Shift]
+_Pair = TypeVar("_Pair", ir.Binary, ir.Compare, ir.Select)
+
+
+class Ends(Struct, frozen=True):
+    """What is known of an axis whose comparisons stay: its blocks, and a block's tile and the length as declared."""
+
+    blocks: int
+    tile: int = 1
+    declared: int = 0
 
 
 class _Stop(Exception):
@@ -58,16 +73,16 @@ class _Stop(Exception):
         self.found = NotTranslated(why, place)
 
 
-def translated(program: Program, axis: ir.Axis) -> Translated | NotTranslated:
+def translated(program: Program, axis: ir.Axis, ends: Ends | None = None) -> Translated | NotTranslated:
     """Find how the accesses of a program without holes shift along one axis of the grid, for any number of blocks.
 
-    Along the other axes the program keeps the grid that it has.
+    Along the other axes the program keeps the grid that it has. With `ends`, comparisons with them stay.
     """
     for part in coordinates(program):
         if part.name == "gridDim" and part.axis == axis:
             return NotTranslated(f"gridDim.{axis} changes with the number of blocks", part.place)
     simple = simplify(endless(inline_finals(program), (axis,)))
-    walk = _Walk(simple, axis)
+    walk = _Walk(simple, axis, ends)
     try:
         body, _ = walk.body(simple.body, {})
     except _Stop as stop:
@@ -79,9 +94,10 @@ def translated(program: Program, axis: ir.Axis) -> Translated | NotTranslated:
 class _Walk:
     """Follows shifts through one program; `strides` are those of the global arrays, as far as they are known."""
 
-    def __init__(self, program: Program, axis: ir.Axis) -> None:
-        self.axis = axis
+    def __init__(self, program: Program, axis: ir.Axis, ends: Ends | None = None) -> None:
+        self.axis, self.ends = axis, ends
         self.facts = launch_facts(program)
+        self.first: Facts = {**self.facts, f"blockIdx.{axis}": Range(0, 0)}  # what holds in block 0, where the walk is
         self.parameters = {parameter.name for parameter in program.parameters}
         self.strides: dict[str, tuple[int, ...]] = {}
 
@@ -90,7 +106,9 @@ class _Walk:
     def body(self, body: Body, scope: Shifts) -> tuple[Body, Shifts]:
         found: list[Stmt] = []
         for stmt in body:
+            entry = self.first
             stmts, scope = self.statement(stmt, scope)
+            self.first = after(stmt, entry)
             found += stmts
         return tuple(found), scope
 
@@ -119,8 +137,13 @@ class _Walk:
                 when = self._condition(condition, scope)
                 if isinstance(when, ir.Const):
                     return self.body(then if when.value else otherwise, scope)
+                entry = self.first
                 yes, after_yes = self.body(then, scope)
+                first_yes, self.first = self.first, entry
                 no, after_no = self.body(otherwise, scope)
+                if self.ends:
+                    yes, after_yes = self._levelled(yes, after_yes, first_yes, after_no, self.first, stmt.place)
+                    no, after_no = self._levelled(no, after_no, self.first, after_yes, first_yes, stmt.place)
                 return (replace(stmt, condition=when, then=yes, otherwise=no),), _join(after_yes, after_no, stmt.place)
             case _:
                 assert_never(stmt)
@@ -130,7 +153,9 @@ class _Walk:
             self._fixed(bound, scope, "the loop's bound") for bound in (stmt.start, stmt.stop, stmt.step)
         )
         entry: Shifts = {**scope, stmt.variable: 0}
+        outer = self.first
         while True:  # ends: each round but the last makes one more name unclear
+            self.first = loop_facts(stmt, outer)
             inner, end = self.body(stmt.body, entry)
             joined = _join(entry, end, stmt.place)
             if all(joined[name] == shift for name, shift in entry.items()):
@@ -190,6 +215,8 @@ class _Walk:
                 new = replace(expr, left=left, right=right)
                 if expr.dtype.is_data:
                     return new, 0
+                if self.ends and expr.op in ("min", "max") and first != second:
+                    return self._clamped(new, first, second)
                 return new, self._binary(new, first, second)
             case ir.Compare():
                 return self._compare(expr, scope)
@@ -230,6 +257,10 @@ class _Walk:
                 return ir.Const(not operand.value, DType.BOOL, expr.place), 0
             case "-" | "~":
                 return new, -shift
+            case "abs" if self.ends and shift:
+                return self._clamped(
+                    ir.Binary("max", operand, _negative(operand), expr.dtype, expr.place), shift, -shift
+                )
             case "not" | "abs":
                 return new, shift if shift == 0 else self._unclear(expr)
             case _:
@@ -286,6 +317,8 @@ class _Walk:
             return new, second
         if first == second:
             return new, 0
+        if self.ends:
+            return self._level(new, first, second)[0], 0
         # A bound. What it says far from the end: the side that grows faster is the smaller one there.
         decide: Mapping[ir.CompareOp, Callable[[int, int], bool]] = {
             "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
@@ -315,7 +348,96 @@ class _Walk:
         for part in (shift, first, second):
             if isinstance(part, NotTranslated):
                 return new, part
+        if self.ends and isinstance(first, int) and isinstance(second, int) and first != second:
+            return self._level(new, first, second)
         return new, first if first == second else self._unclear(expr)
+
+    # -- what stays of comparisons with the ends ------------------------------------------------------------
+
+    def _clamped(self, expr: ir.Binary, left: Shift, right: Shift) -> tuple[Expr, Shift]:
+        """Return a minimum or maximum of two that move differently, as it moves far from the end that it is about."""
+        for shift in (left, right):
+            if isinstance(shift, NotTranslated):
+                return expr, shift
+        assert isinstance(left, int) and isinstance(right, int)
+        found, faster = self._level(expr, left, right)
+        if (expr.op == "max") != self._at_end(expr.left, expr.right, left - right):
+            return found, faster
+        slower = min(left, right)  # which is the one that counts far from this end
+        return self._moved(found, faster - slower, self._at_end(expr.left, expr.right, left - right)), slower
+
+    def _levelled(
+        self, body: Body, scope: Shifts, first: Facts, other: Shifts, first_other: Facts, place: Place
+    ) -> tuple[Body, Shifts]:
+        """Return one of two paths with its variables as they move on the other path, where they do so faster.
+
+        So after `if j < 0: j = 0`, j moves with its block.
+        """
+        for name in scope.keys() & other.keys():
+            own, faster = scope[name], other[name]
+            if not (isinstance(own, int) and isinstance(faster, int) and own < faster):
+                continue
+            variable = ir.Var(name, DType.INDEX, place)
+            end = self._between(first.get(name, ANY) - first_other.get(name, ANY), faster - own, place)
+            levelled = ir.Assign(name, self._moved(variable, own - faster, end), place)
+            body, scope = (*body, levelled), {**scope, name: faster}
+        return body, scope
+
+    def _level(self, expr: _Pair, left: int, right: int) -> tuple[_Pair, int]:
+        """Return an operation on two that move differently, both as the faster one moves, and its shift."""
+        first, second = (expr.then, expr.otherwise) if isinstance(expr, ir.Select) else (expr.left, expr.right)
+        end, faster = self._at_end(first, second, left - right), max(left, right)
+        assert self.ends is not None
+        if isinstance(expr, ir.Compare) and (left - right) % self.ends.tile:  # as of blockIdx.x == 0
+            times = ir.Const(self.ends.tile, DType.INDEX, expr.place)
+            first, second = (ir.Binary("*", each, times, DType.INDEX, expr.place) for each in (first, second))
+            left, right, faster = (self.ends.tile * shift for shift in (left, right, faster))
+        first, second = self._moved(first, left - faster, end), self._moved(second, right - faster, end)
+        if isinstance(expr, ir.Select):
+            return replace(expr, then=first, otherwise=second), faster
+        return replace(expr, left=first, right=second), faster
+
+    def _at_end(self, left: Expr, right: Expr, difference: int) -> bool:
+        """Tell whether two values that move differently meet near the end of the arrays, or else near their start."""
+        apart = range_of(right, self.first) - range_of(left, self.first)
+        return self._between(-apart if difference < 0 else apart, abs(difference), left.place)
+
+    def _between(self, apart: Range, difference: int, place: Place) -> bool:
+        """Tell whether what moves by `difference` is, so far apart in the first block, met near the end."""
+        assert self.ends is not None
+        if math.isinf(apart.lo) or math.isinf(apart.hi):
+            raise _Stop(f"nothing says near which end of blockIdx.{self.axis} this is", place)
+        return apart.lo + apart.hi > difference * self.ends.blocks
+
+    def _moved(self, expr: Expr, by: int, end: bool) -> Expr:
+        """Return what a value and `by` for each block before this one come to: of blocks in full, or near the end."""
+        ends = self.ends
+        assert ends is not None
+        if by == 0:
+            return expr
+        scale, rest = divmod(by, ends.tile)
+        if rest:
+            raise _Stop(
+                f"this compares what moves by {abs(by)} with blockIdx.{self.axis}, in tiles of {ends.tile}", expr.place
+            )
+        known = ir.Coordinate("left" if end else "before", self.axis, expr.place)
+        times = ir.Const(-scale if end else scale, DType.INDEX, expr.place)
+        size = replace(times, value=abs(times.value))
+        moved: Expr = known if size.value == 1 else ir.Binary("*", size, known, DType.INDEX, expr.place)
+        sign: Literal["+", "-"] = "-" if times.value < 0 else "+"
+        constant = ir.Const(scale * ends.declared if end else 0, DType.INDEX, expr.place)
+        own = ir.Binary("+", expr, constant, DType.INDEX, expr.place) if constant.value else expr
+        if isinstance(expr, ir.Const):
+            own = ir.Const(expr.value + constant.value, DType.INDEX, expr.place)
+            if not own.value:
+                return moved if sign == "+" else ir.Unary("-", moved, DType.INDEX, expr.place)
+        return ir.Binary(sign, own, moved, DType.INDEX, expr.place)
+
+
+def _negative(expr: Expr) -> Expr:
+    if isinstance(expr, ir.Binary) and expr.op == "-":
+        return replace(expr, left=expr.right, right=expr.left)
+    return ir.Unary("-", expr, expr.dtype, expr.place)
 
 
 def _join(left: Shifts, right: Shifts, place: Place) -> Shifts:

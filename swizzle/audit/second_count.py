@@ -213,5 +213,7 @@ class _Warp:
                 return thread // self.program.warp_size
             case "warpsize":
                 return self.program.warp_size
+            case "before" | "left":
+                raise AssertionError(f"{expr.name}.{expr.axis} is known of arrays of some length only")
             case never:
                 assert_never(never)

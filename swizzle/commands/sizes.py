@@ -74,7 +74,10 @@ def other_sizes(filled: FilledKernel, tiling: Tiling | None) -> Iterator[LaunchS
     if tiling is None:
         return
     axes = [each.axis for each in tiling.axes]
-    wanted = [dict(zip(axes, lengths, strict=True)) for lengths in tiling.evidence] + tiling.tails()
+    evidence = [dict(zip(axes, lengths, strict=True)) for lengths in tiling.evidence]
+    if any(each.edges for each in tiling.axes):  # which was compared at all short lengths
+        evidence = [lengths for lengths in evidence if len(set(lengths.values())) == 1][:2]
+    wanted = evidence + tiling.tails()
     if len(axes) > 1:  # every axis cut, where no more blocks can be had
         wanted.append({each.axis: each.declared - each.step for each in tiling.axes})
     tried = [tiling.declared]

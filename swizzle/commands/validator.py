@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
 from cuda_out.c.printer import CudaSource
-from cuda_out.ptx.tiles import NotTiled, TileValidator
+from cuda_out.ptx.tiles import Cut, NotTiled, TileValidator
 from cuda_out.ptx.validate import Validation, Validator, WrittenOut
+from cuda_out.tiling.tiling import Tiling
 from swizzle.commands.sizes import LaunchSize
+from swizzle.emit.any_length.near_ends import NearEnds, Rest
+from symbolic.algebra.terms import Term
+from symbolic.ir.program import Axis
 
 
 class SizesValidator:
@@ -25,7 +31,7 @@ class SizesValidator:
         self.shared_bytes = source.shared_bytes
         self.validators: list[Validator] = []  # made when they are needed: a mutant seldom lives to the second
         self.why_not = "" if self.tiling else "it takes no length"
-        self._tiles: TileValidator | None = None
+        self._tiles: list[TileValidator] = []
 
     def _written_out(self, size: LaunchSize) -> WrittenOut:
         """Return what is shared by the validators whose specifications have a table of terms in common."""
@@ -50,22 +56,41 @@ class SizesValidator:
                 return replace(found, findings=tuple(f"{where}{finding}" for finding in found.findings))
             verdicts.append(found)
         tiles = self._for_every_length()
-        if tiles is None:
+        if not tiles:
             return verdicts[0]
-        everywhere = tiles.validate(ptx, entry, self.shared_bytes)
-        if everywhere.verdict == "equal":
-            return replace(verdicts[0], everywhere=True)
-        where = "not shown for every length: " if everywhere.verdict == "unknown" else "at some length, "
-        return replace(everywhere, findings=tuple(f"{where}{finding}" for finding in everywhere.findings))
+        for each in tiles:
+            everywhere = each.validate(ptx, entry, self.shared_bytes)
+            if everywhere.verdict != "equal":
+                where = "not shown for every length: " if everywhere.verdict == "unknown" else "at some length, "
+                return replace(everywhere, findings=tuple(f"{where}{finding}" for finding in everywhere.findings))
+        return replace(verdicts[0], everywhere=True)
 
-    def _for_every_length(self) -> TileValidator | None:
-        if self._tiles is None and not self.why_not:
-            size, tiling = self.sizes[0], self.tiling
-            assert tiling is not None
+    def _for_every_length(self) -> list[TileValidator]:
+        """Return the validators for all blocks: of those that are first along an axis, and of others."""
+        if not self._tiles and not self.why_not:
+            assert self.tiling is not None
             try:
-                self._tiles = TileValidator(
-                    size.filled.program, tiling, size.meaning.wanted, self.validators[0].written, self.alignment
-                )
+                written = self.validators[0].written
+                self._tiles = list(tile_validators(self.sizes[0], self.tiling, written, self.alignment))
             except NotTiled as error:
                 self.why_not = str(error)
         return self._tiles
+
+
+def tile_validators(
+    size: LaunchSize, tiling: Tiling, written: WrittenOut, alignment: Sequence[int]
+) -> Iterator[TileValidator]:
+    """Yield what validates a text for every block of every length: blocks that are first along an axis apart."""
+    program, wanted = size.filled.program, size.meaning.wanted
+    if not any(axis.edges for axis in tiling.axes):
+        yield TileValidator(program, tiling, wanted, written, alignment)
+        return
+    said = NearEnds(tiling, program, size.filled.spec)
+
+    def of_block(cuts: Mapping[Axis, Cut], *asked: Any) -> Term:
+        rests = {axis: Rest(bool(cut.first), cut.left, cut.more) for axis, cut in cuts.items()}
+        return said.wanted(rests, *asked)
+
+    for first in itertools.product((False, True), repeat=len(tiling.axes)):
+        told = dict(zip(tiling.declared, first, strict=True))
+        yield TileValidator(program, tiling, wanted, written, alignment, of_block, told)

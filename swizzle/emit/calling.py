@@ -289,7 +289,8 @@ def lengths_of(
             if span is not None:
                 found[span.axis] = (extent - span.halo) // span.scale
     fits = all(tiling.shape(p, found) == shape for p, shape in zip(program.parameters, shapes, strict=True))
-    if not fits or any(found[each.axis] < 0 or found[each.axis] % each.step for each in tiling.axes):
+    fits = fits and all(found[a.axis] >= 0 and found[a.axis] % a.step == 0 for a in tiling.axes)
+    if not fits or any(0 < found[a.axis] < a.least for a in tiling.axes):
         raise _wrong_shapes(program, shapes, tiling, named)
     return found
 

@@ -179,6 +179,18 @@ def about_sizes(program: Program, sizes: Sizes, named: Sequence[str] = ()) -> li
     arrays = [p for p in program.parameters if not p.is_scalar]
     shapes = ", ".join(f"{p.name} {p.dtype.value}[{', '.join(map(str, p.shape))}]" for p in arrays)
     compared = ", ".join(lengths_text(each) for each in sizes.evidence)
+    if any(axis.edges for axis in sizes.axes):
+        places = "In all these places"
+        if sizes.tried:
+            left = " and ".join(", ".join(map(str, each)) for each in sizes.tried)
+            places = f"With nothing or something before it, and {left} left (not all was tried),"
+        said = (
+            f"Any length: proved in full for {shapes}. A block asks how much of each length is before it and left for "
+            f"it, up to what matters. {places} it leaves what the specification says near the ends of the arrays and "
+            "between them; that the specification goes on like this at every length was compared at "
+            f"{names} = {compared}."
+        )
+        return ["", *wrap(said, WIDTH)]
     said = (
         f"Any length: proved in full for {shapes}. At every length each block does what block 0 does, moved, and what "
         "it loads past the end of an array reaches no output that is inside; both are proved for any number of blocks. "
@@ -207,6 +219,7 @@ def sizes_text(program: Program, sizes: Sizes, named: Sequence[str] = ()) -> str
     extents = _extents(program, sizes, names)
     arrays = ", ".join(f"{name}[{', '.join(each)}]" for name, each in extents.items())
     steps = [f"{name} a multiple of {axis.step}" for name, axis in zip(names, sizes.axes, strict=True) if axis.step > 1]
+    steps += [f"{name} at least {axis.least}" for name, axis in zip(names, sizes.axes, strict=True) if axis.least > 1]
     return f"any length: {arrays}" + (f"; {', '.join(steps)}" if steps else "")
 
 
@@ -221,7 +234,13 @@ def sizes_as_json(program: Program, sizes: Sizes, named: Sequence[str] = ()) -> 
     return {
         "any_length": True,
         "lengths": {
-            name: {"axis": axis.axis, "block": axis.tile, "multiple_of": axis.step, "declared": axis.declared}
+            name: {
+                "axis": axis.axis,
+                "block": axis.tile,
+                "multiple_of": axis.step,
+                "at_least": axis.least,
+                "declared": axis.declared,
+            }
             for name, axis in zip(names, sizes.axes, strict=True)
         },
         "shapes": _extents(program, sizes, names),

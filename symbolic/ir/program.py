@@ -62,7 +62,9 @@ class DType(Enum):
 # ---- expressions -----------------------------------------------------------------------------------------------
 
 Axis: TypeAlias = Literal["x", "y", "z"]
-CoordinateName: TypeAlias = Literal["threadIdx", "blockIdx", "blockDim", "gridDim", "laneid", "warpid", "warpsize"]
+CoordinateName: TypeAlias = Literal[
+    "threadIdx", "blockIdx", "blockDim", "gridDim", "laneid", "warpid", "warpsize", "before", "left"
+]
 UnaryOp: TypeAlias = Literal["-", "~", "not", "abs"]
 CompareOp: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
 
@@ -130,6 +132,9 @@ class Coordinate(Struct, frozen=True):
 
     `laneid` and `warpid` come from the linear thread index in the block (x fastest): `linear % warp_size` and
     `linear // warp_size`. `warpsize` is the program's `warp_size`.
+
+    `before` and `left` say how much of a length is before a block's beginning and from there on, both up to what the
+    block asks for. They are in what one block of a kernel for any length runs (`cuda_out.tiling`), and nowhere else.
     """
 
     name: CoordinateName

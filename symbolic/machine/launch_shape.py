@@ -115,6 +115,8 @@ class LaunchShape(Struct, frozen=True):
                 return inner // self.warp_size
             case "warpsize":
                 return np.full(self.count, self.warp_size, np.int64)
+            case "before" | "left":
+                raise AssertionError(f"{node.name}.{node.axis} is known of arrays of some length only")
 
     def describe(self, thread: int) -> str:
         """Return `block (1, 0, 0), thread (5, 0, 0), lane 5` for a thread number."""

@@ -26,8 +26,9 @@ from cuda_out.passes.variables import plain_coordinates
 from cuda_out.tiling.blocks import endless, largest_indices, uses_blocks
 from cuda_out.tiling.tiled import one_tile, without_bounds
 from cuda_out.tiling.tiling import AXES, Span, TiledAxis, Tiling
-from cuda_out.tiling.translation import NotTranslated, translated
+from cuda_out.tiling.translation import Ends, NotTranslated, translated
 from swizzle.emit.any_length.continuation import Index, MeaningAt, SharedTerms, block_of, by_block, index_of, meaning_at
+from swizzle.emit.any_length.edges import NoEdges, asks_for_ends, with_edges
 from swizzle.emit.any_length.extents import Extents, extents
 from swizzle.specs.specification import Meaning, outputs
 from swizzle.specs.verify import run_canonical
@@ -65,6 +66,26 @@ def any_length(
 
     `others` gives the same sketch with other values of its parameters, for a specification that fixes its sizes.
     """
+    without = _without_edges(program, spec, others)
+    if isinstance(without, Tiling):
+        return without
+    found = _movable(program, edges=True)
+    if isinstance(found, FixedSize):
+        return without
+    tiling = _tiling(program, found, edges=True)
+    try:
+        if not asks_for_ends(program, tiling):
+            return without
+        conditions = LengthConditions(program, spec, with_edges(program, spec, tiling))
+    except NoEdges as no:
+        return FixedSize(str(no), program.place) if str(no) else without
+    return replace(conditions.tiling, axes=tuple(map(conditions.with_reach, conditions.tiling.axes)))
+
+
+def _without_edges(
+    program: Program, spec: SpecFunction, others: Callable[[], Iterable[tuple[Program, SpecFunction]]]
+) -> Tiling | FixedSize:
+    """Find the axes for a kernel that is the same in every block, but for the bounds of its arrays."""
     found = _movable(program)
     if isinstance(found, FixedSize):
         return found
@@ -94,7 +115,7 @@ def own_lengths(program: Program, axes: Collection[Axis] = AXES) -> Tiling | Fix
     return FixedSize(reasons[0], program.place)
 
 
-def _movable(program: Program, axes: Collection[Axis] = AXES) -> list[Extents] | FixedSize:
+def _movable(program: Program, axes: Collection[Axis] = AXES, *, edges: bool = False) -> list[Extents] | FixedSize:
     """Find the axes along which all accesses move evenly with the block, each with the extents that grow."""
     added = next((stmt for stmt in statements(program.body) if isinstance(stmt, Store) and stmt.atomic), None)
     if added is not None:
@@ -103,7 +124,8 @@ def _movable(program: Program, axes: Collection[Axis] = AXES) -> list[Extents] |
     refused: list[NotTranslated] = []
     used = [axis for axis in axes if uses_blocks(program, axis)]
     for axis in used:
-        moves = translated(endless(program, used), axis)
+        ends = Ends(program.grid[AXES.index(axis)]) if edges else None
+        moves = translated(endless(program, used), axis, ends)
         grown = moves if isinstance(moves, NotTranslated) else extents(program, moves)
         if isinstance(grown, NotTranslated):
             refused.append(grown)
@@ -140,12 +162,12 @@ def _apart(one: Extents, other: Extents) -> bool:
     return not any(a and b for name, spans in one.spans.items() for a, b in zip(spans, other.spans[name], strict=True))
 
 
-def _tiling(program: Program, chosen: Sequence[Extents]) -> Tiling:
+def _tiling(program: Program, chosen: Sequence[Extents], *, edges: bool = False) -> Tiling:
     spans: dict[str, tuple[Span | None, ...]] = {}
     for parameter in program.parameters:
         columns = zip(*(each.spans[parameter.name] for each in chosen), strict=True)
         spans[parameter.name] = tuple(next(filter(None, column), None) for column in columns)
-    return Tiling(tuple(each.axis for each in chosen), spans)
+    return Tiling(tuple(replace(each.axis, edges=edges) for each in chosen), spans)
 
 
 class LengthConditions:
@@ -253,7 +275,7 @@ class LengthConditions:
 
     def with_reach(self, axis: TiledAxis) -> TiledAxis:
         """Find how much of the length a block must have before it to find all that it accesses."""
-        needed, block = axis.tile, simplify(plain_coordinates(one_tile(self.program, self.tiling)))
+        needed, block = max(axis.tile, axis.reach), simplify(plain_coordinates(one_tile(self.program, self.tiling)))
         narrow = [self._narrow(axis, name, furthest) for name, furthest in largest_indices(block).items()]
         lengths = [length for length in narrow if length is not None]
         for name, furthest in largest_indices(block).items():

@@ -74,8 +74,8 @@ def test_index_values_have_the_values_of_numbers(name: str) -> None:
             value = table.evaluate(operation, row)
         except NotInterpreted:
             continue
-        if operation.result == "pred" and value[1]:
-            continue  # a comparison that is not decided
+        if value[1] and "undecided" in show(table.polynomial(value, 8 if operation.result == "pred" else 64)):
+            continue  # a comparison, or which is the lesser, is not decided
         said += 1
         for _ in range(12):
             where = {n: rng.choice((0, 1, most, most - 1, rng.randint(0, most))) for n, most in MOST.items()}

@@ -251,7 +251,7 @@ REFUSED = {
     "clamped": (
         "[x[min(i + 1, 16 * GX - 1)] for i in range(16 * GX)]",
         "y[i] = x[min(i + 1, len(x) - 1)]",
-        "this does not move evenly with blockIdx.x",
+        "the specification gives nothing at length 2: write it with len(x), not with a number",
     ),
     "the number of blocks": (
         "[x[i] for i in range(16 * GX)]",
@@ -269,7 +269,7 @@ REFUSED = {
     if i + 1 < len(x):
         v = x[i + 1]
     y[i] = x[i] + v""",
-        "outputs of a block depend on inputs that the last block along x does not have",
+        "the specification gives nothing at length 2: write it with len(x), not with a number",
     ),
     "the length as a number": (
         "[x[i] * len(x) for i in range(len(x))]",
@@ -294,7 +294,7 @@ REFUSED = {
     if i < 10:
         v = 2 * v
     y[i] = v""",
-        "the specification's y[16] is not that of the first block, moved",
+        "the specification gives nothing at length 11: write it with len(x), not with a number",
     ),
 }
 
