@@ -291,7 +291,7 @@ def test_the_head_says_what_was_proved_and_what_follows(tmp_path: Path) -> None:
         assert part in text
     assert json.loads(said)["certificate"]["sizes"] == {
         "any_length": True,
-        "lengths": {"n": {"axis": "x", "block": 8, "multiple_of": 1, "declared": 16}},
+        "lengths": {"n": {"axis": "x", "block": 8, "multiple_of": 1, "at_least": 1, "declared": 16}},
         "shapes": {"x": ["n + 2"], "w": ["3"], "y": ["n"]},
         "specification_compared_at": ["16", "24", "1", "7", "9"],
     }
