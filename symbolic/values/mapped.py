@@ -26,6 +26,7 @@ from symbolic.values.data import (
     Kinds,
     Need,
     PossibleTerms,
+    TooManyWays,
     brings,
     by_items,
     combines,
@@ -78,7 +79,10 @@ class Mapped(Data):
         return True
 
     def need(self, t: int, term: Term) -> Need | None:
-        ways = list(self._combinations(t, term))
+        try:
+            ways = list(self._combinations(t, term))
+        except TooManyWays:  # it is asked item by item, which says nothing of its operands
+            return None
         positions = [i for i, operand in enumerate(self.operands) if possible(operand, t) is None]
         if len(ways) != 1 or not positions:
             return None

@@ -121,3 +121,23 @@ def test_each_of_all_fillings_counts_by_itself() -> None:
     )
     found = solve(sketch, Limits(space="2", all_solutions=True))
     assert [each.cost for each in found.solutions] == [{"accumulates": 1}] * 4
+
+
+def test_sums_that_are_put_together_again_have_no_floor() -> None:
+    """A sum and another lane's, either of which may be too many terms to list, is asked item by item, and solved."""
+    body = """
+lane = cuda.laneid
+a = accumulator(i32, outer="+")
+for k in range(2):
+    v = cuda.shfl_sync(cuda.FULL_MASK, x[lane], ?sw_xform(lane, 4, k))
+    a.accumulate(v)
+    a.accumulate(v, when=?sw_cond(lane, k))
+s = a.value
+y[lane] = s + cuda.shfl_sync(cuda.FULL_MASK, s, ?sw_xform(lane, 4))
+"""
+    spec = "[x[0] + x[1] + x[2] + x[3] for v in x]"
+    posed = kernel(body, spec=spec, arguments="x=i32[4], y=i32.out[4]", block=4, warp_size=4)
+    assert floor(Problem.of(posed.program, posed.spec)) == 1  # the statement that always runs
+    found = solve(posed, Limits(space="1"))
+    assert found.optimal
+    assert found.best.cost == {"accumulates": 1}
