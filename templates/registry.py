@@ -96,7 +96,7 @@ def _template(
     if named:
         parts = [(name, FAMILIES[name].make(size, arity, points, SPACES[-2])) for name in named]
         there = [(name, part) for name, part in parts if part is not None] or [
-            ("rotate", RotateXform(size, points, "1"))
+            ("rotate", RotateXform(size, points, SPACES[-2]))
         ]
         return Either([name for name, _ in there], [part for _, part in there])
     names = HOLE_KINDS[kind].spaces

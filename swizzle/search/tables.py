@@ -150,6 +150,7 @@ class Tables:
                         raise TooManyFunctions
                     self._functions[number, part] = every, 0
         self._leaves, self._together = list[Sequence[Functions]](), 1
+        self._shown = 0  # counterexamples when the first of the leaves was reached
         ways = self._ways()
         if None not in ways:
             self._leave_out()
@@ -248,11 +249,8 @@ class Tables:
                 if (key := _choices(left)) in tried or not self._agrees(left):
                     continue
                 tried.add(key)
-                self._reached += 1
                 self._count_node()
-                self._leaves.append([_alike(some, every) for some, every in zip(left, root.left, strict=True)])
-                if len(self._leaves) >= self._together:
-                    yield from self._settle()
+                yield from self._reach([_alike(some, every) for some, every in zip(left, root.left, strict=True)])
                 if some := self._values.spoken_of():
                     self._relate(join, some)
                     break
@@ -310,10 +308,7 @@ class Tables:
                 return
             apart = self._point_apart(node)
             if apart is None:
-                self._reached += 1
-                self._leaves.append(node.left)
-                if len(self._leaves) >= self._together:
-                    yield from self._settle()
+                yield from self._reach(node.left)
                 return
             if self._cost(_choices(node.left)) is not None:
                 self._values.union(*apart)  # now a point to search on
@@ -367,17 +362,25 @@ class Tables:
         self.report("looking for a filling")
         return None
 
+    def _reach(self, leaf: Sequence[Functions]) -> Iterator[Candidate]:
+        """Take a leaf; settle those that were reached if they are enough."""
+        self._reached += 1
+        if not self._leaves:
+            self._shown = self.counterexamples
+        self._leaves.append(leaf)
+        if len(self._leaves) >= self._together:
+            yield from self._settle()
+
     def _settle(self) -> Iterator[Candidate]:
         """Run the leaves that were reached, all at once; yield those that are right, once each.
 
-        There are more of them the next time, as long as they are right. One that is wrong is shown if it was alone:
-        what is wrong with one of several may have been shown since.
+        There are more of them the next time, as long as they are right. One that is wrong is shown if it was alone, and
+        nothing was shown since it was reached: what is wrong with others may be known by now.
         """
         leaves, self._leaves = self._leaves, []
         fillings = [self._many.chosen(self.templates, _choices(left)) for left in leaves]
-        costs = (
-            [self._cost(_choices(leaves[0]))] if len(leaves) == 1 else self._many.costs(fillings, self.cost.of_copies)
-        )
+        alone = len(leaves) == 1 and self._shown == self.counterexamples
+        costs = [self._cost(_choices(leaves[0]))] if alone else self._many.costs(fillings, self.cost.of_copies)
         self._together = 1 if None in costs else min(TOGETHER, 2 * len(leaves))
         for left, values, cost in zip(leaves, fillings, costs, strict=True):
             key = tuple(some.tobytes() for some in values)

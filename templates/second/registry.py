@@ -60,7 +60,7 @@ def hole_of(
         case "index":
             for name in hole.families:
                 parts += _of_family(name, hole.size, points)
-            parts = parts or [XformHole(hole.size, points, "1", rotations=True)]
+            parts = parts or _of_family("rotate", hole.size, points)
         case "cond":
             parts.append(CondHole(arity, points, space))
             if space == "4" and arity and points:

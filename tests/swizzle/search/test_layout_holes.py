@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swizzle import load, solve
+from swizzle import Limits, load, solve
 from swizzle.commands.cli import execute
 from swizzle.search.metasketch import COUNTED
 from swizzle.solution.saved import load_saved
@@ -145,3 +145,23 @@ def rows(x, y):
 """)
     (hole,) = solve(load(path)[0]).best.holes
     assert hole.formula == formula
+
+
+def test_where_no_family_fits_rotations_are_whole(tmp_path: Path) -> None:
+    """They are those of `rotate`, with quotients; the second description has them, too."""
+    path = tmp_path / "turned.swz"
+    path.write_text("""
+@spec
+def turned_spec(x):
+    return [[x[(i + 5 * k + k // 2 + 9) % 12] for k in range(3)] for i in range(12)]
+
+@sketch(spec=turned_spec, block=12, x=f32[12], y=f32.out[12, 3])
+def turned(x, y):
+    i = cuda.threadIdx.x
+    for k in range(3):
+        y[i, k] = x[?sw_index(i, 12, k, families="xor")]
+""")
+    result = solve(load(path)[0], Limits(all_solutions=True, certify=True))
+    (hole,) = result.best.holes
+    assert hole.formula == "(i + 5 * k + k // 2 + 9) % 12" and len(result.solutions) == 1
+    assert [each["verdict"] for each in result.certificate["confirmed"]] == ["confirmed"]

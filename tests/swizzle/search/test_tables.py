@@ -204,3 +204,19 @@ def test_wrong_fillings_are_counted() -> None:
     with Tables(posed, None, told.append) as tables:
         assert list(tables.candidates("1"))
         assert tables.counterexamples == told.count("looking for a filling") > 0
+
+
+def test_a_leaf_may_be_known_to_be_wrong_by_the_time_it_is_run() -> None:
+    """The last of several that are run together may be alone, and what is wrong with it was shown since."""
+    found = kernel(
+        "i = cuda.threadIdx.x\ny[i] = x[i]\nv = x[?sw_xform(i, 6)]\nif ?sw_cond(i):\n    y[i] = v",
+        spec="[x[j] for j in [0, 3, 2, 3, 4, 5]]",
+        arguments="x=f32[6], y=f32.out[6]",
+        block=6,
+        grid=1,
+    )
+    posed = Problem.of(found.program, found.spec)
+    with Tables(posed, None, quiet) as tables:
+        assert len(list(tables.candidates("2"))) == 7  # by trying all
+    with Tables(posed, None, quiet) as tables:
+        assert len(list(tables.candidates("3"))) == 14
