@@ -24,7 +24,7 @@ from cuda_out.emulate.building import missing_compiler
 from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.ptx.validate import Validation
 from swizzle.commands.compare import Compared, Runner, compare, on_cpu, on_ptx
-from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.host_function import try_host_function
 from swizzle.commands.mutation import try_mutants
 from swizzle.commands.on_disk import KernelText, text_beside, text_to_check
@@ -50,8 +50,7 @@ class Emitted(Struct):
 
     def settle(self, status: int) -> None:
         """Keep the worse status: 'not equal' before 'undecided' before 'equal'."""
-        order = (DONE, UNDECIDED, NO)
-        self.status = max(self.status, status, key=order.index)
+        self.status = worst([self.status, status])
 
 
 def check_emitted(

@@ -10,7 +10,7 @@ from typing import Literal, TextIO
 from msgspec import Struct, field
 
 from swizzle.commands.bounds import Bounds
-from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.progress import fitted, shown_progress
 from swizzle.commands.target import Target
 from swizzle.explain.explain import explain as explained
@@ -57,4 +57,4 @@ def explain(arguments: ExplainArguments, out: TextIO, err: TextIO) -> int:
                 json.dumps(found.as_json(), indent=2) + "\n" if arguments.json_object else fitted(str(found), out)
             )
             statuses.append({"sat": DONE, "unsat": NO, "unknown": UNDECIDED}[found.status])
-    return max(statuses)
+    return worst(statuses)

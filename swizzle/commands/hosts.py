@@ -19,7 +19,7 @@ from cuda_out.emulate.emulate import EmulationError, emulate_checked
 from swizzle.commands.compare import ORDERS, Compared, Runner, compare, with_names
 from swizzle.commands.difference import KINDS
 from swizzle.commands.emitted import NO_COMPILER
-from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.sizes import LaunchSize, at_the_lengths, other_sizes, sizes_to_try
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.trial import Array, Kind, random_argument
@@ -66,7 +66,7 @@ class Told(Struct):
     json: dict[str, Any]
 
     def settle(self, status: int) -> None:
-        self.status = max(self.status, status, key=(DONE, UNDECIDED, NO).index)
+        self.status = worst([self.status, status])
 
     def tell(self, host: HostSketch, json_object: bool, out: TextIO) -> int:
         if json_object:

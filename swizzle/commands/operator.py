@@ -12,7 +12,7 @@ from typing import Any, Final, TextIO, TypeAlias
 from msgspec import Struct, field
 
 from swizzle.commands.bounds import Bounds
-from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.target import split_target
 from swizzle.emit.files import check_folder, write_all
 from swizzle.language.operators import Operator, TypedOperator
@@ -65,7 +65,7 @@ def operator(arguments: OperatorArguments, out: TextIO, err: TextIO) -> int:
             else:
                 out.write(report(found) + "".join(f"  written        {file}\n" for file in files))
             statuses.append(STATUSES[found.status])
-    return max(statuses)
+    return worst(statuses)
 
 
 def _written(found: Found, arguments: OperatorArguments) -> list[str]:

@@ -18,7 +18,7 @@ from cuda_out.emulate.building import missing_compiler
 from cuda_out.ptx.validate import Validation
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.emitted import NO_COMPILER
-from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.operator import STATUSES, as_json, given_names, report
 from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.target import FilledKernel
@@ -57,7 +57,7 @@ def scan(arguments: ScanArguments, out: TextIO, err: TextIO) -> int:
     if arguments.output is not None:
         check_folder(arguments.output)
     with redirect_stdout(err), Bounds(arguments.timeout, arguments.memory).hold():
-        return max(
+        return worst(
             _scanned(given, arguments, out)
             for given in given_names(arguments.target, arguments.overrides, arguments.json_object)
         )
@@ -77,13 +77,13 @@ def _scanned(given: Any, arguments: ScanArguments, out: TextIO) -> int:
         return STATUSES[found.status]
     made = device_scan(found, arguments.form, backward=arguments.backward)
     validations = _validated(made) if arguments.emitted else {}
-    status = max(map(_status, validations.values()), default=DONE)
+    status = worst(map(_status, validations.values()))
     if arguments.emitted and not validations:
         status = UNDECIDED
     details = _as_json(made, validations, arguments.emitted)
     if arguments.emitted and made.form == "look-back":
         schedules = details["schedules"] = _schedules(made)
-        status = max(status, NO if schedules["findings"] else DONE if schedules["tried"] else UNDECIDED)
+        status = worst([status, NO if schedules["findings"] else DONE if schedules["tried"] else UNDECIDED])
     details["status"] = {DONE: "proved", NO: "refuted", UNDECIDED: "unknown"}[status]
     details["seconds"] = round(time.perf_counter() - started, 3)
     files = _files(made, details) if arguments.output is not None and status == DONE else {}

@@ -16,7 +16,7 @@ from typing_extensions import assert_never
 
 from swizzle.cache.solve import solve as remember
 from swizzle.commands.bounds import Bounds
-from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.progress import shown_progress, wants_colour
 from swizzle.commands.report import MISMATCH, as_json, as_text, coloured
 from swizzle.commands.target import Target, split_target
@@ -121,7 +121,7 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
                 statuses.append(_solve_host(host, arguments, out, err, bounds))
     for failure in failures:
         raise failure
-    return max(statuses)
+    return worst(statuses)
 
 
 def _solve_host(host: HostSketch, arguments: SolveArguments, out: TextIO, err: TextIO, bounds: Bounds) -> int:

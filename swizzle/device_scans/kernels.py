@@ -23,6 +23,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from cuda_out.c.identifiers import c_names
 from swizzle.frontend.kernel import build_program
 from swizzle.frontend.resolve import Launch
 from swizzle.language.cuda_namespace import cuda
@@ -45,7 +46,8 @@ LOOK_BACK_KINDS: Final[tuple[Kind, ...]] = ("first", "linked", "tail")
 class Level(Struct, frozen=True):
     """What a kernel reads and stores: elements and results, or words and words.
 
-    `given` are the arrays that it reads, `words` the types of an operator's words, `made` the arrays that scans store.
+    `given` are the arrays that it reads, under names that C++ and the kernels' Python have for nothing else, `words`
+    the types of an operator's words, `made` the arrays that scans store.
     """
 
     operator: ScanOperator
@@ -58,8 +60,9 @@ class Level(Struct, frozen=True):
         """Return the level of the elements of an input."""
         types = operator.result.types
         made = ["y"] if len(types) == 1 else [f"y{place}" for place in range(len(types))]
-        apart = _apart(made, operator.elements)
-        return Level(operator, True, dict(operator.elements), dict(zip(apart, types, strict=True)))
+        named = c_names(operator.elements, taken=[*ELEMENT_TYPES, "cuda", "range"])
+        given = {named[name]: dtype for name, dtype in operator.elements.items()}
+        return Level(operator, True, given, dict(zip(_apart(made, given), types, strict=True)))
 
     @staticmethod
     def of_words(operator: ScanOperator) -> Level:

@@ -213,7 +213,22 @@ def look_back_source(kernel: PassKernel, form: Literal["cu", "header"] = "cu", *
 
 
 _NAMES: Final = (
-    *("begun", "told", "number", "part", "linked", "at", "board", "n", "scratch", "stream", "error", "next", "left"),
+    *(
+        "begun",
+        "told",
+        "number",
+        "part",
+        "linked",
+        "at",
+        "last",
+        "board",
+        "n",
+        "scratch",
+        "stream",
+        "error",
+        "next",
+        "left",
+    ),
     *(
         "Words",
         "Look",

@@ -14,7 +14,7 @@ import numpy as np
 
 from cuda_out.emulate.emulate import EmulationError, emulate
 from swizzle.device_scans.device import DeviceScan
-from swizzle.device_scans.kernels import THREADS, TILE, PassKernel
+from swizzle.device_scans.kernels import THREADS, TILE, Level, PassKernel
 from swizzle.device_scans.look_back import look_back_source
 from swizzle.operators.loop import Loop
 from swizzle.operators.samples import random_rows
@@ -38,9 +38,12 @@ def tried(
     backward: bool = False,
 ) -> Iterator[str]:
     """Run the kernel made of a linked one, or another text of it, on arrays of whole parts; yield what goes wrong, and
-    in which schedule."""
+    in which schedule.
+
+    The words of all parts, which the kernel stores for what is left over, are compared with those of the operator.
+    """
     source, stored = look_back_source(kernel, backward=backward), kernel.level.made
-    parts = len(given[0]) // TILE
+    parts, last = len(given[0]) // TILE, _words_of_all(kernel.level, [each[:: -1 if backward else 1] for each in given])
     for order, resident in schedules:
         made: list[Any] = [np.zeros(len(given[0]), NUMPY_DTYPES[dtype]) for dtype in stored.values()]
         spoken = [np.zeros(1, np.uint32), np.zeros(parts, NUMPY_DTYPES[source.told])]
@@ -57,11 +60,38 @@ def tried(
             yield where + str(error)
             continue
         for name, got, want in zip(stored, made, wanted, strict=True):
-            same = np.isclose(got, want, CLOSE, CLOSE) if got.dtype.kind == "f" else got == want
+            same = _same(got, want)
             if not same.all():
                 at = int(np.argmin(same))
                 yield f"{where}{name}[{at}] is {got[at]}, the loop returns {want[at]}"
                 break
+        else:
+            for name, got, want in zip(kernel.level.operator.words, spoken[-len(last) :], last, strict=True):
+                if not _same(got, want).all():
+                    yield f"{where}{name} of all parts, for what is left over, is {got[0]}, and must be {want[0]}"
+                    break
+
+
+def _same(got: Any, want: Any) -> Any:
+    return np.isclose(got, want, CLOSE, CLOSE, equal_nan=True) if got.dtype.kind == "f" else got == want
+
+
+def _words_of_all(level: Level, given: Sequence[Any]) -> list[Any]:
+    """Return the words of all elements, each as an array of one; neighbours are put together first."""
+    operator, size = level.operator, len(given[0])
+    with np.errstate(all="ignore"):
+        found: list[Any] = [
+            np.broadcast_to(np.asarray(word, NUMPY_DTYPES[dtype]), (size,))
+            for word, dtype in zip(operator.several(operator.lift(*given)), operator.words.values(), strict=True)
+        ]
+        while (size := len(found[0])) > 1:
+            pairs = [[word[side : size // 2 * 2 : 2] for word in found] for side in (0, 1)]
+            joined = operator.several(operator.combine(*pairs[0], *pairs[1]))
+            found = [
+                np.concatenate([np.broadcast_to(np.asarray(word, old.dtype), (size // 2,)), old[size // 2 * 2 :]])
+                for word, old in zip(joined, found, strict=True)
+            ]
+    return found
 
 
 def random_run(scan: DeviceScan, seed: int = 0) -> tuple[list[Any], list[Any]]:

@@ -110,6 +110,8 @@ FAULTS = {
     ),
     "the block's index as the number of its part": ("number = atomicAdd(begun, 1u)", "number = blockIdx.x"),
     "operands that change places": ("words = combined(earlier, words)", "words = combined(words, earlier)"),
+    "the last block's words, not the last part's": ("part + 1 == gridDim.x", "blockIdx.x + 1 == gridDim.x"),
+    "its own words left for the rest": ("last0[0] = all.w0", "last0[0] = own.w0"),
     "the words of one part as those of all up to it": ("kind(look) == ALL);", "kind(look) != 0);"),
 }
 MORE_FAULTS = {
@@ -179,6 +181,21 @@ def test_a_scan_from_the_end_is_right_in_every_schedule() -> None:
     for name in ("best_run", "argmax"):
         scan = scanned(name, True)
         assert not list(tried(scan.kernels[True, "linked"].kernel, *random_run(scan), FEW, backward=True)), name
+
+
+def test_names_of_arrays_are_what_c_has_for_nothing_else() -> None:
+    """Words of C++, CUDA and Python, and names of the text's own."""
+
+    @serial
+    def dots(x: i32, f: i32, g: i32, k: i32):
+        h = 0
+        for double, threadIdx, last, range in zip(x, f, g, k):  # noqa: B905
+            h += double * threadIdx + last * range
+        return h
+
+    assert list(Level.of_elements(scan_operator(dots)).given) == ["double_", "threadIdx_", "last", "range_2"]
+    text = look_back_source(kernel_of(Level.of_elements(scan_operator(dots)), "linked"), backward=True).text
+    assert "__restrict__ last_2" in text and "const long long last = " in text and "threadIdx_" in text
 
 
 def test_a_scan_in_one_pass_refuses_other_arrays() -> None:
