@@ -77,8 +77,12 @@ def exchanges_of(program: Program) -> list[Exchange]:
     return [Exchange(hole, found[hole]) for hole in sorted(found)]
 
 
-def sources_of(program: Program, meaning: Meaning) -> list[Sources] | NoSources:
-    """Return what each exchange brings where, for a program whose only open holes are exchanges."""
+def sources_of(program: Program, meaning: Meaning, *, others_open: bool = False) -> list[Sources] | NoSources:
+    """Return what each exchange brings where, for a program whose only open holes are exchanges.
+
+    `others_open` says that other holes were filled to try: outputs that have nothing of an exchange say nothing of it,
+    and need not be right yet.
+    """
     exchanges, terms = exchanges_of(program), meaning.terms
     machine = _Recorder(program, terms, [each.array for each in exchanges])
     run = machine.run()
@@ -90,7 +94,7 @@ def sources_of(program: Program, meaning: Meaning) -> list[Sources] | NoSources:
         wanted = meaning.wanted[parameter.name]
         pairs += [(one, other, parameter, n) for n, (one, other) in enumerate(zip(got, wanted, strict=True))]
     for one, other, parameter, address in sorted(pairs, key=lambda pair: matching.order(pair[0], pair[1])):
-        if not matching.equal(one, other):
+        if not matching.equal(one, other) and not (others_open and not machine.is_open(one)):
             cell = cell_name(parameter.name, parameter.shape, address)
             return NoSources(f"{cell} is {matching.why(one, other)}", matching.is_decided(one))
     threads, block = machine.shape.count, machine.shape.block_threads

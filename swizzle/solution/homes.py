@@ -38,6 +38,7 @@ NOT_TRIED: Final = "not tried"
 MOST_LIGHT: Final = 27  # light functions of all other holes together
 ALIKE: Final = frozenset({"accumulates", "sectors", "terms"})
 """Costs that no home changes."""
+OTHERS: Final = "of the holes beside an exchange, one filling is looked at for each home"
 PREFERRED: Final[tuple[Home, ...]] = ("shuffle", "vector", "shared")
 """The order of homes that take the same at least: registers need no barrier, vectors fewer instructions."""
 
@@ -121,14 +122,18 @@ def _sources(sketch: Sketch, others: Mapping[int, Hole]) -> list[Sources] | NoSo
     """Return what the exchanges bring where, of the first light functions of other holes for which that is known.
 
     The other holes stay open, so what is found is no proof: with other functions, an exchange may bring other elements.
+    Functions with which all outputs can be right come first, then those with which all can that have something of an
+    exchange.
     """
     meaning = Meaning.of(sketch.program, sketch.spec)
     if not others:
         return sources_of(sketch.program, meaning)
     why = ""
-    for formulas in itertools.islice(itertools.product(*map(_light, others.values())), MOST_LIGHT):
+    fillings = list(itertools.islice(itertools.product(*map(_light, others.values())), MOST_LIGHT))
+    for others_open, formulas in itertools.product((False, True), fillings):
         try:
-            found = sources_of(fill_some(sketch.program, dict(zip(others, formulas, strict=True))), meaning)
+            filled = fill_some(sketch.program, dict(zip(others, formulas, strict=True)))
+            found = sources_of(filled, meaning, others_open=others_open)
         except SwizzleError as error:  # an index out of bounds, say
             why = why or error.found
             continue
@@ -250,17 +255,20 @@ class _Homes:
         ranked = [result for _, result in sorted(self.results, key=lambda each: each[0])]
         best = ranked[0]
         certificate = {**best.certificate, "homes": self.said}
+        every = limits.all_solutions or limits.pareto
+        if every and not self.alone:
+            certificate |= {"left_out": OTHERS}
         seconds = {**best.seconds, "total": spent}
         proved = self._proved(best, names, reason)
         found = replace(
             best, reason=reason or best.reason, certificate=certificate, seconds=seconds, proved=proved,
             optimal=all(proved.values()),
         )  # fmt: skip
-        if not (limits.all_solutions or limits.pareto):
+        if not every:
             return found
         solutions: list[Solution] = [solution for result in ranked for solution in result.solutions]
         if limits.pareto:
-            return on_front(found, solutions, len(solutions), not reason)
+            return on_front(found, solutions, len(solutions), not reason and self.alone)
         return replace(found, solutions=tuple(solutions))
 
     def _proved(self, best: Result, names: Sequence[str], reason: str) -> Mapping[str, bool]:
@@ -272,7 +280,7 @@ class _Homes:
         found |= {
             name: found[name] or (alike and self.alone and best.proved.get(name, best.optimal)) for name in before
         }
-        return found | {CLOCKS: at_least}
+        return found | {CLOCKS: at_least or found[CLOCKS]}
 
 
 def refilled(sketch: Sketch, homes: Sequence[str]) -> Sketch:

@@ -400,6 +400,52 @@ def test_one_thread_hands_out_more_than_the_others_take() -> None:
     assert found.status == "sat"
 
 
+APART = """
+@spec
+def wanted(x):
+    return [x[31 - t] for t in range(32)], [x[(5 * t + 3) % 32] for t in range(32)]
+
+@sketch(spec=wanted, block=32, x=f32[32], y=f32.out[32], z=f32.out[32])
+def apart(x, y, z):
+    mine = cuda.local.array(1, f32)
+    mine[0] = x[cuda.laneid]
+    exchange(mine, mine)
+    y[cuda.laneid] = mine[0]
+    z[cuda.laneid] = x[?sw_xform(cuda.laneid, 32)]
+"""
+
+
+def test_an_output_that_has_nothing_of_an_exchange_is_the_other_holes_alone() -> None:
+    """No light function makes it right; what the exchange brings is known by the other outputs."""
+    found = solve(sketch_of(APART))
+    assert [hole.formula for hole in found.best.holes] == ["shuffle", "(5 * cuda.laneid + 3) % 32"]
+    assert found.best.cost == {"clocks": 1} and not found.optimal
+
+
+ORDER = """
+@spec
+def wanted(x):
+    return [x[{index}] for t in range(32)]
+
+@sketch(spec=wanted, block=32, x=f32[32], y=f32.out[32])
+def order(x, y):
+    mine = cuda.local.array(1, f32)
+    mine[0] = x[?sw_xform(cuda.laneid, 32)]
+    exchange(mine, mine)
+    y[cuda.laneid] = mine[0]
+"""
+
+
+def test_beside_another_hole_nothing_is_whole_and_only_0_is_minimal() -> None:
+    """`31 - lane` would leave nothing to exchange, but is not looked at; nothing is less than 0."""
+    front = solve(sketch_of(ORDER.format(index="31 - t")), Limits(cost=("bytes", "clocks"), pareto=True))
+    assert front.best.cost == {"bytes": 0, "clocks": 1} and not front.optimal
+    assert not front.certificate["front"]["whole"]
+    every = solve(sketch_of(ORDER.format(index="31 - t")), Limits(all_solutions=True))
+    assert len(every.solutions) == 3 and "left_out" in every.certificate
+    assert solve(sketch_of(ORDER.format(index="t"))).optimal
+
+
 LOOPS = """
 @spec
 def wanted(x):
