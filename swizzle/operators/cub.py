@@ -39,7 +39,7 @@ HEADERS: Final = (
     "#define INFINITY __int_as_float(0x7f800000)", "#endif",
 )  # fmt: skip
 REFUSED: Final = {
-    "//": "divides by what is no number above 0", "%": "divides by what is no number above 0",
+    "//": "divides by what is no number above 0 of the type", "%": "divides by what is no number above 0 of the type",
     "<<": "shifts by what is no number below a word's bits", ">>": "shifts by what is no number below a word's bits",
 }  # fmt: skip
 """Operators of whole numbers that texts have for constants only, and what is wrong of others."""
@@ -147,7 +147,7 @@ def _is_by_a_constant(node: Expression, types: Mapping[str, DType]) -> bool:
     if dtype.is_float or dtype is BOOL or not by.constant or not isinstance(by.value, int):
         return False
     bits = int(dtype.value[1:])
-    return 0 <= by.value < bits if node.operator in ("<<", ">>") else 0 < by.value < 1 << (bits - 1)
+    return 0 <= by.value < bits if node.operator in ("<<", ">>") else 0 < by.value < 1 << (bits - (dtype in UNSIGNED))
 
 
 class Printer(Struct, frozen=True):

@@ -337,7 +337,8 @@ class _Reader:
                 self._fail(node, f"{name} becomes a formula with a number of more than {BITS} bits", "smaller ones", "")
             return found
         except Unreadable as error:
-            self._fail(node, f"{name} becomes {error}", "numbers, conditions, and operators on them", "")
+            fix = "divide by a constant, and not by the type's least number" if "division" in str(error) else ""
+            self._fail(node, f"{name} becomes {error}", "numbers, conditions, and operators on them", fix)
 
     # -- what is promised ----------------------------------------------------------------------------------------
 

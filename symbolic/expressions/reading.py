@@ -57,7 +57,10 @@ def _read(formula: FNode, signed: bool, names: Mapping[str, str]) -> Expression:
 
 
 def _division_of_words(node: FNode, signed: bool) -> tuple[Callable[..., Expression], FNode, FNode] | None:
-    """Return what divides which words, if a formula is a quotient or a remainder by a number above 0."""
+    """Return what divides which words, if a formula is a quotient or a remainder by a number.
+
+    By one below 0 it is made of those by the number without its sign, which the least one of a type does not have.
+    """
     inner = node
     while inner.is_ite():
         inner = inner.arg(2)
@@ -65,12 +68,25 @@ def _division_of_words(node: FNode, signed: bool) -> tuple[Callable[..., Express
         return None
     value, by = inner.args()
     number = by.bv_signed_value() if signed else by.constant_value()
-    if number <= 0:
+    if number == 0 or number == -(1 << (by.bv_width() - 1)):
         return None
     whole, rest = (signed_floor_div, signed_floor_mod) if signed else (unsigned_floor_div, manager().BVURem)
+    quotient, remainder = (e.floor_divide, e.modulo) if number > 0 else (_quotient_by_negative, _remainder_by_negative)
     if node is whole(value, by):
-        return e.floor_divide, value, by
-    return (e.modulo, value, by) if node is rest(value, by) else None
+        return quotient, value, by
+    return (remainder, value, by) if node is rest(value, by) else None
+
+
+def _quotient_by_negative(value: Expression, by: Expression) -> Expression:
+    """Round the opposite of a quotient down; no word of it wraps but the least one by -1, as it must."""
+    size = e.negate(by)
+    whole = e.equal(e.modulo(value, size), e.ZERO)
+    return e.subtract(e.negate(e.floor_divide(value, size)), e.select(whole, e.ZERO, e.ONE))
+
+
+def _remainder_by_negative(value: Expression, by: Expression) -> Expression:
+    rest = e.modulo(value, e.negate(by))
+    return e.select(e.equal(rest, e.ZERO), e.ZERO, e.add(rest, by))
 
 
 def _node(node: FNode, arguments: list[Expression], signed: bool, names: Mapping[str, str]) -> Expression:

@@ -13,6 +13,8 @@ import pytest
 
 from cuda_out.c.identifiers import c_name, c_names
 from cuda_out.compile.toolchain import available_tools, compile_cuda
+from swizzle import serial, u32
+from swizzle.operators import operator_of
 from swizzle.operators.cub import C_TYPES, cub
 from swizzle.operators.find import Found
 from swizzle.operators.samples import random_rows
@@ -119,6 +121,22 @@ def _wrapped(value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         return (value + (1 << 31)) % (1 << 32) - (1 << 31)
     return value
+
+
+def test_what_unsigned_words_are_divided_by() -> None:
+    """Any number of the type, in the upper half, too."""
+
+    @serial
+    def quotients(x: u32):  # type: ignore[no-untyped-def]
+        s = 0
+        for v in x:
+            s = s ^ (v // 4294967295) ^ (v % 2147483648)
+        return s
+
+    found = operator_of(quotients.loop)
+    assert found.carrier is not None
+    text = cub(found.carrier, [])
+    assert "v / 4294967295u" in text and "v & 2147483647u" in text
 
 
 def test_what_c_has_not() -> None:

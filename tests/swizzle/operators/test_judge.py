@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import itertools
 import random
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from swizzle import f32, i32, operator, u32
 from swizzle.language.operators import TypedOperator
 from swizzle.operators import judged
+from swizzle.operators.on_arrays import on_arrays
 from symbolic.errors import SwizzleError
 from symbolic.expressions import expression as e
 from symbolic.expressions.expression import Expression, number_name, substituted
 from symbolic.expressions.formulas import Sort, decide
 from symbolic.expressions.numbers import value_of
+from symbolic.expressions.reading import expression_of
+from symbolic.ir.program import DType
+from symbolic.solve.floor_division import bit_vector_type, manager, signed_floor_div, signed_floor_mod
 
 
 @operator
@@ -244,3 +250,14 @@ def test_quotients_of_reals() -> None:
     found = judged(shares)
     assert found.status == "unknown" and "a division or a remainder of words" in found.tried[0]
     assert found.next_step.startswith("write it without divisions of integers")
+
+
+@pytest.mark.parametrize("by", [-(2**31) + 1, -8, -3, -1, 1, 3, 8, 2**31 - 1])
+def test_quotients_of_words_by_a_number_are_rounded_down(by: int) -> None:
+    """Those of Python and NumPy, by numbers of either sign, at the ends of the type, too."""
+    words = np.array([-(2**31), -(2**31) + 1, -9, -8, -3, -1, 0, 1, 3, 7, 8, 2**31 - 2, 2**31 - 1], np.int32)
+    number, v = manager().BV(by % 2**32, 32), manager().Symbol("quotients_v", bit_vector_type(32))
+    for made, wanted in ((signed_floor_div, words.astype(np.int64) // by), (signed_floor_mod, words % np.int64(by))):
+        found = expression_of(SimpleNamespace(formula=made(v, number), signed=True), {"quotients_v": "v"})
+        got = on_arrays(found, DType.I32, {"v": words}, {"v": DType.I32})
+        assert np.broadcast_to(got, words.shape).tolist() == wanted.astype(np.int32).tolist()
