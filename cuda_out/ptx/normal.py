@@ -372,6 +372,24 @@ class Normal(Rings):
         negative = self.scaled(kind, -1, a)
         return self.terms.apply(f"abs.{'f64' if is_float(kind) else kind}", (min(a, negative),))
 
+    def distance(self, source: str, target: str, term: Term) -> Term | None:
+        """Return the larger less the smaller of two numbers that have fewer bits than the type in which it is computed,
+        as the absolute value that it is in a wider one; None where it is none."""
+        nodes, by_sign = self.terms.nodes, {c: f for f, c in self._as_sum(term).items() if len(f) == 1}
+        if by_sign.keys() != {1, -1} or len(self._as_sum(term)) != 2:
+            return None
+        (op, args), (other, others) = (nodes[by_sign[sign][0]] for sign in (1, -1))
+        size = width(source)
+        if (op, other) != (f"max.s{size}", f"min.s{size}") or args != others or len(args) != 2:
+            return None
+        if not all(
+            self.ranges.bound(arg) < size or (nodes[arg][0] == "atom" and width(self.kinds[nodes[arg][1][0]]) < size)
+            for arg in args
+        ):
+            return None
+        kind = f"s{width(target)}"
+        return self.absolute(kind, self.add(kind, args[0], self.scaled(kind, -1, args[1])))
+
     def floor_divide(self, kind: str, a: Term, b: Term) -> Term:
         """Return the floored quotient of integers; by a power of two it is a shift."""
         op, args = self.terms.nodes[b]

@@ -278,6 +278,13 @@ class Rings:
         by = min(by, size - 1)
         if by == 0:
             return self.narrowed(kind, a)
+        if kind[0] == "s" and size - by in (8, 16, 32) and self.terms.nodes[a][0] in ("+", "*"):
+            whole = self._as_sum(a)
+            if all(int(number) % (1 << by) == 0 for number in whole.values()):  # moved up before: fewer bits, extended
+                fewer = f"s{size - by}"
+                return self.extended(
+                    fewer, self.narrowed(fewer, self._sum_term(kind, {f: c >> by for f, c in whole.items()}))
+                )
         total: Polynomial = {}
         for factors, mask in self._as_masks(a).items():
             low = signed(mask, size) if kind[0] == "s" else mask & (1 << size) - 1

@@ -179,7 +179,9 @@ def _convert(normal: Normal, operation: Operation, a: Term) -> Term:
         return a if is_float(target) and mode == target else _opaque(normal, operation, [a])
     if is_float(target):
         return normal.rounded(target, normal.real_of(source, a))
-    return normal.narrowed(target, a) if width(target) <= width(source) else normal.extended(source, a)
+    if width(target) <= width(source):
+        return normal.narrowed(target, a)
+    return normal.distance(source, target, a) or normal.extended(source, a)
 
 
 def _bits(normal: Normal, operation: Operation, v: list[Term]) -> Term:

@@ -23,7 +23,7 @@ from swizzle.commands.computed_errors import computed_errors
 from swizzle.specs.specification import Meaning, outputs
 from symbolic.algebra.functions import FunctionRow
 from symbolic.algebra.numbers import NUMPY_DTYPES, as_numbers, float_limits
-from symbolic.algebra.terms import UNWRITTEN, Term
+from symbolic.algebra.terms import UNWRITTEN, WIDEN, Term
 from symbolic.ir.program import Apply, Binary, Cast, Const, DeclareAccumulator, DType, FunctionName, Program, Store
 from symbolic.ir.walk import own_expressions, statements, subexpressions
 
@@ -31,6 +31,8 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 DIVISION: Final = 4
 """Roundings that a division may take: of the reciprocal, of the product, and of an approximation."""
 
+SLACK: Final = 1.01
+"""What bounds of rounding errors are taken with, as they leave out products of errors."""
 MOST: Final = 512
 """The largest number that inputs are made multiples of."""
 
@@ -100,6 +102,63 @@ class Rounding:
     def computed(self, given: Mapping[str, Array]) -> Mapping[str, Array]:
         """Return how far each output may be by what the kernel itself computes, where the terms cancel what it adds."""
         return computed_errors(self.launches, given) or {}
+
+    def undecided(self, given: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Return which elements of outputs of integers rounding decides: a float is converted, or compared, whose
+        rounding error reaches another whole number, or the other outcome."""
+        found, known = dict[str, Array](), dict[tuple[DType, Term], _Node]()
+        flat, memo = {name: np.asarray(array).reshape(-1) for name, array in given.items()}, dict[Term, bool]()
+        for parameter in outputs(self.program):
+            if parameter.dtype.is_float or self.computed_in is None:
+                continue
+            with np.errstate(all="ignore"):
+                some = [
+                    self._is_open(t, self.computed_in, flat, known, memo) for t in self.meaning.wanted[parameter.name]
+                ]
+            found[parameter.name] = np.array(some).reshape(parameter.shape)
+        return found
+
+    def _is_open(
+        self, term: Term, dtype: DType, given: Mapping[str, Array], known: dict[tuple[DType, Term], _Node],
+        memo: dict[Term, bool],
+    ) -> bool:  # fmt: skip
+        nodes, waiting = self.meaning.terms.nodes, [term]
+        while waiting:
+            part = waiting[-1]
+            op, args = nodes[part]
+            below = [] if part == UNWRITTEN or op in ("atom", "const") else args
+            if open_ := [arg for arg in below if arg not in memo]:
+                waiting += open_
+                continue
+            waiting.pop()
+            memo[part] = any(memo[arg] for arg in below)
+            compares = isinstance(op, FunctionName) and bool(op.row.compares)
+            converts = not isinstance(op, FunctionName) and op.startswith("to_") and not DType(op[3:]).is_float
+            if not memo[part] and (compares or converts) and any(map(self._is_float, below[: 2 if compares else 1])):
+                try:
+                    sides = [self._node(arg, dtype, given, known) for arg in below[: 2 if compares else 1]]
+                except _Unknown:
+                    continue
+                error = SLACK * sum(side.error for side in sides)
+                if compares:
+                    memo[part] = error > 0 and not abs(sides[0].value - sides[1].value) > error
+                else:
+                    low, high = sides[0].value - error, sides[0].value + error
+                    memo[part] = error > 0 and not (math.isfinite(error) and math.trunc(low) == math.trunc(high))
+        return memo[term]
+
+    def _is_float(self, term: Term) -> bool:
+        """Tell whether a term has floats, and no conversion makes a whole number of them."""
+        op, args = self.meaning.terms.nodes[term]
+        if op in ("atom", "const"):
+            return op == "atom" and any(p.dtype.is_float for p in self.program.parameters if p.name == args[0])
+        if isinstance(op, FunctionName):
+            if op.row.array:
+                return any(p.dtype.is_float for p in self.program.parameters if p.name == op.row.array)
+            args = args[2:] if op.row.compares else args
+        elif op.startswith(("to_", WIDEN)):
+            return DType(op.rpartition("_")[2]).is_float
+        return any(map(self._is_float, args))
 
     def _product(self, term: Term, dtype: DType, known: Mapping[tuple[DType, Term], _Node]) -> float | None:
         """Return an exact number times the reciprocal of a constant as the printed text rounds it."""

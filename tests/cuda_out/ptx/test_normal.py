@@ -182,6 +182,39 @@ def test_permuted_bytes(size: int) -> None:
         assert Evaluated(terms, {"a": data}).value(term) == int(wanted)
 
 
+@pytest.mark.parametrize("by", [24, 16, 20])
+def test_what_is_moved_up_and_down_again_with_its_sign(by: int) -> None:
+    """It is extended from the bits that are left, and has the value that the two shifts give."""
+    normal, terms = fresh()
+    a, c = terms.atom("a", 0), terms.atom("c", 0)
+    for inner, value in (
+        (normal.scaled("s32", 3, normal.conjunction("b32", a, terms.const(65535))), lambda a, c: 3 * (a & 65535)),
+        (normal.add("s32", a, normal.multiply("s32", c, c)), lambda a, c: a + c * c),
+        (c, lambda a, c: c),
+    ):
+        found = normal.shifted_right("s32", normal.shifted_left("b32", inner, by), by)
+        if by != 20:
+            kind = f"s{32 - by}"
+            assert found == normal.extended(kind, normal.narrowed(kind, inner))
+        for x, y in ((-1, -128), (43, 127), (0x12345678, 5), (-(2**31), -1)):
+            arrays = {"a": np.array([x]), "c": np.array([y])}
+            got = Evaluated(terms, arrays).value(found)
+            assert got == signed(value(x, y) << by, 32) >> by & 0xFFFFFFFF, terms.show(found)
+
+
+@pytest.mark.parametrize("name", ["u", "b", "c"])
+def test_a_larger_number_less_a_smaller_one_is_a_distance_where_it_does_not_wrap(name: str) -> None:
+    normal, terms = fresh()
+    x, y = terms.atom(name, 0), terms.atom(name, 1)
+    sides = normal.extreme("max", "s16", x, y), normal.scaled("s16", -1, normal.extreme("min", "s16", x, y))
+    for source in ("u16", "s16"):
+        found = instruction(normal, f"cvt.u32.{source}", normal.add("s16", *sides))
+        wanted = normal.absolute("s32", normal.add("s32", x, normal.scaled("s32", -1, y)))
+        assert (found == wanted) == (name != "u")
+    assert normal.distance("u16", "u32", normal.add("s16", sides[0], sides[0])) is None
+    assert normal.distance("u16", "u32", normal.scaled("s16", -1, normal.add("s16", *sides))) is None
+
+
 def test_bounds_of_what_is_moved_up() -> None:
     """Sixteen bits times 2^16 are 32 bits and no more, so that they come back as they were; seventeen are cut off."""
     terms = Terms()

@@ -243,3 +243,41 @@ def test_what_the_terms_cancel_still_rounds() -> None:
     assert not any(each.equal for each in told(1e-5)[1:])
     bounds = Rounding(sketch.program, meaning).computed({"x": np.ones(67)})["y"]
     assert (bounds >= 2**-24).all() and (bounds < 30 * 2**-24).all()
+
+
+ROUNDED = """
+@spec
+def wanted(x):
+    return [u8(i32(math.rint(x[i] * 255))) + where(x[i] * 3 < 1, 1, 0) for i in range(64)]
+
+@sketch(spec=wanted, block=64, x=f32[64], y=i32.out[64])
+def levels(x, y):
+    i = cuda.threadIdx.x
+    y[i] = i32(u8(i32(math.rint(x[i] * 255)))) + i32(where(x[i] * 3 < 1, 1, 0))
+"""
+
+
+def test_whole_numbers_that_rounding_decides_are_left_out() -> None:
+    """A number that is rounded in single precision may be another whole one than that of double precision. All others
+    are compared exactly."""
+    (sketch,) = read_swz(ROUNDED, "levels.swz", Parameters())
+    rounding = Rounding(sketch.program, Meaning.of(sketch.program, sketch.spec))
+
+    def values(x: Array) -> Array:
+        levels = (np.rint(x * x.dtype.type(255)).astype(np.int64) & 255).astype(np.int32)
+        return levels + (x * x.dtype.type(3) < 1)
+
+    def told(wrong: int) -> dict[str, RandomRun]:
+        def run(arrays: list[Array]) -> None:
+            arrays[1][...] = values(arrays[0]) + wrong
+
+        return {r.data: r for r in trials(sketch.program, lambda given: {"y": values(given["x"])}, run, 3, rounding)}
+
+    right, wrong = told(0), told(1)
+    assert all(each.equal for each in right.values())
+    assert right["whole numbers"].compared == 64 and right["arbitrary numbers"].compared > 60
+    assert right["large numbers"].open > 40 and "are decided by rounding" in str(right["large numbers"])
+    assert not wrong["whole numbers"].equal and not wrong["arbitrary numbers"].equal
+    third, near = np.float32(1 / 3), np.full(64, 0.25, np.float32)
+    near[:2] = third, 0.5 / 255
+    assert rounding.undecided({"x": near})["y"].tolist() == [True, True] + [False] * 62
