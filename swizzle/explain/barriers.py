@@ -51,7 +51,8 @@ def with_barriers(program: Program) -> tuple[Variant, tuple[Unfenced, ...]] | No
         barrier = Barrier("block", use.place)
         pair = (use.statement, barrier) if each.next_round else (barrier, use.statement)
         body = swap(body, use.statement, pair)
-        lines.append(f"{where} line {use.place.line}")
+        line = use.place.line if each.next_round else use.statement.place.line
+        lines.append(f"{where} line {line}")
     change = f"cuda.syncthreads() {' and '.join(reversed(lines))}"
     return Variant("barrier", change, replace(program, body=body)), found
 
@@ -61,15 +62,12 @@ def _in_body(body: Sequence[Stmt], shared: set[str]) -> Iterator[Unfenced]:
     for node in body:
         if isinstance(node, For):
             yield from _in_loop(node, shared)
-        if _has_barrier(node):
-            since = []
-            continue
-        now = list(_uses(node, shared))
+        now = list(_ahead(node, shared))
         meeting = _meeting(since, now)
         if meeting is not None:
             yield Unfenced(*meeting, next_round=False)
             since = []
-        since += now
+        since = list(_behind(node, shared)) if _has_barrier(node) else since + now
 
 
 def _in_loop(loop: For, shared: set[str]) -> Iterator[Unfenced]:
@@ -84,6 +82,26 @@ def _in_loop(loop: For, shared: set[str]) -> Iterator[Unfenced]:
     meeting = _meeting(behind[::-1], ahead)
     if meeting is not None and meeting[0].statement is not meeting[1].statement:
         yield Unfenced(*meeting, next_round=True)
+
+
+def _ahead(node: Stmt, shared: set[str]) -> Iterator[SharedUse]:
+    """Yield the uses of a statement before its first barrier, if it has any."""
+    return _up_to_barrier(node, shared, 1)
+
+
+def _behind(node: Stmt, shared: set[str]) -> Iterator[SharedUse]:
+    """Yield the uses of a statement behind its last barrier."""
+    return _up_to_barrier(node, shared, -1)
+
+
+def _up_to_barrier(node: Stmt, shared: set[str], step: int) -> Iterator[SharedUse]:
+    if not _has_barrier(node):
+        yield from _uses(node, shared)
+    elif isinstance(node, For):
+        for each in node.body[::step]:
+            yield from (replace(use, statement=node) for use in _up_to_barrier(each, shared, step))
+            if _has_barrier(each):
+                return
 
 
 def _meeting(before: Sequence[SharedUse], after: Sequence[SharedUse]) -> tuple[SharedUse, SharedUse] | None:

@@ -54,3 +54,40 @@ def test_a_barrier_that_does_not_help_is_not_named(tmp_path: Path) -> None:
     found = explain(sketch(tmp_path, text))
     assert found.outputs
     assert not any("syncthreads" in line for line in (*found.reasons, *(t.change for t in found.trials)))
+
+
+TREE = """
+@spec
+def total(x):
+    return [sum(x[j] for j in range(4))]
+
+@sketch(spec=total, block=4, warp_size=4, x=f32[4], y=f32.out[1])
+def tree(x, y):
+    t = cuda.threadIdx.x
+    tile = cuda.shared.array(4, f32)
+    tile[t] = x[t]
+    cuda.syncthreads()
+    for k in range(2):
+        if t < 2 >> k:
+            tile[t] = tile[t] + tile[?sw_xform(t, 4, 2 >> k)]
+        cuda.syncthreads()
+    if t == 0:
+        y[0] = tile[0]
+"""
+
+
+def test_a_barrier_before_a_loop_that_has_one(tmp_path: Path) -> None:
+    """What is written before a loop is read in its first round; the barrier is wanted before the loop."""
+    assert with_barriers(sketch(tmp_path, TREE).program) is None
+    found = explain(sketch(tmp_path, TREE.replace("    cuda.syncthreads()\n", "", 1)))
+    assert found.reasons == ("tile is written at line 10 and read at line 13, and no cuda.syncthreads() is between",)
+    assert [(t.change, t.verdict) for t in found.trials] == [("cuda.syncthreads() before line 11", "solvable")]
+
+
+def test_a_barrier_behind_a_loop_that_has_one(tmp_path: Path) -> None:
+    """What a loop's last round writes behind its barrier is read after the loop."""
+    text = TREE.replace("        cuda.syncthreads()\n", "")
+    text = text.replace("        if t < 2", "        cuda.syncthreads()\n        if t < 2").replace("t == 0", "t == 1")
+    variant = with_barriers(sketch(tmp_path, text.replace("tile[0]", "tile[0] + tile[1]")).program)
+    assert variant is not None
+    assert variant[0].change == "cuda.syncthreads() before line 16"
