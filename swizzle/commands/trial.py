@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from swizzle.commands.rounding import SLACK, Rounding
-from symbolic.algebra.numbers import NUMPY_DTYPES, as_numbers, float_limits, from_memory, in_memory
+from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, as_numbers, float_limits, from_memory, in_memory
 from symbolic.ir.program import Apply, Binary, Const, DeclareAccumulator, DType, Parameter, Program
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -115,7 +115,11 @@ def _trial(
     exact = bounds is None and kind == "whole numbers" and stays_whole(program)
     if not exact:
         inputs = {name: _widened(array) for name, array in inputs.items()}
-    wanted = specification(inputs)
+    converting = CONVERT.set(as_numbers if exact else _rounded)
+    try:
+        wanted = specification(inputs)
+    finally:
+        CONVERT.reset(converting)
     memory = [np.array(in_memory(array, p.dtype)) for p, array in named]
     run(memory)
     named = [(p, from_memory(array, p.dtype)) for p, array in zip(program.parameters, memory, strict=True)]
@@ -147,7 +151,7 @@ def _trial(
             finite = allowed.bound[np.isfinite(allowed.bound)]
             tolerance = max(tolerance, float(np.max(finite, initial=0.0)) / (largest or 1.0))
         else:
-            relative = 64 * float_limits(parameter.dtype).eps
+            relative = 64 * max(float_limits(dtype).eps for dtype in (parameter.dtype, *_computing(program)))
             wide, said = got.astype(np.float64), want.astype(np.float64)
             largest = float(np.max(np.abs(said[np.isfinite(said)]), initial=0.0))
             with np.errstate(all="ignore"):
@@ -207,6 +211,12 @@ def stays_whole(program: Program) -> bool:
     return True
 
 
+def _computing(program: Program) -> set[DType]:
+    """Return the types of floats in which a kernel computes."""
+    kinds = (Binary, Apply, DeclareAccumulator)
+    return {node.dtype for node in _nodes(program.body) if isinstance(node, kinds) and node.dtype.is_float}
+
+
 def _cancels(program: Program) -> bool:
     """Tell whether an output may be a small difference, or a function of one: not where data is moved and scaled, and
     given to functions of the user's own, of which as much is asked for as their tolerance says."""
@@ -231,6 +241,11 @@ def _nodes(value: object) -> Iterator[object]:
             yield value
             for name in value.__struct_fields__:
                 yield from _nodes(getattr(value, name))
+
+
+def _rounded(value: Any, dtype: DType) -> Any:
+    """Return what a specification converts as a number in double precision, in which what follows is computed."""
+    return np.asarray(as_numbers(value, dtype)).astype(np.float64)[()] if dtype.is_float else as_numbers(value, dtype)
 
 
 def _widened(array: Array) -> Array:

@@ -14,7 +14,7 @@ from swizzle.commands.rounding import Rounding
 from swizzle.commands.trial import SLACK, Array, Arrays, RandomRun, trials
 from swizzle.language.parameters import Parameters
 from swizzle.sketches.swz_file import read_swz
-from swizzle.specs.specification import Meaning
+from swizzle.specs.specification import Meaning, numbers
 from swizzle.specs.verify import verify
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.terms import Term, Terms
@@ -281,3 +281,31 @@ def test_whole_numbers_that_rounding_decides_are_left_out() -> None:
     third, near = np.float32(1 / 3), np.full(64, 0.25, np.float32)
     near[:2] = third, 0.5 / 255
     assert rounding.undecided({"x": near})["y"].tolist() == [True, True] + [False] * 62
+
+
+CONVERTED = """
+@spec
+def wanted(x):
+    return [f32(x[i] * 3) * 1.3 + x[i] for i in range(64)]
+
+@sketch(spec=wanted, block=64, x=f64[64], y=f64.out[64])
+def rounded(x, y):
+    i = cuda.threadIdx.x
+    y[i] = f64(f32(x[i] * 3)) * 1.3 + x[i]
+"""
+
+
+def test_what_is_computed_with_a_converted_number_is_rounded_no_more() -> None:
+    (sketch,) = read_swz(CONVERTED, "rounded.swz", Parameters())
+    meaning = Meaning.of(sketch.program, sketch.spec)
+
+    def told(factor: float) -> list[RandomRun]:
+        def run(arrays: list[Array]) -> None:
+            x, y = arrays
+            y[...] = (x * factor).astype(np.float32).astype(np.float64) * 1.3 + x
+
+        specification = lambda given: numbers(sketch.program, sketch.spec, given)  # noqa: E731
+        return list(trials(sketch.program, specification, run, 3, Rounding(sketch.program, meaning)))
+
+    assert all(each.equal for each in told(3))
+    assert not any(each.equal for each in told(3.0001))
