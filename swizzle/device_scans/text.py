@@ -18,7 +18,8 @@ from swizzle.device_scans.look_back import look_back_source
 from swizzle.emit.emitters import cuda_source
 
 ROOM: Final = 256
-"""Arrays in scratch memory begin at multiples of so many bytes."""
+"""Arrays in scratch memory begin at multiples of so many bytes, behind its beginning."""
+_MISALIGNED: Final = "reinterpret_cast<size_t>(scratch) % 8 != 0"
 
 
 def source_of(scan: DeviceScan, lifts: bool, kind: str, form: Literal["cu", "header"] = "cu") -> CudaSource:
@@ -91,6 +92,7 @@ def _one_pass_host(scan: DeviceScan, form: Literal["cu", "header"]) -> Iterator[
     yield f"  if (n <= part) return {_launch(scan, True, 'first', *given, *made, 'n')};"
     yield "  const long long parts = n / part, left = n % part;"
     yield "  if (parts > 2147483647) return cudaErrorInvalidConfiguration;"
+    yield f"  if ({_MISALIGNED}) return cudaErrorMisalignedAddress;"
     for name, bytes_ in zip((*given, *made), source.alignment, strict=True):
         if bytes_ > 1:
             yield f"  if (reinterpret_cast<size_t>({name}) % {bytes_} != 0) return cudaErrorMisalignedAddress;"
@@ -131,7 +133,8 @@ def _head(scan: DeviceScan, level: Level, name: str) -> Iterator[str]:
         made = ", ".join(names[each] for each in level.made)
         which = "i to n - 1" if scan.backward else "0 to i"
         yield f"/// Scans n elements: {made}[i] is what the loop returns after elements {which}."
-        yield "/// All are device pointers, to arrays apart from each other; scratch has scratch_bytes(n) bytes."
+        yield "/// All are device pointers, to arrays apart from each other; scratch has scratch_bytes(n) bytes,"
+        yield "/// aligned to 8, which are this scan's alone until it has ended."
     parameters = [f"const {C_TYPE[dtype]}* {names[each]}" for each, dtype in level.given.items()]
     parameters += [f"{C_TYPE[dtype]}* {names[each]}" for each, dtype in level.made.items()]
     parameters += ["long long n", "void* scratch", "cudaStream_t stream = nullptr"]
@@ -158,6 +161,8 @@ def _level(scan: DeviceScan, level: Level, name: str) -> Iterator[str]:
     yield from _head(scan, level, name)
     yield f"  if (n <= part) return {launch('first', *given, *made, 'n')};"
     yield "  const long long totals = (n - 1) / part, rest = n / part - 1, left = n % part;"
+    if level.lifts:
+        yield f"  if ({_MISALIGNED}) return cudaErrorMisalignedAddress;"
     yield "  char* next = static_cast<char*>(scratch);"
     for some in (total, before):
         for each, kind in zip(some, words, strict=True):

@@ -307,7 +307,7 @@ HOST = r"""
 #include <cstdio>
 #include <cstddef>
 #include <cstdlib>
-enum cudaError_t { cudaSuccess, cudaErrorInvalidValue };
+enum cudaError_t { cudaSuccess, cudaErrorInvalidValue, cudaErrorMisalignedAddress };
 typedef struct CUstream_st* cudaStream_t;
 inline void said(const void* p) { std::printf(" %lld", (long long)(size_t)p); }
 inline void said(long long n) { std::printf(" %lld", n); }
