@@ -77,6 +77,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
     "swizzle.search.shorter": {"SHORT": (3, 5, 7), "FUNCTIONS": (3, 9, 27), "THREADS": (1 << 12, 1 << 14)},
     "swizzle.search.storing": {"PAIRS": (1 << 20, 1 << 25)},
     "swizzle.problem.demands": {"VIOLATIONS": (1, 2, 8)},
+    "swizzle.problem.problem": {"ALL_SIZED": (16, 64, 256), "SIZED": (4, 16, 64)},
     "swizzle.problem.many": {"AT_ONCE": (1 << 12, 1 << 15, 1 << 18)},
     "templates.functions": {"MOST_ROWS": (400_000, 4_000_000), "FIRST_PLACES": (4, 16, 64), "FEW_ROWS": (0, 4, 20)},
     "templates.template": {"FEW_CHOICES": (200, 2_000, 20_000), "FEW": (8, 64, 512), "COMPARED": (64, 1024, 16_384)},
