@@ -20,7 +20,7 @@ from cuda_out.c.printer import MAX_BLOCKS, CudaSource
 from cuda_out.compile.launch import gpu_available, launch
 from cuda_out.emulate.emulate import emulate
 from cuda_out.tiling.tiling import AXES, Tiling
-from swizzle.emit.emitters import Sizes, cuda_source, sizes_text
+from swizzle.emit.emitters import Sizes, allowed_text, cuda_source
 from swizzle.emit.sizes import sizes_of as find
 from swizzle.solution.solution import Solution
 from symbolic.algebra.numbers import NUMPY_DTYPES, as_numbers, in_memory
@@ -303,7 +303,7 @@ def _wrong_shapes(
     expected = ", ".join(f"{p.name}[{', '.join(map(str, p.shape))}]" for p, _ in arrays)
     fix = "declare other sizes in the sketch and solve it again"
     if isinstance(sizes, Tiling):
-        expected, fix = sizes_text(program, sizes, named).removeprefix("any length: "), ""
+        expected, fix = allowed_text(program, sizes, named), ""
     elif sizes is not None:
         expected += f"; the kernel is for these sizes only: {sizes}"
     return SwizzleError(f"{program.name} is called with {given}", expected=expected, fix=fix)

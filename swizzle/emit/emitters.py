@@ -212,15 +212,20 @@ def _length_names(program: Program, tiling: Tiling) -> tuple[str, ...]:
 
 def sizes_text(program: Program, sizes: Sizes, named: Sequence[str] = ()) -> str:
     """Return one line for the console: the extents that go together, or why they are fixed."""
-
     if not isinstance(sizes, Tiling):
         return f"fixed: {sizes}"
+    some = "; not all that may be left for a block at the edges was tried" if sizes.tried else ""
+    return f"any length: {allowed_text(program, sizes, named)}{some}"
+
+
+def allowed_text(program: Program, sizes: Tiling, named: Sequence[str] = ()) -> str:
+    """Return the extents that go together, and which lengths there may be."""
     names = named or _length_names(program, sizes)
     extents = _extents(program, sizes, names)
     arrays = ", ".join(f"{name}[{', '.join(each)}]" for name, each in extents.items())
     steps = [f"{name} a multiple of {axis.step}" for name, axis in zip(names, sizes.axes, strict=True) if axis.step > 1]
     steps += [f"{name} at least {axis.least}" for name, axis in zip(names, sizes.axes, strict=True) if axis.least > 1]
-    return f"any length: {arrays}" + (f"; {', '.join(steps)}" if steps else "")
+    return arrays + (f"; {', '.join(steps)}" if steps else "")
 
 
 def sizes_as_json(program: Program, sizes: Sizes, named: Sequence[str] = ()) -> dict[str, Any]:
@@ -245,6 +250,7 @@ def sizes_as_json(program: Program, sizes: Sizes, named: Sequence[str] = ()) -> 
         },
         "shapes": _extents(program, sizes, names),
         "specification_compared_at": [lengths_text(each) for each in sizes.evidence],
+        **({"left_tried": dict(zip(names, map(list, sizes.tried), strict=True))} if sizes.tried else {}),
     }
 
 

@@ -67,10 +67,8 @@ def any_length(
     `others` gives the same sketch with other values of its parameters, for a specification that fixes its sizes.
     """
     without = _without_edges(program, spec, others)
-    if isinstance(without, Tiling):
-        return without
     found = _movable(program, edges=True)
-    if isinstance(found, FixedSize):
+    if isinstance(found, FixedSize) or (isinstance(without, Tiling) and len(without.axes) >= len(found)):
         return without
     tiling = _tiling(program, found, edges=True)
     try:
@@ -78,7 +76,7 @@ def any_length(
             return without
         conditions = LengthConditions(program, spec, with_edges(program, spec, tiling))
     except NoEdges as no:
-        return FixedSize(str(no), program.place) if str(no) else without
+        return FixedSize(str(no), program.place) if str(no) and isinstance(without, FixedSize) else without
     return replace(conditions.tiling, axes=tuple(map(conditions.with_reach, conditions.tiling.axes)))
 
 
@@ -105,7 +103,7 @@ def own_lengths(program: Program, axes: Collection[Axis] = AXES) -> Tiling | Fix
     """
     found = _movable(program, axes)
     if isinstance(found, FixedSize):
-        return found
+        return _own_edges(program, axes) or found
     reasons = []
     for chosen in _choices(found):
         try:
@@ -113,6 +111,18 @@ def own_lengths(program: Program, axes: Collection[Axis] = AXES) -> Tiling | Fix
         except Fixed as no:
             reasons.append(str(no))
     return FixedSize(reasons[0], program.place)
+
+
+def _own_edges(program: Program, axes: Collection[Axis]) -> FixedSize | None:
+    """Say that a kernel of a host function has edges, if that is why it keeps its sizes."""
+    found = _movable(program, axes, edges=True)
+    try:
+        if isinstance(found, FixedSize) or not asks_for_ends(program, _tiling(program, found, edges=True)):
+            return None
+    except NoEdges:
+        return None
+    why = "it treats the ends of its arrays apart, and among the kernels of a host function that keeps the file's sizes"
+    return FixedSize(why, program.place)
 
 
 def _movable(program: Program, axes: Collection[Axis] = AXES, *, edges: bool = False) -> list[Extents] | FixedSize:

@@ -63,7 +63,35 @@ def with_edges(program: Program, spec: Callable[..., Any], tiling: Tiling) -> Ti
     axes = [replace(each, least=said.least[each.axis]) for each in tiling.axes]
     block = simplify(plain_coordinates(one_tile(program, tiling)))
     tiling = replace(tiling, axes=_reaches(block, replace(tiling, axes=tuple(axes)), said))
-    return _Cases(block, tiling, said).tried()
+    try:
+        return _Cases(block, tiling, said).tried()
+    except NoEdges as first:
+        return _longer(block, tiling, said, first)
+
+
+def _longer(block: Program, tiling: Tiling, said: NearEnds, first: NoEdges) -> Tiling:
+    """Return the tiling with the least lengths at which the kernel is right, where it is not at lengths at which the
+    ends meet; raise what was wrong first if that is not all."""
+
+    def at_least(least: Mapping[Axis, int]) -> Tiling:
+        axes = tuple(replace(each, least=least[each.axis]) for each in tiling.axes)
+        return _Cases(block, replace(tiling, axes=axes), said).tried()
+
+    least = {a.axis: max(a.least, said.low[a.axis] + said.high[a.axis] + 1) for a in tiling.axes}
+    if all(least[each.axis] == each.least for each in tiling.axes):
+        raise first
+    try:
+        found = at_least(least)
+    except NoEdges:
+        raise first from None
+    for each in tiling.axes:
+        while least[each.axis] > each.least:
+            try:
+                found = at_least({**least, each.axis: least[each.axis] - 1})
+            except NoEdges:
+                break
+            least[each.axis] -= 1
+    return found
 
 
 def _reaches(block: Program, tiling: Tiling, said: NearEnds) -> tuple[TiledAxis, ...]:
@@ -158,7 +186,9 @@ class _Cases:
         except SwizzleError as error:
             raise NoEdges(f"near the ends of the arrays, {error.found}") from None
         if run.violations:
-            raise NoEdges(f"near the ends of the arrays, {run.violations[0].message}")
+            message = run.violations[0].message.partition(": ")[0]  # the shape is that of a window
+            fix = "; have threads beyond the end clamp or skip it" if "out of bounds" in message else ""
+            raise NoEdges(f"near the ends of the arrays, counted from a block's beginning, {message}{fix}")
         shapes = {p.name: p.shape for p in program.parameters}
 
         def atom(name: str, index: Index) -> Term:

@@ -212,7 +212,7 @@ class NearEnds:
             if self._said.setdefault(key, said) != said:
                 where = f"{name}[{', '.join(map(str, index))}]"
                 size = " x ".join(map(str, source.lengths.values()))
-                other = " (an end that depends on the other one is not supported)" if "low" in str(key[1]) else ""
+                other = " (an end that depends on the other one, or on the length, is not supported)"
                 raise NotEven(
                     f"at length {size}, the specification's {where} is not that of other lengths, moved{other}"
                 )

@@ -378,3 +378,26 @@ def test_a_command_runs_the_file_once_and_gives_one_object(
     out.truncate(out.seek(0))
     assert solve(SolveArguments(f"{file}:scan", json_object=True), out, err) == 0
     assert json.loads(out.getvalue())["host"] == "scan" and err.getvalue() == "run\n" * 3
+
+
+def test_edges_keep_the_sizes_of_a_host_function_and_are_named(tmp_path: Path) -> None:
+    text = """\
+from swizzle import cuda, f32, host, sketch
+
+@sketch(block=32, grid=2, x=f32[64], y=f32.out[64])
+def smoothed(x, y):
+    i = cuda.grid(1)
+    y[i] = x[max(i - 1, 0)] + x[min(i + 1, len(x) - 1)]
+
+def twice(x):
+    once = [x[max(i - 1, 0)] + x[min(i + 1, 63)] for i in range(64)]
+    return [once[max(i - 1, 0)] + once[min(i + 1, 63)] for i in range(64)]
+
+@host(spec=twice, x=f32[64], y=f32.out[64])
+def both(x, y):
+    between = cuda.device_array(64, f32)
+    smoothed(x, between)
+    smoothed(between, y)
+"""
+    found = str(host_lengths(filled_host(hosts(tmp_path, text), without_holes)))
+    assert found.startswith("smoothed: it treats the ends of its arrays apart, and among the kernels of a host function")

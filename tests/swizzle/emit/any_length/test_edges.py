@@ -19,7 +19,7 @@ from swizzle.commands.sizes import LaunchSize
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import tile_validators
 from swizzle.emit.any_length.conditions import FixedSize, any_length
-from swizzle.emit.emitters import cuda_source, sizes_text
+from swizzle.emit.emitters import cuda_source, sizes_as_json, sizes_text
 from swizzle.sketches.sketch import Sketch
 from symbolic.ir.program import Program
 
@@ -136,6 +136,33 @@ def assigned(x, y):
     y[i] = x[j] + x[i] + x[k]
 
 
+@spec
+def end_reflected_spec(x):
+    n = len(x)
+    return [x[i] + x[i + 1 if i + 1 < n else n - 2] for i in range(n)]
+
+
+@sketch(spec=end_reflected_spec, block=32, grid=2, x=f32[64], y=f32.out[64])
+def end_reflected(x, y):
+    """Of one element the specification, as Python does, takes the last; a kernel would read before the array."""
+    i, n = cuda.grid(1), len(x)
+    if i < n:
+        y[i] = x[i] + x[i + 1 if i + 1 < n else n - 2]
+
+
+@spec
+def along_rows_spec(u):
+    h, w = u.shape
+    return [[u[i, j] - (u[i, j + 2] if j + 2 < w else 4) for j in range(w)] for i in range(h)]
+
+
+@sketch(spec=along_rows_spec, block=(8, 2), grid=(2, 2), u=i32[4, 16], v=i32.out[4, 16])
+def along_rows(u, v):
+    """Rows are alike, and have edges: both lengths are free."""
+    j, i = cuda.grid(2)
+    v[i, j] = u[i, j] - (u[i, j + 2] if j + 2 < u.shape[1] else 4)
+
+
 @lru_cache
 def sized(each: Sketch) -> tuple[Program, Tiling | FixedSize]:
     program = solve(each).best.program
@@ -150,6 +177,8 @@ SAID = {
     fir: "x[n], w[5], y[n]",
     reflected: "x[n], y[n]; n at least 3",
     kept: "u[n_y, n_x], v[n_y, n_x]",
+    end_reflected: "x[n], y[n]; n at least 2",
+    along_rows: "u[n_y, n_x], v[n_y, n_x]",
 }
 
 
@@ -157,6 +186,16 @@ SAID = {
 def test_edges_take_any_length(each: Sketch) -> None:
     program, tiling = sized(each)
     assert sizes_text(program, tiling) == f"any length: {SAID[each]}"
+
+
+def test_what_is_tried_in_some_places_only_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("swizzle.emit.any_length.edges.MOST_THREADS", 1 << 6)
+    program = sized(clamped)[0]
+    tiling = any_length(program, clamped.spec)
+    assert sizes_text(program, tiling).endswith(
+        "x[n], y[n]; not all that may be left for a block at the edges was tried"
+    )
+    assert sizes_as_json(program, tiling)["left_tried"] == {"n": [1, 2, 3, 16, 30, 31, 32, 33]}
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ on this machine")
@@ -230,6 +269,18 @@ def cleared_spec(x):
     return [0 if i == 0 else x[i] for i in range(len(x))]
 
 
+@spec
+def far_reflected_spec(x):
+    return [x[abs(i - 1)] + x[len(x) - 1 - abs(len(x) - 1 - i - 3)] for i in range(len(x))]
+
+
+@sketch(spec=far_reflected_spec, block=32, grid=2, x=f32[64], y=f32.out[64])
+def unguarded(x, y):
+    """Where few elements are left, threads behind the end reflect to before the start."""
+    i, n = cuda.grid(1), len(x)
+    y[i] = x[abs(i - 1)] + x[n - 1 - abs(n - 1 - i - 3)]
+
+
 @sketch(spec=cleared_spec, block=32, grid=3, x=f32.inout[96])
 def cleared(x):
     i = cuda.grid(1)
@@ -237,11 +288,12 @@ def cleared(x):
 
 
 KEPT = {
-    wrapped: "an end that depends on the other one is not supported",
+    wrapped: "an end that depends on the other one, or on the length, is not supported",
     numbered: "write it with len(x)",
     stopped: r"at length 129, the specification's y[95] is not that of other lengths",
     wide: "ends are 40 wide along x, and a block takes 32",
     cleared: "x is overwritten",
+    unguarded: "x[-1] is out of bounds; have threads beyond the end clamp or skip it",
 }
 
 
