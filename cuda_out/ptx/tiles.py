@@ -251,7 +251,7 @@ class Window:
             number, more = divmod(rest.get(leading, 0), stride[leading])
             rest = plus(rest, stride, -number)
             found.append(number)
-            if more:
+            if more and leading:  # a stride that is a number is that of first blocks: a column is what is left over
                 return None
         return None if any(rest) else (*found, rest.get((), 0))
 
@@ -459,12 +459,9 @@ class TileTransfers(Transfers):
                 return None
             return window.located({monomial: each // region.cell for monomial, each in here.items()}, fixed)
 
-        one = located({})
-        if one is not None:
-            numbers = np.tile(np.array(one, np.int64), (len(cuts), 1))
-        else:
-            apart = {cut: located(self.fixed[cut]) for cut in np.unique(cuts).tolist()}
-            for cut, element in apart.items():
+        def apart(these: Lanes) -> Lanes:
+            found = {cut: located(self.fixed[cut]) for cut in np.unique(these).tolist()}
+            for cut, element in found.items():
                 if element is None:
                     here = at_case(offset, self.fixed[cut])
                     if any(part % (size * how.count) for part in here.values()):
@@ -473,8 +470,14 @@ class TileTransfers(Transfers):
                     raise NotInterpreted(
                         f"{instruction}: the element {elements} of {region.name}, not moved with its block"
                     )
-            numbers = np.array([apart[cut] for cut in cuts.tolist()], np.int64)
+            return np.array([found[cut] for cut in these.tolist()], np.int64)
+
+        one = located({})
+        numbers = apart(cuts) if one is None else np.tile(np.array(one, np.int64), (len(cuts), 1))
         outside = window.outside(numbers, cuts, count, writes=writes)
+        if one is not None and outside.any():  # where the length is a number, so is the distance between rows
+            numbers[outside] = apart(cuts[outside])
+            outside = window.outside(numbers, cuts, count, writes=writes)
         if outside.any():
             bad = int(np.flatnonzero(outside)[0])
             error = window.why_outside(numbers[bad].tolist(), int(cuts[bad]), count)

@@ -400,4 +400,6 @@ def both(x, y):
     smoothed(between, y)
 """
     found = str(host_lengths(filled_host(hosts(tmp_path, text), without_holes)))
-    assert found.startswith("smoothed: it treats the ends of its arrays apart, and among the kernels of a host function")
+    assert found.startswith(
+        "smoothed: it treats the ends of its arrays apart, and among the kernels of a host function"
+    )

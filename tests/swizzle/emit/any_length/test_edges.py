@@ -328,6 +328,9 @@ WRONG = [
     (clamped, r"begin >= 1 \?", "begin >= 0 ?", "out of bounds"),
     (clamped, r"begin >= 1 && ", "", "out of bounds"),
     (clamped, r"n - begin >= 33\)", "n - begin >= 32)", "out of bounds"),
+    (along_rows, r"left_x - 2", "left_x - 1", "the specification says"),
+    (along_rows, r"n_x - begin_x >= 10 &&", "n_x - begin_x >= 9 &&", "out of bounds"),
+    (along_rows, r" : 4\)", " : 5)", "the specification says"),
     (fir, r": 7;", ": 1;", "the specification says"),
     (fir, r"< left( |\))", r"<= left\1", "out of bounds"),
     (fir, r">= -before", ">= 1 - before", "the specification says"),
@@ -347,7 +350,9 @@ def test_wrong_texts_are_not_validated(each: Sketch, old: str, new: str, complai
 
 
 @pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
-@pytest.mark.parametrize("each", [clamped, whole_tiles, fir, kept], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "each", [clamped, whole_tiles, fir, kept, end_reflected, along_rows], ids=lambda each: each.name
+)
 def test_texts_are_validated_for_every_length(each: Sketch) -> None:
     found = validated(validators(each)[0].text, each, "sm_100")
-    assert [(one.verdict, one.findings) for one in found] == [("equal", ())] * 2 ** (1 + (each is kept))
+    assert [(one.verdict, one.findings) for one in found] == [("equal", ())] * 2 ** (1 + (each in (kept, along_rows)))
