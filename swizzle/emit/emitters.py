@@ -224,7 +224,9 @@ def allowed_text(program: Program, sizes: Tiling, named: Sequence[str] = ()) -> 
     extents = _extents(program, sizes, names)
     arrays = ", ".join(f"{name}[{', '.join(each)}]" for name, each in extents.items())
     steps = [f"{name} a multiple of {axis.step}" for name, axis in zip(names, sizes.axes, strict=True) if axis.step > 1]
-    steps += [f"{name} at least {axis.least}" for name, axis in zip(names, sizes.axes, strict=True) if axis.least > 1]
+    steps += [
+        f"{name} at least {axis.least}" for name, axis in zip(names, sizes.axes, strict=True) if axis.least > axis.step
+    ]
     return arrays + (f"; {', '.join(steps)}" if steps else "")
 
 

@@ -150,6 +150,16 @@ def end_reflected(x, y):
         y[i] = x[i] + x[i + 1 if i + 1 < n else n - 2]
 
 
+@sketch(spec=end_reflected_spec, block=32, grid=2, x=f32[64], y=f32.out[64])
+def whole_reflected(x, y):
+    """A multiple of 32 is at least 2, which need not be said."""
+    i, n = cuda.grid(1), len(x)
+    after = cuda.shfl_down_sync(cuda.FULL_MASK, x[i], 1)
+    if cuda.laneid == 31:
+        after = x[i + 1 if i + 1 < n else n - 2]
+    y[i] = x[i] + after
+
+
 @spec
 def along_rows_spec(u):
     h, w = u.shape
@@ -178,6 +188,7 @@ SAID = {
     reflected: "x[n], y[n]; n at least 3",
     kept: "u[n_y, n_x], v[n_y, n_x]",
     end_reflected: "x[n], y[n]; n at least 2",
+    whole_reflected: "x[n], y[n]; n a multiple of 32",
     along_rows: "u[n_y, n_x], v[n_y, n_x]",
 }
 
