@@ -170,12 +170,19 @@ def _compare(normal: Normal, rest: str, v: list[Term]) -> Term:
             return found
 
 
+_ROUNDED: Final = {"rmi": "floor:f64", "rpi": "ceil:f64", "rni": "rint:f64", "rzi": "trunc:f64"}
+"""The functions of mathematics that conversions round by."""
+
+
 def _convert(normal: Normal, operation: Operation, a: Term) -> Term:
     (source,), target = operation.sources, operation.result
     mode = operation.name.split(".")[1]
     if is_float(source):
         if mode == "rzi" and not is_float(target):
             return normal.terms.apply(f"trunc.{target}", (a,))
+        if mode in _ROUNDED and (not is_float(target) or target == source):
+            whole = normal.terms.apply(_ROUNDED[mode], (a,))
+            return whole if is_float(target) else normal.terms.apply(f"trunc.{target}", (whole,))
         return a if is_float(target) and mode == target else _opaque(normal, operation, [a])
     if is_float(target):
         return normal.rounded(target, normal.real_of(source, a))

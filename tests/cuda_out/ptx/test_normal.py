@@ -202,6 +202,17 @@ def test_what_is_moved_up_and_down_again_with_its_sign(by: int) -> None:
             assert got == signed(value(x, y) << by, 32) >> by & 0xFFFFFFFF, terms.show(found)
 
 
+def test_conversions_that_round_are_the_functions_of_that_name() -> None:
+    """`__float2int_rd(v)` is `int(floorf(v))`; each rounds in its own way."""
+    normal, terms = fresh()
+    x = terms.atom("x", 0)
+    for mode, name in (("rmi", "floor"), ("rpi", "ceil"), ("rni", "rint"), ("rzi", "trunc")):
+        whole = terms.apply(f"{name}:f64", (x,))
+        assert instruction(normal, f"cvt.{mode}.f32.f32", x) == whole
+        wanted = terms.apply("trunc.s32", (x if mode == "rzi" else whole,))
+        assert instruction(normal, f"cvt.{mode}.s32.f32", x) == wanted
+
+
 @pytest.mark.parametrize("name", ["u", "b", "c"])
 def test_a_larger_number_less_a_smaller_one_is_a_distance_where_it_does_not_wrap(name: str) -> None:
     normal, terms = fresh()
