@@ -28,7 +28,7 @@ from symbolic.ir.program import DType
 from symbolic.limits import look
 from symbolic.solve.interrupt import gc_paused
 from symbolic.values.guard import FALSE, TRUE
-from symbolic.values.outcomes import NothingLeft, Outcomes
+from symbolic.values.outcomes import FewLeft, Outcomes
 from symbolic.values.union import Union
 from symbolic.values.vector import Encoding
 from templates.chooser import Choice, ColumnChooser
@@ -57,6 +57,8 @@ IN_VAIN: Final = 3
 """Questions in a row that rule nothing out, after which no more are asked while holes are open."""
 FEW: Final = 64
 """Fillings that are run by the machine at once."""
+SHARE: Final = 64
+"""A question of which it is known that at most one filling in so many gets it right is not worked out further."""
 MOST_RUN: Final = 4_096
 """Right fillings that are run to find the cheapest."""
 
@@ -184,7 +186,7 @@ class Exhaustion:
         self._parts += 1
         if self._parts > PARTS:
             raise TooMany
-        guards = Outcomes(_size(group))
+        guards = Outcomes(_size(group), few=0 if others else _size(group) // SHARE)
         known: dict[tuple[int, Point], Union] = {}
         elsewhere = {hole: rows for other in others for hole, rows in other.items()}
 
@@ -205,9 +207,9 @@ class Exhaustion:
         try:
             with gc_paused():
                 self.problem.require(encoding, demand)
-            left = guards.left
-        except NothingLeft:
-            left = np.zeros(_size(group), np.bool_)
+        except FewLeft:
+            pass
+        left = guards.left
         self.narrowed |= encoding.narrowed
         return {number: rows[left] for number, rows in group.items()}
 

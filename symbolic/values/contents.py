@@ -35,6 +35,8 @@ def is_reduction(value: Data, op: str, encoding: Encoding, t: int, term: Term) -
         found = guards.both(found, tally.says(guards, held(value, encoding, t, tally), answer))
         if found == FALSE:
             return FALSE
+        if (open_for_few := guards.left_open(found)) is not None:
+            return open_for_few
     items = frozenset(item for item in order.items(term) if not terms.is_number(item, op))
     others = held(value, encoding, t, Others(op, items))
     if not others or not order.may_cancel(plain):

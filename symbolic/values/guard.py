@@ -163,6 +163,13 @@ class Guards:
             return FALSE if a == b else TRUE
         return self._sum(a, b)
 
+    def left_open(self, guard: Guard) -> Guard | None:
+        """Return a guard to go on with if it need not be worked out further where this one holds, else None.
+
+        Only guards of many fillings side by side say so: of a few that are left, it may stay open whether it holds.
+        """
+        return None
+
     # -- cubes ----------------------------------------------------------------------------------------------
 
     def _parts(self, guard: Guard) -> tuple[Guard, ...]:

@@ -19,17 +19,19 @@ Bits: TypeAlias = npt.NDArray[np.uint64]
 """One bit for each filling."""
 
 
-class NothingLeft(Exception):
-    """Every filling breaks a clause for sure."""
+class FewLeft(Exception):
+    """All fillings, or all but a few, break a clause for sure."""
 
 
 class Outcomes(Guards):
-    """Guards of `count` fillings; `left` are those that break no clause for sure; a clause after which none is
-    left raises `NothingLeft`."""
+    """Guards of `count` fillings; `left` are those that break no clause for sure.
 
-    def __init__(self, count: int) -> None:
+    A clause after which at most `few` are left raises `FewLeft`: these are not worth more questions.
+    """
+
+    def __init__(self, count: int, few: int = 0) -> None:
         super().__init__()
-        self.count = count
+        self.count, self.few = count, few
         self._every = _packed(np.ones(count, np.bool_))
         self._none = np.zeros_like(self._every)
         self._may = {TRUE: (self._every, self._none)}
@@ -69,8 +71,19 @@ class Outcomes(Guards):
 
     def _keep(self, bits: Bits) -> None:
         self._left = self._left & bits
-        if not self._left.any():
-            raise NothingLeft
+        if self._are_few(self._left):
+            raise FewLeft
+
+    def _are_few(self, bits: Bits) -> bool:
+        if not self.few:
+            return not bits.any()
+        return int.from_bytes(bits.tobytes(), "little").bit_count() <= self.few
+
+    def left_open(self, guard: Guard) -> Guard | None:
+        if not self.few or guard in (TRUE, FALSE):
+            return None
+        may_hold = self._of(guard)[0] & self._left
+        return self._made(may_hold, self._every) if self._are_few(may_hold) else None
 
     def _one_may(self, guards: Iterable[Guard]) -> Bits:
         found = self._none

@@ -10,7 +10,7 @@ import pytest
 
 from symbolic.solve.sat import SatSolver
 from symbolic.values.guard import FALSE, TRUE, Guard, Guards
-from symbolic.values.outcomes import NothingLeft, Outcomes
+from symbolic.values.outcomes import FewLeft, Outcomes
 
 KNOWN, OPEN = 7, 2
 ROWS = list(itertools.product((False, True), repeat=KNOWN))
@@ -53,9 +53,9 @@ def test_what_is_left_is_what_a_solver_allows(seed: int, opened: int) -> None:
         _, clauses = gates(Random(seed), outcomes, inputs)
         for clause in clauses:
             outcomes.add(clause)
-        left = outcomes.left.tolist()
-    except NothingLeft:
-        left = [False] * len(ROWS)
+    except FewLeft:
+        assert not outcomes.left.any()
+    left = outcomes.left.tolist()
     guards = Guards()
     inputs = [guards.fresh() for _ in range(KNOWN)]
     _, clauses = gates(Random(seed), guards, inputs)
@@ -81,5 +81,23 @@ def test_counting_is_of_those_that_hold_for_sure() -> None:
     assert outcomes.left.tolist() == [False, True, True, True]
     assert outcomes.both(a, b) == FALSE
     assert outcomes.any([a, b, -a]) == TRUE
-    with pytest.raises(NothingLeft):
+    with pytest.raises(FewLeft):
         outcomes.add([outcomes.both(-a, a)])
+
+
+def test_few_fillings_are_left_open() -> None:
+    """A guard that few may fulfil is open for these and false for the others; a clause ends what leaves few."""
+    outcomes = Outcomes(4, few=1)
+    one, two = (
+        outcomes.known(np.array(column)) for column in ([True, False, False, False], [True, True, False, False])
+    )
+    assert outcomes.left_open(two) is None
+    open_one = outcomes.left_open(one)
+    assert open_one is not None
+    assert outcomes.both(open_one, -one) == FALSE
+    outcomes.add([-open_one, -one])
+    assert outcomes.left.all()
+    with pytest.raises(FewLeft):
+        outcomes.add([open_one])
+    assert outcomes.left.tolist() == [True, False, False, False]
+    assert Outcomes(4).left_open(one) is None
