@@ -22,6 +22,7 @@ from symbolic.errors import Place, SwizzleError
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import DType, OperatorName, Parameter, Program
 from symbolic.ir.walk import operators_of
+from symbolic.solve.interrupt import gc_paused
 from symbolic.user_places import user_place
 
 
@@ -49,7 +50,8 @@ def postcondition(program: Program, spec: Callable[..., Any], terms: Terms) -> d
     terms.types.update({p.name: p.dtype for p in inputs(program)})
     arrays = [symbolic_input(terms, p.name, p.shape) for p in inputs(program)]
     place = _place(program, spec)
-    returned = _by_name(program, _call(program, spec, arrays), place)
+    with gc_paused():  # terms are many, and no cycles
+        returned = _by_name(program, _call(program, spec, arrays), place)
     found: dict[str, list[Term]] = {}
     for parameter in outputs(program):
         flat: list[Term] = []

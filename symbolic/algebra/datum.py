@@ -40,9 +40,10 @@ def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Any]:
     def product(self: Datum, other: Any) -> Any:
         """Return a product of two values that are no products, of which most are: its term is made at once."""
         if type(other) is Datum and (a := self._term) is not None and (b := other._term) is not None:
-            nodes = self.terms.nodes
-            if nodes[a][0] != "*" != nodes[b][0]:
-                return Datum(self.terms, self.terms.pair("*", a, b))
+            terms = self.terms
+            made = terms.product_of_two(a, b)
+            if made is not None:
+                return Datum(terms, made)
         return method(self, other)
 
     def added(self: Datum, other: Any) -> Any:
@@ -131,17 +132,17 @@ def _comparison(op: str) -> Callable[[Datum, Any], Any]:
     return method
 
 
-class Datum:
+class Datum(Struct, eq=False, gc=False):
     """A data value that a specification computes with. It is symbolic: it has no truth value and no order.
 
     A sum that grows by one item at a time is a chain of notes until its term is asked for, so that the terms of
-    partial sums, each as long as what has been summed, are not made.
+    partial sums, each as long as what has been summed, are not made. Values are many and no cycles: they are not
+    looked at by the cyclic collector.
     """
 
-    __slots__ = ("_chain", "_term", "terms")
-
-    def __init__(self, terms: Terms, term: Term | None, chain: tuple[str, Datum, Term] | None = None) -> None:
-        self.terms, self._term, self._chain = terms, term, chain
+    terms: Terms
+    _term: Term | None
+    _chain: tuple[str, Datum, Term] | None = None
 
     @property
     def noted(self) -> str:

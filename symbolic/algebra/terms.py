@@ -187,6 +187,20 @@ class Terms:
             self.nodes.append(key)
         return found
 
+    def product_of_two(self, a: Term, b: Term) -> Term | None:
+        """Return the canonical product of two terms; None where it is not there and one of them is a product."""
+        key = ("*", (a, b) if a < b else (b, a))
+        found = self._index.get(key)
+        if found is None:
+            nodes = self.nodes
+            first, second = nodes[a][0], nodes[b][0]
+            if first == "atom" == second:
+                found = self._index[key] = len(nodes)
+                nodes.append(key)
+            elif first != "*" != second:
+                return self.apply("*", key[1])
+        return found
+
     def own_operators(self) -> Iterable[OperatorName]:
         """Return the users' operators in the table."""
         new = itertools.islice(self.nodes, self._looked_at, None)
