@@ -175,16 +175,14 @@ def _sketch_source(path: Path, content: Mapping[str, Any], trust: bool) -> Sketc
         raise _would_run(path, file) if file.suffix == ".py" else _outside(path, file)
     if digest(kept) != content.get("sha256"):
         raise _no_solution(path, "'sha256' is not that of the 'text' that it keeps")
+    why = "is not what was solved here: the text that {path} keeps is used; --trust reads the file"
     try:
         source = SketchFile.read(file)
+        if trust or _lies_in(file, path.parent) or is_sealed(source.text, content.get("seal")):
+            return source
     except SwizzleError:
-        source = SketchFile(str(file), "")
-    if trust or _lies_in(file, path.parent) or is_sealed(source.text, content.get("seal")):
-        return source
-    print(
-        f"note: {file} is not what was solved here: the text that {path} keeps is used; --trust reads the file",
-        file=sys.stderr,
-    )
+        why = "cannot be read: the text that {path} keeps is used"
+    print(f"note: {file} {why.format(path=path)}", file=sys.stderr)
     name = f"{path}/{file.name}"
     linecache.cache[name] = (len(kept), None, kept.splitlines(keepends=True), name)
     return SketchFile(name, kept)

@@ -167,3 +167,11 @@ def test_a_text_beside_a_solution_is_a_file_of_its_folder(folder: Path, kind: st
     changed(folder / "theirs" / "rust.json", file="rust.swz")
     status, said = swizzle("check", "theirs/rust.json", "--emitted")
     assert (status, "secret" in said) == (2, False) and "rust.cu is no file of its folder" in said
+
+
+def test_a_file_that_is_gone_is_not_an_empty_one(folder: Path) -> None:
+    """The text that the solution keeps is checked then, whoever is trusted."""
+    changed(folder / "theirs" / "rust.json", file="gone/turn.swz")
+    for words in ([], ["--trust"]):
+        status, said = swizzle("check", "theirs/rust.json", *words)
+        assert status == 0 and "turn.swz cannot be read: the text that theirs/rust.json keeps is used" in said
