@@ -100,7 +100,12 @@ def _node(node: FNode, arguments: list[Expression], signed: bool, names: Mapping
         found = node.constant_value()
         return e.constant(found if isinstance(found, bool | int) else Fraction(found))
     if kind == op.DIV and node.arg(0).get_type().is_int_type():
-        return _quotient(*arguments)
+        value, by = arguments
+        # `floor_div` by a number below 0: the opposite of a word may wrap, and the quotient does not
+        opposite = node.arg(0).is_minus() and node.arg(0).arg(0).is_constant(value=0)
+        return (
+            _quotient_by_negative(e.negate(value), e.negate(by)) if opposite and by.constant else _quotient(value, by)
+        )
     if kind == op.FUNCTION:
         name = node.function_name().symbol_name().partition(":")[0]
         return {"exp": e.exponential, "log": e.logarithm}[name](*arguments)

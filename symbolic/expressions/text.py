@@ -51,7 +51,8 @@ def _text(node: Expression, spelled: Callable[[str], str]) -> tuple[str, int]:
             condition, yes, no = node.arguments
             return f"{inner(yes, _CHOICE + 1)} if {inner(condition, _CHOICE + 1)} else {inner(no, _CHOICE)}", _CHOICE
         case "*" if node.arguments[0].constant and node.arguments[0].value == -1:
-            return f"-{_joined('*', node.arguments[1:], inner)}", _UNARY
+            text = _joined("*", node.arguments[1:], inner)
+            return f"-({text})" if _begins_with_quotient(node.arguments[1]) else f"-{text}", _UNARY
     level = _INFIX[node.operator]
     if node.operator in ("and", "or", "*"):
         return _joined(node.operator, node.arguments, inner), level
@@ -77,10 +78,18 @@ def _sum(node: Expression, inner: Callable[[Expression, int], str]) -> str:
         if what is ONE:
             shown = _number(size)[0]
         else:
-            shown = inner(what, _PRODUCT if size == 1 or what.operator == "*" else _UNARY)
+            alone = size == 1 and (found or sign == "+")
+            apart = not alone and _begins_with_quotient(what)
+            shown = inner(what, _ATOM if apart else _PRODUCT if size == 1 or what.operator == "*" else _UNARY)
             shown = shown if size == 1 else f"{_number(size)[0]} * {shown}"
         found += f" {sign} {shown}" if found else f"-{shown}" if sign == "-" else shown
     return found
+
+
+def _begins_with_quotient(what: Expression) -> bool:
+    """Tell whether a sign or a factor in front would be taken into a quotient that is rounded, or a remainder."""
+    first = what.arguments[0] if what.operator == "*" else what
+    return first.operator in ("//", "%")
 
 
 def _number(value: Any) -> tuple[str, int]:

@@ -20,8 +20,9 @@ from symbolic.expressions.expression import Expression, number_name, substituted
 from symbolic.expressions.formulas import Sort, decide
 from symbolic.expressions.numbers import value_of
 from symbolic.expressions.reading import expression_of
+from symbolic.expressions.text import compiled
 from symbolic.ir.program import DType
-from symbolic.solve.floor_division import bit_vector_type, manager, signed_floor_div, signed_floor_mod
+from symbolic.solve.floor_division import bit_vector_type, floor_div, manager, signed_floor_div, signed_floor_mod
 
 
 @operator
@@ -261,3 +262,27 @@ def test_quotients_of_words_by_a_number_are_rounded_down(by: int) -> None:
         found = expression_of(SimpleNamespace(formula=made(v, number), signed=True), {"quotients_v": "v"})
         got = on_arrays(found, DType.I32, {"v": words}, {"v": DType.I32})
         assert np.broadcast_to(got, words.shape).tolist() == wanted.astype(np.int32).tolist()
+
+
+def test_quotients_of_integers_by_a_number_below_0_do_not_wrap() -> None:
+    """The least word by -2 is half its size, though there is no word of its size."""
+    v = manager().Symbol("quotients_i", manager().env.type_manager.INT())
+    found = expression_of(SimpleNamespace(formula=floor_div(v, manager().Int(-2)), signed=True), {"quotients_i": "v"})
+    words = np.array([-(2**31), -3, -2, 0, 5, 2**31 - 1], np.int32)
+    got = on_arrays(found, DType.I32, {"v": words}, {"v": DType.I32})
+    assert got.tolist() == (words.astype(np.int64) // -2).tolist()
+
+
+def test_signs_and_factors_in_front_of_quotients() -> None:
+    """What is written is what is meant: -(v // 2) is not -v // 2."""
+    v, w = number_name("v"), number_name("w")
+    half = e.floor_divide(v, e.constant(2))
+    for number in (-1, -3, 3):
+        for what in (half, e.multiply(half, w), e.modulo(v, e.constant(2))):
+            for more in (e.ZERO, e.constant(5), w):
+                found = e.add(e.multiply(e.constant(number), what), more)
+                for a, b in ((-5, 3), (7, -2)):
+                    wanted = number * {0: a // 2, 1: a // 2 * b, 2: a % 2}[
+                        0 if what is half else 1 if what.operator == "*" else 2
+                    ] + (0 if more is e.ZERO else 5 if more.constant else b)
+                    assert compiled(["v", "w"], [found])(a, b) == (wanted,)
