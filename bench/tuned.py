@@ -73,6 +73,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "IN_VAIN": (1, 3, 9),
         "FEW": (8, 64, 512),
         "MOST_RUN": (512, 4_096),
+        "SHARE": (8, 64, 512),
     },
     "swizzle.search.shorter": {"SHORT": (3, 5, 7), "FUNCTIONS": (3, 9, 27), "THREADS": (1 << 12, 1 << 14)},
     "swizzle.search.storing": {"PAIRS": (1 << 20, 1 << 25)},
