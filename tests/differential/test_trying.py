@@ -39,6 +39,7 @@ def check(seed: int, monkeypatch: pytest.MonkeyPatch) -> str:
     problem = Problem.of(sketch.program, sketch.spec)
     monkeypatch.setattr(trying, "AT_ONCE", rng.choice((64, 1 << 15)))
     monkeypatch.setattr(trying, "FEW", rng.choice((2, 64)))
+    monkeypatch.setattr(trying, "SHARE", rng.choice((1, 2, 8, 10**9)))
     monkeypatch.setattr(Exhaustion, "_costs_alike", lambda self: False)
     try:
         engine = Exhaustion(problem, "1", ACCUMULATES)
