@@ -13,7 +13,7 @@ from cuda_out.analysis.intervals import Bound, Range
 from cuda_out.tiling.tiling import AXES
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Expr, Program, Stmt
-from symbolic.ir.walk import Body, children, map_own, own_expressions, statements, subexpressions, with_children
+from symbolic.ir.walk import Body, children, own_expressions, rewrite_program, statements, subexpressions
 
 MANY = 2**31 - 1
 """The number of blocks along an axis of a grid that may have any size."""
@@ -42,27 +42,13 @@ def endless(program: Program, axes: Sequence[ir.Axis]) -> Program:
 def first_block(program: Program, axes: Sequence[ir.Axis]) -> Program:
     """Return what block 0 along these axes runs, on a grid with one block there."""
 
-    def change(expr: Expr) -> Expr:
+    def rule(expr: Expr) -> Expr:
         if isinstance(expr, ir.Coordinate) and expr.name == "blockIdx" and expr.axis in axes:
             return ir.Const(0, DType.INDEX, expr.place)
-        return with_children(expr, tuple(map(change, children(expr))))
-
-    def each(body: Body) -> Body:
-        found: list[Stmt] = []
-        for stmt in body:
-            stmt = map_own(stmt, change)
-            match stmt:
-                case ir.For(body=inner):
-                    stmt = replace(stmt, body=each(inner))
-                case ir.If(then=then, otherwise=otherwise):
-                    stmt = replace(stmt, then=each(then), otherwise=each(otherwise))
-                case _:
-                    pass
-            found.append(stmt)
-        return tuple(found)
+        return expr
 
     x, y, z = (1 if axis in axes else size for axis, size in zip(AXES, program.grid, strict=True))
-    return replace(program, body=each(program.body), grid=(x, y, z))
+    return replace(rewrite_program(program, rule), grid=(x, y, z))
 
 
 def largest_indices(program: Program) -> dict[str, tuple[float, ...]]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -306,6 +306,18 @@ class Terms:
         if law_of(op).order == "linear":
             return Counter(dict(map(self.scale, self.items(term, op))))
         return Counter(self.items(term, op))
+
+    def made_of(self, term: Term, known: Container[Term]) -> list[Term]:
+        """Return a term and what it is made of, arguments first, without what is known and what that is made of."""
+        needed, waiting = set(), [term]
+        while waiting:
+            part = waiting.pop()
+            if part not in known and part not in needed:
+                needed.add(part)
+                op, args = self.nodes[part]
+                if op not in ("atom", "const"):
+                    waiting += args
+        return sorted(needed)  # arguments are older than what is made of them
 
     def show(self, term: Term, longest: int = 400) -> str:
         """Return the term as text, `w[0]*x[3] + w[1]*x[4]`; what is longer than that many characters ends in ' ...'.

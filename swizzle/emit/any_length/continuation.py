@@ -85,16 +85,8 @@ class SharedTerms:
         self, source: MeaningAt, term: Term, by: Mapping[str, Index], memo: dict[Term, Term | None]
     ) -> Term | None:
         """Return a term with each array element shifted down `by` its distance; None if that leaves the array."""
-        nodes, waiting, needed = source.terms.nodes, [term], set()
-        while waiting:
-            part = waiting.pop()
-            if part not in memo and part not in needed:
-                needed.add(part)
-                op, args = nodes[part]
-                if op not in ("atom", "const"):
-                    waiting += args
-        pair = self.terms.pair
-        for part in sorted(needed):  # arguments are older than what is made of them
+        nodes, pair = source.terms.nodes, self.terms.pair
+        for part in source.terms.made_of(term, memo):
             op, args = nodes[part]
             if len(args) == 2 and op not in ("atom", "const"):
                 a, b = memo[args[0]], memo[args[1]]

@@ -32,7 +32,7 @@ from symbolic.errors import SwizzleError
 from symbolic.ir import program as ir
 from symbolic.ir.layout import flat_index, unflattened
 from symbolic.ir.program import Axis, DType, Expr, Parameter, Program, Stmt
-from symbolic.ir.walk import Body, map_own, rebuild
+from symbolic.ir.walk import Body, map_bodies, map_own, rebuild
 
 MOST_THREADS: Final = 1 << 18
 """Threads of one run of the machine; where all that may be left takes more, some of it is tried."""
@@ -313,20 +313,11 @@ def _windowed(
         return found
 
     def each(body: Body) -> Body:
-        found: list[Stmt] = []
-        for stmt in body:
-            stmt = map_own(stmt, change)
-            match stmt:
-                case ir.For(body=inner):
-                    stmt = replace(stmt, body=each(inner))
-                case ir.If(then=then, otherwise=otherwise):
-                    stmt = replace(stmt, then=each(then), otherwise=each(otherwise))
-                case ir.Store(array=array, indices=indices):
-                    stmt = replace(stmt, indices=moved(array, indices))
-                case _:
-                    pass
-            found.append(stmt)
-        return tuple(found)
+        return tuple(map_bodies(changed(stmt), each) for stmt in body)
+
+    def changed(stmt: Stmt) -> Stmt:
+        stmt = map_own(stmt, change)
+        return replace(stmt, indices=moved(stmt.array, stmt.indices)) if isinstance(stmt, ir.Store) else stmt
 
     known = {f"before.{name}": Range(0, axis.before) for name, axis in axes.items()}
     known |= {f"left.{name}": Range(1, axis.reach) for name, axis in axes.items()}

@@ -85,16 +85,9 @@ class NearEnds:
         self, term: Term, anchors: Mapping[Axis, int], into: Terms, atom: Callable[[str, Index], Term],
         memo: dict[Term, Term],
     ) -> Term:  # fmt: skip
-        nodes, needed, waiting = self._shared.terms.nodes, set(), [term]
-        while waiting:
-            part = waiting.pop()
-            if part not in memo and part not in needed:
-                needed.add(part)
-                op, args = nodes[part]
-                if op not in ("atom", "const"):
-                    waiting += args
-        for part in sorted(needed):  # arguments are older than what is made of them
-            op, args = nodes[part]
+        source = self._shared.terms
+        for part in source.made_of(term, memo):
+            op, args = source.nodes[part]
             if op == "atom":
                 name, spans = args[0], self.tiling.spans[args[0]]
                 pairs = zip(index_of(args[1], len(spans)), spans, strict=True)
