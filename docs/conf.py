@@ -34,6 +34,8 @@ autodoc_member_order = "bysource"
 
 html_theme = "furo"
 html_title = "Swizzle"
+html_css_files = ["site.css"]
+html_static_path = ["_static"]
 html_show_copyright = html_copy_source = html_show_sourcelink = False
 copybutton_exclude = ".linenos, .gp, .go"
 
@@ -54,8 +56,9 @@ def with_outputs(app: Sphinx, name: str, source: list[str]) -> None:
         source[0] = as_page(source[0])
 
 
-def without_links_to_the_tree(app: Sphinx, name: str, source: list[str]) -> None:
-    """Keep the text of a link that leads to no page: the site holds the pages, not the rest of the repository."""
+def links_of_the_site(app: Sphinx, name: str, source: list[str]) -> None:
+    """Name a page by its title, and keep the text of a link that leads to no page: the site holds the pages alone."""
+    source[0] = re.sub(r"\[[a-z-]+\.md\]\(([a-z-]+\.md)\)", r"[](\1)", source[0])
     source[0] = re.sub(r"\[([^\]]+)\]\((?:\.\./|examples/)[^)]*\)", r"\1", source[0])
 
 
@@ -64,4 +67,4 @@ def setup(app: Sphinx) -> None:
     for language in ("swz", "python"):
         app.add_lexer(language, SwzLexer)
     app.connect("source-read", with_outputs)
-    app.connect("source-read", without_links_to_the_tree)
+    app.connect("source-read", links_of_the_site)

@@ -46,6 +46,11 @@ def test_the_reference_has_every_public_name() -> None:
     assert names == {*swizzle.__all__, "swizzle.layouts", "swizzle.scans", "symbolic"} - {"layouts", "scans"}
 
 
+def test_the_changelog_links_to_nothing_in_the_tree() -> None:
+    """It is a page of the site and a file in another folder: what is a link in one is none in the other."""
+    assert not re.findall(r"\]\((?!https?://)", (DOCS.parent / "CHANGELOG.md").read_text(encoding="utf-8"))
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     """In the tree as it stands, where a forge shows the pages; links into the tree included."""
     for path in DOCS.glob("*.md"):
