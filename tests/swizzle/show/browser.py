@@ -91,6 +91,16 @@ class Browser:
         self._devtools("Emulation.setEmulatedMedia", features=features)
         self.settle()
 
+    def narrow(self, width: int | None) -> None:
+        """Give the page a window of so many pixels; None is the browser's own."""
+        if width is None:
+            self._devtools("Emulation.clearDeviceMetricsOverride")
+        else:
+            self._devtools(
+                "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=True
+            )
+        self.settle()
+
     def settle(self) -> None:
         """Wait until what was asked for is drawn, fading included."""
         drawn = "const done = arguments[0]; setTimeout(() => requestAnimationFrame(() => done()), 120)"

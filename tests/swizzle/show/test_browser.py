@@ -216,6 +216,15 @@ def test_a_large_kernel(chromium: Browser, tmp_path: Path) -> None:
     assert page.log() == []
 
 
+@pytest.mark.parametrize("kernel", [CONVOLUTION, TRANSPOSE], ids=["shuffles", "tile"])
+def test_a_telephone_scrolls_downward_only(chromium: Browser, tmp_path: Path, kernel: str) -> None:
+    """What is wider than the window, a figure or a tile, scrolls by itself."""
+    chromium.narrow(390)
+    page = opened(chromium, kernel, tmp_path)
+    assert page.run("return [document.documentElement.scrollWidth, innerWidth]") == [390, 390]
+    chromium.narrow(None)
+
+
 def test_colours_by_lane(chromium: Browser, tmp_path: Path) -> None:
     """Coloured by first lane, what came from one lane has one colour."""
     page = opened(chromium, BUTTERFLY, tmp_path)
