@@ -207,12 +207,12 @@ class _File:
     def _kernel(self) -> tuple[str, list[Place | None]]:
         """Return the kernel's text, and where in the sketch each line comes from."""
         program, out = self.program, Emitter()
-        threads = math.prod(program.block)
+        bounds = str(math.prod(program.block)) + (f", {program.min_blocks}" if program.min_blocks else "")
         if self.form == "header":
             out.line("/// A template only so that several translation units may include it.")
             out.line("template <typename = void>")
         exported = 'extern "C" ' if self.form == "cu" else ""
-        out.line(f"{exported}__global__ void __launch_bounds__({threads}) {self.entry}(")
+        out.line(f"{exported}__global__ void __launch_bounds__({bounds}) {self.entry}(")
         given = [(self._parameter(p), self._says(p)) for p in program.parameters] + [
             (f"long long {name}", says) for name, says in self._lengths()
         ]

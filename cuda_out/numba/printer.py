@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from math import prod
 
 from msgspec import Struct
 
@@ -126,7 +127,7 @@ class _Module:
                 out.line(line)
             out.line()
             out.line()
-        out.line("@cuda.jit")
+        out.line(f"@cuda.jit(max_registers={registers})" if (registers := self._most_registers()) else "@cuda.jit")
         given = ", ".join(self.names[parameter.name] for parameter in self.program.parameters)
         with out.nested(f"def {self.kernel}({given}):"):
             for parameter in self.program.parameters:
@@ -138,6 +139,14 @@ class _Module:
         launcher = PythonLines()
         self._launcher(launcher, given)
         return NumbaSource(f"{out.text()}{body}\n\n{launcher.text()}", self.kernel, self.launcher)
+
+    def _most_registers(self) -> int:
+        """Return how many registers a thread may have if as many blocks are to be resident as the program says.
+
+        A multiprocessor has 65536, which its warps take in units of 256.
+        """
+        warps = -(-prod(self.program.block) // 32) * self.program.min_blocks
+        return min(255, 65536 // warps // 256 * 256 // 32) if warps else 0
 
     def _shape(self, parameter: Parameter) -> list[str]:
         if self.tiles is None:

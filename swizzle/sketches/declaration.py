@@ -34,7 +34,12 @@ MAX_GRID_THREADS: Final = 1 << 22
 MAX_SHARED: Final = 227 * 1024
 """What a block of sm_90 and sm_100 may have; more than 48 KiB are dynamic, and blocks of other GPUs have less."""
 WARP_SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
-OPTIONS: Final = ("spec", "block", "grid", "warp_size", "ieee_division", "filled_from", "like", "relaxed_from")
+MAX_RESIDENT: Final = 2048
+"""The most threads that a multiprocessor of any GPU holds at once, in at most 32 blocks."""
+MAX_RESIDENT_BLOCKS: Final = 32
+OPTIONS: Final = (
+    "spec", "block", "grid", "warp_size", "min_blocks", "ieee_division", "filled_from", "like", "relaxed_from",
+)  # fmt: skip
 
 
 def sketch(
@@ -43,6 +48,7 @@ def sketch(
     block: int | tuple[int, ...] | None = None,
     grid: int | tuple[int, ...] = 1,
     warp_size: int = 32,
+    min_blocks: int = 0,
     ieee_division: bool = False,
     filled_from: Sketch | tuple[Sketch, ...] = (),
     like: Any = None,
@@ -55,6 +61,7 @@ def sketch(
     to 64; with 64, the sketch can be solved and checked, but not printed. A parameter is an array type, `f32[130]`
     (input), `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`, `i32.below(64)[130]` (index data, of a range that is
     assumed), a scalar's type, `f32.scalar` (one number, passed by value), or an int that is a constant in the kernel.
+    With `min_blocks`, the compiler takes so few registers that a multiprocessor holds so many blocks at once.
     `ieee_division` keeps divisions of floats by constants, which are else printed as products with the reciprocal.
     `filled_from` names sketches that are solved first; the holes of device functions that they solve are taken from
     their solutions. `like` and `relaxed_from` are for a sketch with the holes of a scan, `sw_when` and `sw_from`: an
@@ -69,8 +76,8 @@ def sketch(
             fix="write the arguments: the specification, the threads of a block, and what each parameter is",
         )
     options = {
-        "spec": spec, "block": block, "grid": grid, "warp_size": warp_size, "ieee_division": ieee_division,
-        "filled_from": filled_from, "like": like, "relaxed_from": relaxed_from,
+        "spec": spec, "block": block, "grid": grid, "warp_size": warp_size, "min_blocks": min_blocks,
+        "ieee_division": ieee_division, "filled_from": filled_from, "like": like, "relaxed_from": relaxed_from,
     }  # fmt: skip
 
     def decorate(function: Callable[..., Any]) -> Sketch:
@@ -94,7 +101,11 @@ def make_sketch(
     ordered = declared_arguments(kernel, arguments)
     launch = _launch(kernel, options)
     specification = None if options["spec"] is None else specification_of(kernel, options["spec"], ordered)
-    program = replace(build_program(kernel, ordered, launch), ieee_division=_ieee_division(kernel, options))
+    program = replace(
+        build_program(kernel, ordered, launch),
+        ieee_division=_ieee_division(kernel, options),
+        min_blocks=_min_blocks(kernel, options, launch),
+    )
     if specification is None:
         if program.holes:
             raise no_specification(program.name, kernel.keyword_place("spec"))
@@ -184,6 +195,18 @@ def _ieee_division(kernel: KernelSource, options: Mapping[str, Any]) -> bool:
             fix="leave it out for products with the reciprocal",
         )
     return bool(given)
+
+
+def _min_blocks(kernel: KernelSource, options: Mapping[str, Any], launch: Launch) -> int:
+    given, most = options.get("min_blocks", 0), min(MAX_RESIDENT_BLOCKS, MAX_RESIDENT // launch.threads)
+    if not _is_int(given) or not 0 <= given <= most:
+        raise SwizzleError(
+            f"min_blocks is {given!r}",
+            place=kernel.keyword_place("min_blocks"),
+            expected=f"an int from 1 to {most}: a multiprocessor holds no more blocks of {launch.threads} threads",
+            fix="leave it out, so that the compiler chooses how many registers it takes",
+        )
+    return int(given)
 
 
 def declared_arguments(

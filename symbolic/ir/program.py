@@ -416,6 +416,7 @@ class Program(Struct, frozen=True):
     """A kernel with its launch shape. Without holes it is an ordinary kernel; with holes it is a sketch.
 
     Floats count as real numbers, so a division by a constant may be printed as a product, unless `ieee_division`.
+    A compiler keeps to so few registers that a multiprocessor holds `min_blocks` blocks at once; 0 says nothing.
     """
 
     name: str
@@ -427,6 +428,7 @@ class Program(Struct, frozen=True):
     warp_size: int
     place: Place
     ieee_division: bool = False
+    min_blocks: int = 0
 
     def __repr__(self) -> str:
         holes = f"{len(self.holes)} hole{'s' * (len(self.holes) != 1)}" if self.holes else "no holes"

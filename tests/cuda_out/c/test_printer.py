@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from cuda_out.c.printer import CudaSource, print_cuda
 from cuda_out.c.types import literal
 from cuda_out.compile.toolchain import available_tools, compile_cuda, uses_local
 from cuda_out.emulate.emulate import emulate
+from cuda_out.numba.printer import print_numba
 from cuda_out.passes.pipeline import optimize
 from symbolic.errors import SwizzleError
 from symbolic.ir import program as ir
@@ -113,6 +115,19 @@ def test_optimized_examples_compile_and_use_no_local_memory(name: str) -> None:
 
 
 @needs_compiler
+@needs_compiler
+def test_as_many_blocks_as_wanted_are_resident() -> None:
+    """What is asked for stands in the launch bounds, and the compiler keeps to the registers that are left for it."""
+    program = replace(optimize(EXAMPLES["conv1d"]), min_blocks=32)
+    compiled = compile_cuda(print_cuda(program).text, "sm_90")
+    assert ".minnctapersm 32" in compiled.ptx
+    assert compiled.kernels["conv1d"].registers <= 65536 // (32 * 64)
+    assert "@cuda.jit(max_registers=32)" in print_numba(program).text
+    # The registers of a warp come in units of 256: 5 warps a block, of which 9 fit, have 45 each, hence 40.
+    wide = replace(program, block=(160, 1, 1), min_blocks=9)
+    assert "@cuda.jit(max_registers=40)" in print_numba(wide).text
+
+
 def test_without_distribution_registers_become_local_memory() -> None:
     """The witness of the distribution pass: conv1d printed as it stands indexes a local array dynamically."""
     assert uses_local(compile_cuda(print_cuda(conv1d()).text, "sm_80").ptx)

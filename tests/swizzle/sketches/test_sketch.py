@@ -159,6 +159,8 @@ def plain(x: Any, z: Any) -> None:
         ({"grid": "2"}, "grid is '2'"),
         ({"warp_size": 24}, "warp_size is 24"),
         ({"ieee_division": 2}, "ieee_division is 2"),
+        ({"min_blocks": 33}, "min_blocks is 33"),
+        ({"block": 256, "min_blocks": 9}, "min_blocks is 9"),
         ({"spec": 3}, "the specification is 3"),
         ({"x": 2.5}, "the parameter x is declared as 2.5"),
         ({"w": f32[3]}, "the kernel plain has no parameter w"),
