@@ -1,8 +1,9 @@
 """The paper's section 8: transpositions in three steps, at all sizes, found by the search and verified.
 
-    python bench/transposes.py [--most 64] [--every 1] [--space 4]
+    python bench/transposes.py [--most 64] [--every 1] [--space 4] [--apart]
 
-With `--every K`, every K-th size is done. Times are of the processor, in one process.
+With `--every K`, every K-th size is done; with `--apart`, each without what the others became. Times are of the
+processor, in one process.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
+from contextlib import nullcontext
 from math import gcd
 from pathlib import Path
 
 from swizzle import Limits, load, solve
+from swizzle.search.sweep import sweeping
 from swizzle.sketches.loading import family_of
 
 FILE = Path(__file__).resolve().parent.parent / "case_studies" / "transpose_steps.py"
@@ -34,6 +37,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=64)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--space", default="4")
+    parser.add_argument("--apart", action="store_true")
     arguments = parser.parse_args()
     (sketch,) = load(FILE)
     family = family_of(sketch)
@@ -42,11 +46,12 @@ def main() -> None:
     sizes = [(m, n) for m in range(1, arguments.most + 1) for n in range(1, arguments.most + 1)][:: arguments.every]
     found: Counter[tuple[str, str]] = Counter()
     slowest, started = (0.0, (0, 0)), time.process_time()
-    for m, n in sizes:
-        before = time.process_time()
-        result = solve(family.at({"m": m, "n": n, "grid": 1}), Limits(space=arguments.space, families=families))
-        found[sort_of(m, n), result.status] += 1
-        slowest = max(slowest, (time.process_time() - before, (m, n)))
+    with nullcontext() if arguments.apart else sweeping():
+        for m, n in sizes:
+            before = time.process_time()
+            result = solve(family.at({"m": m, "n": n, "grid": 1}), Limits(space=arguments.space, families=families))
+            found[sort_of(m, n), result.status] += 1
+            slowest = max(slowest, (time.process_time() - before, (m, n)))
     for (sort, status), count in sorted(found.items()):
         print(f"{sort:12} {status:8} {count}")
     seconds = time.process_time() - started

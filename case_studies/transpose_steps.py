@@ -18,8 +18,8 @@ ROUNDS = -(-M // ROWS)
 
 @spec
 def runs(x):
-    flat = [x[i, j] for i in range(GRID * M) for j in range(N)]
-    return [[flat[run * M + i] for run in range(GRID * N)] for i in range(M)]
+    flat = [element for row in x for element in row]
+    return [flat[i::M] for i in range(M)]
 
 
 @sketch(spec=runs, block=(N, ROWS), grid=GRID, x=i32[GRID * M, N], y=i32.out[M, GRID * N])

@@ -181,7 +181,7 @@ class _Search:
     def __init__(self, size: int, arguments: Sequence[Expr], table: _Numbers) -> None:
         self.size, self.table = size, table
         self.columns = list(table.T)
-        places = sorted({(len(table) - 1) * part // (SAMPLED - 1) for part in range(SAMPLED)})
+        places = _spread(len(table))
         self.sample = table[places]
         self._places = places
         varied = [n for n, column in enumerate(self.columns) if (column != column[0]).any()]
@@ -371,6 +371,15 @@ class _Search:
             for x, a in arguments:
                 add("^", a, some, x ^ some)
         return _Level(np.concatenate(values, axis=1), parts)
+
+
+def _spread(count: int) -> list[int]:
+    """Return up to `SAMPLED` of so many points, both ends among them, at no common distance.
+
+    Equal distances that the last extent divides would be points of one column, or of a few.
+    """
+    between = (place * 0x9E3779B1 % (1 << 32) * count >> 32 for place in range(1, 8 * SAMPLED))
+    return sorted(list(dict.fromkeys((0, count - 1, *between)))[:SAMPLED])
 
 
 def _number(value: Any) -> Const:

@@ -102,6 +102,7 @@ class Problem(Struct, dict=True):
     on_request: bool = True  # whether those on request are still there
     _final_writes: dict[str, list[int]] = field(default_factory=dict)
     _last_writers: dict[str, Lanes] = field(default_factory=dict)
+    _writes_of_run: tuple[Run, dict[str, list[tuple[int, Lanes]]]] | None = None
 
     @staticmethod
     def of(program: Program, spec: Callable[..., Any], meaning: Meaning | None = None) -> Problem:
@@ -274,7 +275,10 @@ class Problem(Struct, dict=True):
     def by_items(self) -> bool:
         """Whether it must be asked of some output how often it contains each item."""
         return any(
-            value.combines and value.by_items(t) for p in outputs(self.program) for value, t in self._stored(p.name)
+            value.combines and value.by_items(t)
+            for p in outputs(self.program)
+            if self.run.memories[p.name].cells_of(self.finals[p.name]).combines
+            for value, t in self._stored(p.name)
         )
 
     def _stored(self, array: str) -> list[tuple[Data, int]]:
@@ -352,18 +356,33 @@ class Problem(Struct, dict=True):
 
     def demand_for(self, run: Run, array: str, address: int) -> Demand:
         """Return what a candidate's run violates at a wrong output element."""
-        seen, final = self.finals[array], set(self.final_writes(array))
-        for j in range(len(seen.diffuse) - 1, -1, -1):
+        seen, final = self.finals[array], self.final_writes(array)
+        for j, writer in self._last_first(run, array):
             if seen.diffuse[j].number < seen.number[address]:
                 break
-            mask, where, _ = run.accesses.get(seen.diffuse[j].key, (None, None, 0))
-            if isinstance(mask, np.ndarray) and isinstance(where, np.ndarray):
-                writers = np.flatnonzero(mask & (where == address))
-                if len(writers):
-                    if j in final:
-                        return Stored(array, j, int(writers[0]))
-                    break
+            if writer[address] >= 0:
+                if j in final:
+                    return Stored(array, j, int(writer[address]))
+                break
         return Output(array, address, self.wanted[array][address])
+
+    def _last_first(self, run: Run, array: str) -> list[tuple[int, Lanes]]:
+        """Return the diffuse writes of a candidate's run, the last one first, each with the first thread that writes
+        each cell, -1 where none does; those of the last run are kept."""
+        if self._writes_of_run is None or self._writes_of_run[0] is not run:
+            self._writes_of_run = run, {}
+        known = self._writes_of_run[1]
+        if array not in known:
+            seen, found = self.finals[array], list[tuple[int, Lanes]]()
+            for j in range(len(seen.diffuse) - 1, -1, -1):
+                mask, where, _ = run.accesses.get(seen.diffuse[j].key, (None, None, 0))
+                if isinstance(mask, np.ndarray) and isinstance(where, np.ndarray):
+                    threads = np.flatnonzero(mask & (where >= 0))[::-1]
+                    writer = np.full(len(seen.data), -1)
+                    writer[where[threads]] = threads
+                    found.append((j, writer))
+            known[array] = found
+        return known[array]
 
     def candidate(self, templates: Sequence[Template], choices: Sequence[Choice]) -> tuple[Run, list[Mismatch]]:
         """Run the sketch with chosen functions for all threads; return the run and its wrong outputs."""

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from swizzle.problem.problem import Problem
+from swizzle.search.sweep import sweep_around
 from symbolic.limits import look
 from symbolic.machine.memory import Read, Snapshot
 from symbolic.values.data import DataVector
@@ -371,15 +372,27 @@ def fillings(problem: Problem, templates: Sequence[Template]) -> Iterator[tuple[
         if len(some.output) == 1:
             yield from _filled(chains, templates, chains.ways(outputs, {}), {})
             return
+        sweep = sweep_around()
+        for hole, choice in () if sweep is None else sweep.guesses(problem.program.holes, templates):
+            yield from _with(chains, templates, hole, choice)[0]
         for hole in asked:
             yield from _trying(problem, templates, chains, hole)
     except NotOnlyMoved:
         return
 
 
+def _with(
+    chains: Chains, templates: Sequence[Template], hole: int, choice: Choice
+) -> tuple[Iterator[tuple[Choice, ...]], Places | None]:
+    """Return the filling in which a hole has a known function, if there is one, or else outputs that clash."""
+    (values,) = templates[hole].tables([choice], list(chains.points[hole].table.T))
+    ways = chains.ways(np.arange(chains.count), {hole: values})
+    clash = _clash(ways)
+    return _filled(chains, templates, ways, {hole: choice}) if clash is None else iter(()), clash
+
+
 def _trying(problem: Problem, templates: Sequence[Template], chains: Chains, hole: int) -> Iterator[tuple[Choice, ...]]:
     """Yield fillings by trying functions of one hole."""
-    outputs = np.arange(chains.count)
     table, some = chains.points[hole].table, _competing(problem, chains, hole)
     sieve = _Sieve(chains.ways(some, {}), hole)
     choices, together = itertools.islice(templates[hole].lightest(), TRIED), FIRST
@@ -389,12 +402,9 @@ def _trying(problem: Problem, templates: Sequence[Template], chains: Chains, hol
         for number, choice in enumerate(batch):
             if not alive[number]:
                 continue
-            (values,) = templates[hole].tables([choice], list(table.T))
-            ways = chains.ways(outputs, {hole: values})
-            clash = _clash(ways)
-            if clash is None:
-                yield from _filled(chains, templates, ways, {hole: choice})
-            elif len(some) < SIEVE:
+            found, clash = _with(chains, templates, hole, choice)
+            yield from found
+            if clash is not None and len(some) < SIEVE:
                 some = np.union1d(some, clash)
                 sieve = _Sieve(chains.ways(some, {}), hole)
                 alive[number:] &= sieve.lets(templates[hole], batch[number:], table)
@@ -504,4 +514,8 @@ def _filled(
         if choice is None:
             return
         found[hole] = choice
+    sweep = sweep_around()
+    if sweep is not None:
+        for hole, choice in known.items():
+            sweep.learn(problem.program.holes, hole, templates[hole].constants(choice))
     yield tuple(found[hole] for hole in range(len(templates)))

@@ -374,7 +374,7 @@ class SymbolicArray(Struct, frozen=True):
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
-        return (self[i] for i in range(len(self)))
+        return iter(self[:])
 
     def __getitem__(self, key: Any) -> Any:
         if type(key) is not int and not (type(key) is tuple and _WHOLE.issuperset(map(type, key))):
@@ -404,7 +404,11 @@ class SymbolicArray(Struct, frozen=True):
                 found = found[part]
             return found
         if isinstance(key, slice):
-            return [self[i] for i in range(*key.indices(len(self)))]
+            some = range(*key.indices(len(self)))
+            if len(self.shape) > 1:
+                return [self[i] for i in some]
+            terms, atom, name, offset = self.terms, self.terms.atom, self.name, self.offset
+            return [Datum(terms, atom(name, offset + i)) for i in some]
         i = operator.index(key)
         size = self.shape[0]
         if not -size <= i < size:

@@ -10,10 +10,12 @@ import pytest
 
 from swizzle import Limits, SwizzleError, load, solve
 from swizzle.problem.problem import Problem
-from swizzle.search.chains import Chains, _Sieve
+from swizzle.search.chains import Chains, Ways, _Sieve
+from swizzle.search.sweep import sweep_around, sweeping
 from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.loading import family_of
 from swizzle.sketches.sketch import Sketch
+from swizzle.specs.verify import verify
 
 FAMILIES = ("column_major", "compose")
 CASE_STUDIES = Path(__file__).parents[3] / "case_studies"
@@ -35,6 +37,33 @@ def test_transpositions_of_all_sorts(transpositions: SketchFamily[Sketch], m: in
     result = solve(transpositions.at({"m": m, "n": n, "grid": 1}), Limits(space="4", families=FAMILIES))
     assert result.status == "sat"
     assert result.space == "4"
+
+
+def test_a_sweep_tries_first_what_was_right_at_other_sizes(
+    transpositions: SketchFamily[Sketch], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Constants that follow the sizes are guessed, and nothing else is tried; a wrong guess takes no answer away."""
+    sieves, made = list[tuple[int, int]](), _Sieve.__init__
+
+    def counted(self: _Sieve, ways: Ways, hole: int) -> None:
+        sieves.append(size)
+        made(self, ways, hole)
+
+    monkeypatch.setattr(_Sieve, "__init__", counted)
+    with sweeping():
+        for size in ((6, 4), (9, 6), (10, 4), (15, 6)):
+            sketch = transpositions.at({"m": size[0], "n": size[1], "grid": 1})
+            result = solve(sketch, Limits(space="4", families=FAMILIES))
+            assert result.status == "sat"
+            assert result.best is not None
+            assert verify(result.best.program, sketch.spec).equal
+        assert set(sieves) <= {(6, 4), (9, 6)}  # two sizes say what constants are made of
+        around = sweep_around()
+        assert around is not None
+        around.learn(sketch.program.holes, 2, {"gs": 15, "c_f": 1, "d_f": 15, "wrap": 0, "c_r": 0, "d_r": 0, "c": 0})
+        size = (21, 6)
+        sketch = transpositions.at({"m": 21, "n": 6, "grid": 1})
+        assert solve(sketch, Limits(space="4", families=FAMILIES)).status == "sat"
 
 
 def test_what_a_sieve_leaves_out(transpositions: SketchFamily[Sketch]) -> None:
