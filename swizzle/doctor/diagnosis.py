@@ -18,7 +18,8 @@ from swizzle.doctor.mends import Asking, Mend, Tile, asking, is_pitch, mends, me
 from swizzle.doctor.patch import patched, questions, tiles_of, view_cells
 from swizzle.doctor.proof import unwritten, why_not
 from swizzle.doctor.run import Inputs, Ran, Undecided, code_of, compiled, entry_of, in_source
-from swizzle.doctor.text import CudaKernel, CudaText, SharedArray, named
+from swizzle.doctor.shared import SharedArray, check_own, in_macros, named, shared_arrays
+from swizzle.doctor.text import CudaKernel, CudaText
 from swizzle.layouts.search import Family
 from symbolic.errors import Place, SwizzleError
 from symbolic.suggest import near
@@ -218,7 +219,7 @@ class Doctor:
         others = [each for each in self.text.kernels() if each.begin != self.kernel.begin]
         declared = [
             array
-            for array in self.text.shared_arrays()
+            for array in shared_arrays(self.text)
             if array.dims and not any(each.begin <= array.at < each.end for each in others)
         ]
         tiles: dict[SharedArray, Tile] = {}
@@ -333,7 +334,7 @@ class Doctor:
         for views in (False, True):
             try:
                 for array in arrays:
-                    self.text.check_own(array, self.kernel)
+                    check_own(self.text, array, self.kernel)
                 new = patched(self.text, self.kernel, arrays, touched=self.launch.touched, views=views)
             except SwizzleError as error:
                 found = (f"line {error.place.line}: " if error.place else "") + error.found
@@ -353,7 +354,7 @@ class Doctor:
                     each.viewed |= {mend.kind} if views and not is_pitch(mend.layout) else set()
                 return "", new, turns
             first = f"{first}; as a view: {why}" if first and views else first or why
-            if not any(map(self.text.in_macros, arrays)):
+            if not any(in_macros(self.text, each) for each in arrays):
                 break
         return first, new, turns
 

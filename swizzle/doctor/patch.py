@@ -14,7 +14,8 @@ from itertools import pairwise
 from math import prod
 
 from swizzle.doctor.mends import Mend, Tile, elements_of, is_pitch
-from swizzle.doctor.text import CudaKernel, CudaText, SharedArray, replaced
+from swizzle.doctor.shared import SharedArray, array_uses, check_rows
+from swizzle.doctor.text import CudaKernel, CudaText, replaced
 from swizzle.doctor.views import view_of
 from swizzle.layouts.steps import Pad
 
@@ -38,10 +39,10 @@ def patched(
     helpers: dict[int, str] = {}
     for array, mend in mends.items():
         layout = mend.layout
-        uses = [] if views else text.uses(array)
+        uses = [] if views else array_uses(text, array)
         if is_pitch(layout):
             if views:
-                text.check_rows(array)
+                check_rows(text, array)
             (pad,) = layout.steps
             assert isinstance(pad, Pad)
             begin, end = array.dims[-1]

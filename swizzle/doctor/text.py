@@ -1,4 +1,4 @@
-"""The text of somebody's CUDA file: its kernels, its shared arrays, and where each of them is used.
+"""The text of somebody's CUDA file: its kernels and functions, and what of it a compiler is shown.
 
 The text is read by its brackets and words, not by C++'s grammar: what is not recognised is left as it is, and refused
 where it would have to be changed. What a compiler made of the text has the last word on everything (`proof.py`).
@@ -58,33 +58,6 @@ class CudaKernel(Struct, frozen=True):
     line: int
     parameters: tuple[SpelledParameter, ...]
     template: bool
-
-
-class SharedArray(Struct, frozen=True):
-    """A shared array as it is declared.
-
-    `dims` are from where to where the text of each extent stands, between its brackets; `statement` is the declaration,
-    up to its semicolon; `scope` where the name is known; `owner` the function around it, '' for none, which begins at
-    `outside`.
-    """
-
-    name: str
-    at: int
-    dims: tuple[tuple[int, int], ...]
-    statement: tuple[int, int]
-    scope: tuple[int, int]
-    owner: str
-    outside: int
-    line: int
-    dynamic: bool
-
-
-class ArrayUse(Struct, frozen=True):
-    """A use of an array in all its subscripts: from the name to the last bracket, and each subscript's inside."""
-
-    begin: int
-    end: int
-    subscripts: tuple[tuple[int, int], ...]
 
 
 class SpelledFunction(Struct, frozen=True):
@@ -346,46 +319,7 @@ class CudaText:
             re.findall(r"\b(?:struct|class)\s+(?:__align__\s*\(\w+\)\s*)?(\w+)\s*(?::[^{;]*)?\{", self.code)
         ) | set(re.findall(r"\btypedef\s+struct\b[^{;]*\{[^{}]*\}\s*(\w+)", self.code))
 
-    # -- shared arrays -----------------------------------------------------------------------------------------------
-
-    def shared_arrays(self) -> list[SharedArray]:
-        """Return the shared arrays, in order. Raises nothing: what cannot be read is not among them."""
-        found: list[SharedArray] = []
-        for match in re.finditer(r"\b__shared__\b", self.code):
-            end = self.code.find(";", match.end())
-            if end < 0:
-                continue
-            begin = max(self.code.rfind(mark, 0, match.start()) for mark in ";{}") + 1
-            begin += len(self.code[begin:]) - len(self.code[begin:].lstrip())
-            parts = self.split(match.end(), end)
-            dynamic = re.search(r"\bextern\b", self.code[begin : match.start()]) is not None
-            for first, last in parts:
-                each = self._declarator(first, last)
-                if each is not None:
-                    name, at, dims = each
-                    owner, outside = self._owner(at)
-                    scope = (last, self._scope_end(at))
-                    line = self.line(at)
-                    array = SharedArray(name, at, dims, (begin, end + 1), scope, owner, outside, line, dynamic)
-                    found.append(array)
-        return found
-
-    def _declarator(self, begin: int, end: int) -> tuple[str, int, tuple[tuple[int, int], ...]] | None:
-        dims: list[tuple[int, int]] = []
-        last = end
-        while self.code[begin:last].rstrip().endswith("]"):
-            close = begin + len(self.code[begin:last].rstrip()) - 1
-            opening = next(
-                (at for at in range(close, begin, -1) if self.code[at] == "[" and self.closing(at) == close), -1
-            )
-            if opening < 0:
-                return None
-            dims.insert(0, (opening + 1, close))
-            last = opening
-        name = re.search(r"([A-Za-z_]\w*)\s*$", self.code[begin:last])
-        return None if name is None else (name[1], begin + name.start(), tuple(dims))
-
-    def _owner(self, at: int) -> tuple[str, int]:
+    def owner(self, at: int) -> tuple[str, int]:
         for entity in self.entities:
             if entity.begin <= at < entity.end:
                 head = self._head(entity)
@@ -396,60 +330,6 @@ class CudaText:
                     return (name[1] if name else ""), start
                 return "", start
         return "", 0
-
-    def _scope_end(self, at: int) -> int:
-        """Return where the innermost braces around an offset close, or the end of the text."""
-        depth = 0
-        for match in re.compile(r"[{}]").finditer(self.code, at):
-            depth += 1 if match[0] == "{" else -1
-            if depth < 0:
-                return match.start()
-        return len(self.code)
-
-    def uses(self, array: SharedArray) -> list[ArrayUse]:
-        """Return every use of an array; raises SwizzleError, at its place, for one that is more than an element.
-
-        An element's address may be taken where it is used at once: for one access of another width, by a cast that is
-        dereferenced, by an atomic operation, or by a copy or a matrix instruction (`__cvta_generic_to_shared`,
-        `__pipeline_memcpy_async`).
-        """
-        found = []
-        word = re.compile(rf"\b{re.escape(array.name)}\b")
-        for begin, end in self.directives:
-            if begin >= array.outside and (match := word.search(self.plain, begin, end)):
-                raise self.escapes(array, match.start(), "is used in a macro, or hidden by a condition")
-        for match in word.finditer(self.code, *array.scope):
-            before = self.code[: match.start()].rstrip()
-            if before.endswith((".", "->", "::")):
-                continue
-            subscripts, at = self.subscripted(match.end())
-            if len(subscripts) != len(array.dims) or not subscripts:
-                raise self.escapes(array, match.start(), "is used as a pointer")
-            if takes_address(before) and not self.used_at_once(before, at):
-                raise self.escapes(
-                    array, match.start(), "has the address of an element taken, which may lead elsewhere"
-                )
-            found.append(ArrayUse(match.start(), at, tuple(subscripts)))
-        return found
-
-    def in_macros(self, array: SharedArray) -> bool:
-        """Say whether a directive has an array's name."""
-        return any(re.search(rf"\b{re.escape(array.name)}\b", self.plain[begin:end]) for begin, end in self.directives)
-
-    def check_rows(self, array: SharedArray) -> None:
-        """Raise SwizzleError, at its place, for a use of an array that means more than elements and rows of it."""
-        for match in re.compile(rf"\b{re.escape(array.name)}\b").finditer(self.code, *array.scope):
-            before = self.code[: match.start()].rstrip()
-            if before.endswith((".", "->", "::")):
-                continue
-            subscripts, at = self.subscripted(match.end())
-            element = len(subscripts) == len(array.dims)
-            if len(subscripts) < len(array.dims) - 1 or (not element and re.search(r"[&)>]$", before)):
-                raise self.escapes(array, match.start(), "is used as a pointer")
-            if element and takes_address(before) and not self.used_at_once(before, at):
-                raise self.escapes(
-                    array, match.start(), "has the address of an element taken, which may lead elsewhere"
-                )
 
     def subscripted(self, at: int) -> tuple[list[tuple[int, int]], int]:
         """Return the insides of the subscripts that follow a name, and where the last of them ends."""
@@ -485,13 +365,6 @@ class CudaText:
                 return match.start()
         return len(self.code)
 
-    def check_own(self, array: SharedArray, kernel: CudaKernel) -> None:
-        """Raise SwizzleError where another kernel may use an array, too: nothing is known of how that one does."""
-        if array.owner == kernel.name:
-            return
-        for other in self.others_with({array.owner or array.name}, kernel):
-            raise self.escapes(array, other.begin, f"may be used by {other.name}, too, which was not run")
-
     def others_with(self, names: set[str], kernel: CudaKernel) -> list[CudaKernel]:
         """Return the other kernels that may use what has some names, or what uses it."""
         named = [(self._named(each), each) for each in self.entities]
@@ -506,43 +379,12 @@ class CudaText:
     def _named(self, entity: _Entity) -> str:
         """Return the name of a function or a structure."""
         if entity.kind == "function":
-            return self._owner(entity.body)[0]
+            return self.owner(entity.body)[0]
         match = re.search(r"\b(?:struct|class|union)\s+(\w+)", self.code[entity.begin : entity.end])
         return match[1] if match else ""
 
     def _mentions(self, begin: int, end: int, names: set[str]) -> bool:
         return re.search(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b", self.code[begin:end]) is not None
-
-    def escapes(self, array: SharedArray, at: int, why: str) -> SwizzleError:
-        return SwizzleError(
-            f"{array.name} {why}", place=self.place(at, at + len(array.name)),
-            expected=f"uses of {array.name} with all its subscripts: nothing else is sure to follow the new layout",
-            fix="write the subscripts out there",
-        )  # fmt: skip
-
-    def used_at_once(self, before: str, end: int) -> bool:
-        """Say whether the address of an element is used for one access, where it stands."""
-        head = before.rstrip()[:-1].rstrip()
-        after = self.code[end:].lstrip()
-        if re.search(r"\b(?:__cvta_generic_to_shared|__pipeline_memcpy_async|atomic[A-Z]\w*)\s*\(\s*$", head):
-            return True
-        if re.search(r"\*\s*\(\s*(?:const\s+)?[\w:]+(?:\s+const)?\s*\*\s*\)\s*\(?\s*$", head):
-            return True
-        cast = re.search(r"(\*?)\s*\breinterpret_cast\s*<\s*(?:const\s+)?[\w:]+(?:\s+const)?\s*\*\s*>\s*\(\s*$", head)
-        if cast is not None:
-            return bool(cast[1]) or re.match(r"\)\s*\[\s*0\s*\]", after) is not None
-        c_cast = re.search(r"\(\s*\(\s*(?:const\s+)?[\w:]+(?:\s+const)?\s*\*\s*\)\s*$", head)
-        return c_cast is not None and re.match(r"\)\s*\[\s*0\s*\]", after) is not None
-
-
-def takes_address(before: str) -> bool:
-    """Say whether what stands before an element is the operator that takes its address, and not `a & b`."""
-    if not before.endswith("&") or before.endswith("&&"):
-        return False
-    left = before[:-1].rstrip()
-    if not left or re.search(r"\b(?:return|case|else)$", left) or re.search(r"\*\s*\)$", left):
-        return True
-    return not (left[-1].isalnum() or left[-1] in "_)]")
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -558,16 +400,6 @@ def _blank(match: re.Match[str]) -> str:
 def _same(match: re.Match[str]) -> str:
     """Return as many characters, without a bracket that opens parameters."""
     return re.sub(r"\(", "[", match[0])
-
-
-def named(symbol: str, array: SharedArray) -> bool:
-    """Say whether a variable of PTX is an array of this name, mangled or not."""
-    name = array.name
-    if symbol == name:
-        return True
-    if re.search(rf"(?<!\d){len(name)}{re.escape(name)}E?(?:_\d+)?$", symbol) is None:
-        return False
-    return not array.owner or f"{len(array.owner)}{array.owner}" in symbol
 
 
 def replaced(text: str, changes: Sequence[tuple[int, int, str]]) -> str:

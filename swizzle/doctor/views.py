@@ -14,7 +14,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from swizzle.doctor.text import CudaKernel, CudaText, SharedArray, takes_address
+from swizzle.doctor.shared import SharedArray, escapes, takes_address, used_at_once
+from swizzle.doctor.text import CudaKernel, CudaText
 
 Change = tuple[int, int, str]
 _POINTER: Final = r"(?:const\s+)?(?:auto|[\w:]+(?:\s+(?:int|char|short|long))?)\s*\*\s*(?:(?:const|__restrict__)\s+)*"
@@ -39,7 +40,7 @@ def view_of(
     head = text.text[begin : array.at]
     kind = re.sub(r"\b(?:extern|static|__shared__)\b|\b(?:__align__|alignas)\s*\([^()]*\)", " ", head)
     if len(text.split(text.code.index("__shared__", begin), end - 1)) > 1 or "volatile" in kind:
-        raise text.escapes(array, array.at, "is used as a pointer, and is volatile or declared together with others")
+        raise escapes(text, array, array.at, "is used as a pointer, and is volatile or declared together with others")
     size = "" if array.dynamic else str(count)
     made = f" {view}<{' '.join(kind.split())}> {array.name}{{{cells}{', 0' if len(array.dims) == 1 else ''}}};"
     changes: list[Change] = [(begin, end, f"{head}{cells}[{size}];{made if array.owner else ''}")]
@@ -63,15 +64,15 @@ def _check(text: CudaText, array: SharedArray, changes: list[Change]) -> None:
         macro = re.match(r"\s*#\s*define\b", text.plain[begin:end])
         found = re.search(rf"\b{name}\b", text.plain[begin:end])
         if found and (not macro or wrong.search(text.plain, begin, end) or "&" in text.plain[begin:end]):
-            raise text.escapes(array, begin + found.start(), "is used in a macro, or hidden by a condition")
+            raise escapes(text, array, begin + found.start(), "is used in a macro, or hidden by a condition")
     for found in wrong.finditer(text.code, *array.scope):
         if not any(begin <= found.start() < end for begin, end, _ in changes):
-            raise text.escapes(array, found.start(), "is used as a pointer of another type, or its size is asked for")
+            raise escapes(text, array, found.start(), "is used as a pointer of another type, or its size is asked for")
     for match in re.compile(rf"\b{name}\b").finditer(text.code, *array.scope):
         before, at = text.code[: match.start()].rstrip(), text.subscripted(match.end())[1]
         declares = re.search(rf"{_POINTER}\w+\s*=\s*&$", before)
-        if takes_address(before) and not declares and not text.used_at_once(before, at):
-            raise text.escapes(array, match.start(), "has the address of an element taken, which may lead elsewhere")
+        if takes_address(before) and not declares and not used_at_once(text, before, at):
+            raise escapes(text, array, match.start(), "has the address of an element taken, which may lead elsewhere")
 
 
 def _kept(text: CudaText, array: SharedArray, aliases: dict[str, int]) -> Iterator[tuple[str, int, Change]]:
@@ -97,7 +98,7 @@ def _kept(text: CudaText, array: SharedArray, aliases: dict[str, int]) -> Iterat
             inner = "".join(f"[{text.text[a:b]}]" for a, b in outer)
             taken = f"{known}{inner} + ({text.text[slice(*last)]})"
         elif match["a"]:
-            raise text.escapes(array, match.start("n"), "has its address taken")
+            raise escapes(text, array, match.start("n"), "has its address taken")
         else:
             taken, dims = text.text[match.start("n") : at] + rest, aliases[known] - len(subscripts)
         if kind := match["c"] or match["r"]:
@@ -124,7 +125,7 @@ def _templates(text: CudaText, array: SharedArray, aliases: dict[str, int]) -> I
             begin, end = function.parameters[place]
             name = re.search(r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\]\s*)*$", text.code[begin:end])
             if name is None or "volatile" in text.code[begin:end] or "(" in text.code[begin:end]:
-                raise text.escapes(array, begin, f"is handed to {function.name}, which takes it as something else")
+                raise escapes(text, array, begin, f"is handed to {function.name}, which takes it as something else")
             made.append(f"class {array.name}_{place}")
             yield begin, end, f"{' ' if place else ''}{array.name}_{place} {name[1]}"
         if function.template_end:

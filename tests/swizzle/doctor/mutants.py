@@ -14,7 +14,8 @@ from swizzle.doctor.diagnosis import ArrayFindings, Doctor, chosen_kernel
 from swizzle.doctor.mends import Mend
 from swizzle.doctor.patch import patched
 from swizzle.doctor.run import Inputs, compiled, entry_of
-from swizzle.doctor.text import CudaText, SharedArray, replaced
+from swizzle.doctor.shared import SharedArray, array_uses, shared_arrays
+from swizzle.doctor.text import CudaText, replaced
 
 _FUNCTION = re.compile(r"unsigned (\w+)\(([^)]*)\) \{\n    return (.*);\n\}")
 
@@ -50,7 +51,7 @@ def of_patch(each: ArrayFindings, mend: Mend, text: str) -> Iterator[Mutant]:
     yield from _of_formula(each, text)
     array = each.array
     assert array is not None
-    (now,) = [a for a in CudaText("kernel.cu", text).shared_arrays() if (a.name, a.owner) == (array.name, array.owner)]
+    (now,) = [a for a in shared_arrays(CudaText("kernel.cu", text)) if (a.name, a.owner) == (array.name, array.owner)]
     yield from _of_uses(each, array, now, text)
     for match in re.finditer(r"__sync(threads|warp)\(\);", text):
         yield Mutant(f"without barrier {match.start()}", text[: match.start()] + text[match.end() :])
@@ -103,7 +104,7 @@ def _of_uses(each: ArrayFindings, array: SharedArray, now: SharedArray, text: st
     """Take the mend back at one use, or ask for another cell there."""
     at = CudaText("kernel.cu", text)
     pitch = each.asked.tile.shape[-1]
-    for number, use in enumerate(at.uses(now)):
+    for number, use in enumerate(array_uses(at, now)):
         first, last = use.subscripts[0][0], use.subscripts[-1][1]
         inside = text[first:last]
         call = re.fullmatch(r"(\w+_cell)\((.*)\)", inside, re.S)
@@ -139,7 +140,7 @@ def with_escapes(patient: Patient) -> Iterator[Mutant]:
         if each.array is None or not each.mends:
             continue
         name, pitch = each.array.name, each.asked.tile.shape[-1]
-        for number, use in enumerate(text.uses(each.array)):
+        for number, use in enumerate(array_uses(text, each.array)):
             parts = [text.text[a:b] for a, b in use.subscripts]
             if len(parts) == 1:
                 forms = [f"(&{name}[0])[{parts[0]}]", f"*({name} + ({parts[0]}))", f"({parts[0]})[{name}]"]

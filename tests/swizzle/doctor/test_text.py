@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from swizzle.doctor.launch import arguments_of, example_of, flags_of, parse_launch, said_kernel
-from swizzle.doctor.text import CudaText, named
+from swizzle.doctor.shared import array_uses, named, shared_arrays
+from swizzle.doctor.text import CudaText
 from symbolic.errors import SwizzleError
 
 TEXT = """#include <vector>
@@ -67,16 +68,16 @@ def test_instances_of_templates() -> None:
 def test_shared_arrays_and_their_uses() -> None:
     """Extents, owners, scopes; addresses that are used at once; names that are something else."""
     text = CudaText("k.cu", TEXT)
-    arrays = text.shared_arrays()
+    arrays = shared_arrays(text)
     assert [(a.name, a.owner, len(a.dims), a.dynamic) for a in arrays] == [
         ("s", "first", 1, True), ("tile", "second", 2, False),
         ("other", "second", 1, False), ("tile", "second", 1, False),
     ]  # fmt: skip
     assert [TEXT[begin:end] for begin, end in arrays[1].dims] == ["2", "TILE + (1)"]
     with pytest.raises(SwizzleError, match="tile is used as a pointer"):  # the inner array of the same name
-        text.uses(arrays[1])
+        array_uses(text, arrays[1])
     plain = CudaText("k.cu", TEXT.replace("{ __shared__ float tile[7]; tile[0] = 1; }", ""))
-    uses = [plain.text[use.begin : use.end] for use in plain.uses(plain.shared_arrays()[1])]
+    uses = [plain.text[use.begin : use.end] for use in array_uses(plain, shared_arrays(plain)[1])]
     assert uses == ["tile[1][1]", "tile[0][1]", "tile[1][0]", "tile[0][0]", "tile[1][other[0]]"]
     assert named("_ZZN3own6secondE4tile", arrays[1]) and named("_ZZN3own6secondE4tile_0", arrays[1])
     assert not named("_ZZN3own6secondE5stile", arrays[1]) and not named("_ZZN3own5otherE4tile", arrays[1])
