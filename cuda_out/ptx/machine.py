@@ -39,7 +39,7 @@ STEPS: Final = 1_000_000
 WIDEST: Final = 16
 """Bytes that one access moves at most."""
 _SPACES: Final = ("global", "shared", "local", "const")
-MATRICES: Final = frozenset(("ldmatrix", "stmatrix", "mma"))
+MATRICES: Final = frozenset(("ldmatrix", "stmatrix", "movmatrix", "mma"))
 _OUTSIDE: Final = MATRICES | frozenset(
     ("cp", "shfl", "bar", "barrier", "vote", "match", "activemask", "atom", "red", "exit", "trap")
 )
@@ -334,6 +334,8 @@ class PtxMachine:
                 self.matrices.load(instruction, place, at)
             case "stmatrix":
                 self.matrices.store(instruction, place, at)
+            case "movmatrix":
+                self.matrices.transpose(instruction, at)
             case "mma":
                 self.matrices.multiply(instruction, at)
             case "cp":

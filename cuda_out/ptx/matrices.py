@@ -1,4 +1,4 @@
-"""ldmatrix, stmatrix and mma: what a whole warp does with the fragments of small matrices.
+"""ldmatrix, stmatrix, movmatrix and mma: what a whole warp does with the fragments of small matrices.
 
 A matrix has 8 rows of 16 bytes; lane 8 * j + i says where row i of matrix j begins. Of each matrix, lane l has the
 halves 2 * (l % 4) and the next one of row l // 4; with `.trans`, of column l // 4. A product of matrices is a function
@@ -49,6 +49,20 @@ class Matrices:
             for (row, half), value in zip(self._places(instruction, at), halves, strict=True):
                 cells = first[row] + half * _HALF // region.cell
                 self.transfers.put(place, region, at, cells, _HALF // region.cell, value)
+
+    def transpose(self, instruction: Instruction, at: Lanes) -> None:
+        """Give each lane its part of the matrix that the warp holds, transposed."""
+        self._whole_warps(instruction, at)
+        target, source = instruction.operands
+        halves = self.registers.unpacked(self.registers.read(source, "b32", at), 8 * _HALF, 2)
+        bits = np.stack([half[0] for half in halves], axis=1).reshape(-1)
+        terms = np.stack([half[1] for half in halves], axis=1).reshape(-1)
+        taken: list[Register] = []
+        for row, half in self._places(instruction, at):
+            base = row // HARDWARE_WARP * HARDWARE_WARP
+            place = 2 * base + 8 * (row - base) + half
+            taken.append((bits[place], terms[place]))
+        self.registers.write(target, self.registers.packed(taken, 8 * _HALF), at)
 
     def _places(self, instruction: Instruction, at: Lanes) -> list[tuple[Lanes, Lanes]]:
         """Return for the lower and the upper half of a register which row, as a place in `at`, and which half it is."""

@@ -45,16 +45,22 @@ class Conversion(Struct, frozen=True):
         return self.network.selects if self.network else self._plan.selects
 
     @property
+    def transpositions(self) -> int:
+        """How many matrices of 8x8 elements a warp transposes by `movmatrix`."""
+        return self.network.transpositions if self.network else 0
+
+    @property
     def clocks(self) -> float:
         """The clocks of a warp by the bound of pipes.
 
-        A shuffle takes 1, a select or a byte permute 1/2, and 128 bytes of shared memory in one turn 1.
+        A shuffle takes 1, and `movmatrix` is counted alike, although it was not measured. A select or a byte permute
+        takes 1/2, and 128 bytes of shared memory in one turn take 1.
         """
         return self.network.clocks if self.network else self._plan.clocks
 
     @property
     def bound(self) -> int:
-        """The shuffles that every program in registers does at least."""
+        """The shuffles that every program in registers does at least; with `movmatrix`, of both together."""
         return self.least.shuffles
 
     @property
@@ -67,6 +73,13 @@ class Conversion(Struct, frozen=True):
         """What is proved to be minimal, and why; 'open' is what is not."""
         if self.shared is not None:
             return self.shared.found.proof
+        if self.transpositions:
+            both = self.shuffles + self.transpositions
+            return (
+                f"{'open: ' if both > self.bound or self.selects else ''}every way in registers takes "
+                f"{_plural(self.bound, 'shuffle or movmatrix', 'shuffles or movmatrix')} at least, as "
+                f"{self.least.reason}"
+            )
         moves = f"{_plural(self.shuffles, 'shuffle')} at least: {self.least.reason}"
         if self.shuffles > self.bound:
             return (
@@ -93,7 +106,8 @@ class Conversion(Struct, frozen=True):
         selects = _plural(self.selects, "select")
         if self.shared is not None:
             return f"{_plural(self.shared.passes, 'turn')} of shared memory, {selects}"
-        return f"{_plural(self.shuffles, 'shuffle')}, {selects}"
+        moves = f"{self.transpositions} movmatrix, " if self.transpositions else ""
+        return f"{moves}{_plural(self.shuffles, 'shuffle')}, {selects}"
 
     def __repr__(self) -> str:
         return f"{self.source} to {self.target}: {self._counts()}; {self.clocks:g} clocks\n  {self.proof}"
@@ -103,5 +117,5 @@ class Conversion(Struct, frozen=True):
         return with_text(repr(self), side_by_side(tiles, "the lanes that hold the tile, before and after", LANES))
 
 
-def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def _plural(number: int, noun: str, nouns: str = "") -> str:
+    return f"{number} {noun if number == 1 else nouns or noun + 's'}"

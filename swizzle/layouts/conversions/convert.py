@@ -17,7 +17,19 @@ from swizzle.layouts.access import Access, is_int, mistake
 from swizzle.layouts.conversions.bounds import ShuffleBound, bound_of
 from swizzle.layouts.conversions.conversion import Conversion
 from swizzle.layouts.conversions.linear import plans
-from swizzle.layouts.conversions.network import ANY, LANES, ExchangeNetwork, Mix, NetworkNode, Tokens
+from swizzle.layouts.conversions.network import (
+    ANY,
+    LANES,
+    ExchangeNetwork,
+    Input,
+    LaneExchange,
+    Mix,
+    NetworkNode,
+    Tokens,
+    Transposition,
+    start,
+    transposed,
+)
 from swizzle.layouts.conversions.rounds import schedules
 from swizzle.layouts.conversions.shared import SharedPlan, through_shared
 from swizzle.layouts.distribution import Cells, Distribution, axes_of, held_by, of_bits
@@ -32,7 +44,7 @@ def convert(
     bits: int = 16,
     via: Literal["auto", "shuffles", "shared"] = "auto",
     arch: int = 90,
-    fewest: Literal["clocks", "shuffles"] = "clocks",
+    fewest: Literal["clocks", "shuffles", "instructions"] = "clocks",
     shape: tuple[int, ...] | None = None,
     free: int | None = None,
 ) -> Conversion:
@@ -41,16 +53,18 @@ def convert(
     A distribution is one of `layouts.distribution(...)`, bits as text ("c0 r3 | c1 c2 r0 r1 r2"), or an access such as
     `layouts.mma("A", "m16n8k16")`, for what lanes hold after it; of an access, `shape` is the tile's.
     `via` "shuffles" stays in registers, "shared" goes through shared memory, "auto" takes what needs fewer clocks.
-    `fewest` "shuffles" asks for the fewest shuffles instead, however many selects that takes. `free` is an axis whose
-    index the target may permute, such as k of an operand, if the other operand's k is permuted alike.
+    `fewest` "shuffles" asks for the fewest shuffles instead, however many selects that takes; "instructions" asks for
+    the fewest of both, and may transpose matrices of 8x8 16-bit elements by `movmatrix`, from sm_75 on.
+    `free` is an axis whose index the target may permute, such as k of an operand, if the other operand's k is permuted
+    alike.
     `arch` is the architecture as a number, from 70. Raises SwizzleError at the caller's line.
     """
     if bits not in (8, 16, 32, 64):
         mistake(f"an element has {bits!r} bits", "8, 16, 32 or 64 bits", "bits=16 for f16 and bf16")
     if via not in ("auto", "shuffles", "shared"):
         mistake(f"via is {via!r}", "'auto', 'shuffles' or 'shared'", fix="leave it out for 'auto'")
-    if fewest not in ("clocks", "shuffles"):
-        mistake(f"fewest is {fewest!r}", "'clocks' or 'shuffles'", fix="leave it out for 'clocks'")
+    if fewest not in ("clocks", "shuffles", "instructions"):
+        mistake(f"fewest is {fewest!r}", "'clocks', 'shuffles' or 'instructions'", fix="leave it out for 'clocks'")
     if not is_int(arch) or not 70 <= arch <= 129:
         mistake(f"the architecture is {arch!r}", "a number from 70, as in sm_90", "arch=90")
     source, target = (_distribution(each, shape, bits, name) for each, name in ((src, "src"), (dst, "dst")))
@@ -87,9 +101,13 @@ def convert(
     shared: SharedPlan | None = None
     if via != "shared":
         network = _network(known, source.slots, bits, fewest)
+        if fewest == "instructions" and bits == 16 and arch >= 75:
+            network = _by_transpositions(known, source.slots, network)
+            if network is not None and network.transpositions:
+                least = bound_of(source.cells[0], target.cells[0], per, transposing=True)
     if via == "shared" or (via == "auto" and network is not None and network.clocks > max(2, least.shuffles)):
         shared = through_shared(source, target, bits)
-        if network is not None and (fewest == "shuffles" or network.clocks <= shared.clocks):
+        if network is not None and (fewest != "clocks" or network.clocks <= shared.clocks):
             shared = None
     if network is None and shared is None:
         if via == "shuffles":
@@ -197,6 +215,20 @@ def in_registers(source: Distribution, target: Distribution, enough: float) -> E
 
 def _network(after: Cells, slots: int, bits: int, fewest: str, enough: float = inf) -> ExchangeNetwork | None:
     """Return the best network that was found; each is run on tokens first."""
+    wanted, words, per = _tokens(after, slots, bits)
+    best: ExchangeNetwork | None = None
+    for network in _candidates(wanted, words, per, fewest):
+        if best is not None and _order(network, fewest) >= _order(best, fewest):
+            continue
+        assert network.gives(wanted), "a network does what it was made for"
+        best = network
+        if best.clocks > enough:
+            break
+    return best
+
+
+def _tokens(after: Cells, slots: int, bits: int) -> tuple[Tokens, int, int]:
+    """Return what is wanted of each word, lane and place as tokens, and how many words and places there are."""
     per, halves = max(1, 32 // bits), max(1, bits // 32)
     words = -(-slots // per) * halves
     lane, slot = after // slots, after % slots
@@ -208,16 +240,58 @@ def _network(after: Cells, slots: int, bits: int, fewest: str, enough: float = i
         wanted = np.where(after == ANY, ANY, lane * words * per + slot)
     spare = -wanted.shape[1] % per
     wanted = np.concatenate([wanted, np.full((LANES, spare), ANY, np.int64)], axis=1)
-    wanted = wanted.reshape(LANES, -1, per).transpose(1, 0, 2)
-    best: ExchangeNetwork | None = None
-    for network in _candidates(wanted, words, per, fewest):
-        if best is not None and _order(network, fewest) >= _order(best, fewest):
-            continue
-        assert network.gives(wanted), "a network does what it was made for"
-        best = network
-        if best.clocks > enough:
-            break
+    return wanted.reshape(LANES, -1, per).transpose(1, 0, 2), words, per
+
+
+def _by_transpositions(after: Cells, slots: int, best: ExchangeNetwork | None) -> ExchangeNetwork | None:
+    """Return a network of fewer instructions than the best without: all words are transposed, first or last."""
+    wanted, words, per = _tokens(after, slots, 16)
+    whole = words * LANES * per
+    moved = np.empty(whole + 1, np.int64)
+    moved[ANY] = ANY
+    moved[np.stack([transposed(word) for word in start(words, per)])] = start(words, per)  # where each token is then
+    before = moved[wanted]
+    behind = np.stack([transposed(word) for word in wanted])
+    for last, some in ((False, before), (True, behind)):
+        for network in _candidates(some, words, per, "instructions"):
+            found = _transposing(network, last)
+            if best is None or found.instructions < best.instructions:
+                assert found.gives(wanted), "a network does what it was made for"
+                best = found
     return best
+
+
+def _transposing(network: ExchangeNetwork, last: bool) -> ExchangeNetwork:
+    """Return a network with its words transposed before it, or behind it; those that it does not need stay."""
+    nodes = list(network.nodes)
+    if last:
+        some = {n: len(nodes) + k for k, n in enumerate(dict.fromkeys(network.outputs))}
+        nodes += [Transposition(n) for n in some]
+        return ExchangeNetwork(network.words, network.per, tuple(nodes), tuple(some[n] for n in network.outputs))
+    words = network.words
+    used = sorted(
+        {n for node in nodes for n in _sources(node) if n < words} | {n for n in network.outputs if n < words}
+    )
+    assert all(nodes[n] == Input(n) for n in range(words))
+    at = {n: words + k for k, n in enumerate(used)} | {n: n + len(used) for n in range(words, len(nodes))}
+    made: list[NetworkNode] = [*map(Input, range(words)), *map(Transposition, used)]
+    for node in nodes[words:]:
+        match node:
+            case LaneExchange(source, lanes):
+                made.append(LaneExchange(at[source], lanes))
+            case Mix(first, second, picks):
+                made.append(Mix(at[first], at[second], picks))
+    return ExchangeNetwork(words, network.per, tuple(made), tuple(at[n] for n in network.outputs))
+
+
+def _sources(node: NetworkNode) -> tuple[int, ...]:
+    match node:
+        case Input():
+            return ()
+        case Mix(first, second):
+            return first, second
+        case _:
+            return (node.source,)
 
 
 def _lands(network: ExchangeNetwork, source: Cells, target: Cells, bits: int) -> bool:
@@ -237,11 +311,17 @@ def _lands(network: ExchangeNetwork, source: Cells, target: Cells, bits: int) ->
 
 def _order(network: ExchangeNetwork, fewest: str) -> tuple[float, ...]:
     both = network.shuffles + network.selects
+    if fewest == "instructions":
+        return both, network.clocks
     return (network.clocks, both) if fewest == "clocks" else (network.shuffles, network.selects)
 
 
 def _candidates(wanted: Tokens, words: int, per: int, fewest: str) -> Iterator[ExchangeNetwork]:
     """Yield networks; of whole words that move, the places within them are left out."""
+    if fewest == "instructions":
+        yield from _candidates(wanted, words, per, "clocks")
+        yield from _candidates(wanted, words, per, "shuffles")
+        return
     some = wanted.reshape(-1, per)
     whole = (some == some[:, :1] + np.arange(per)) & (some[:, :1] % per == 0) | (some == ANY).all(axis=1, keepdims=True)
     if per > 1 and whole.all():

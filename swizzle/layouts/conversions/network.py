@@ -1,9 +1,9 @@
-"""A program of shuffles and mixes over the registers of one warp, as it is built and as it runs on tokens.
+"""A program of shuffles, mixes and transpositions over the registers of one warp, as it is built and run on tokens.
 
 A token is where an element was at the beginning: (lane * words + word) * per + place, where a word of 32 bits has `per`
 places. A node is a register: its value says for each lane and place which token it holds, or -1 where that is of no
 matter. A `Mix` puts a word together out of places of two words, which ones depends on the lane: SEL where words are
-taken whole, PRMT otherwise. Nodes of one value are one node.
+taken whole, PRMT otherwise. Nodes of one value are one node. A `Transposition` is `movmatrix`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,13 @@ class Mix(Struct, frozen=True):
         return all(row in whole for row in self.picks)
 
 
-NetworkNode: TypeAlias = Input | LaneExchange | Mix
+class Transposition(Struct, frozen=True):
+    """An 8x8 matrix of 16-bit elements, of which four lanes hold a row, transposed (PTX: movmatrix)."""
+
+    source: int
+
+
+NetworkNode: TypeAlias = Input | LaneExchange | Mix | Transposition
 
 
 class ExchangeNetwork(Struct, frozen=True):
@@ -72,9 +78,20 @@ class ExchangeNetwork(Struct, frozen=True):
         return sum(isinstance(node, Mix) for node in self.nodes)
 
     @property
+    def transpositions(self) -> int:
+        return sum(isinstance(node, Transposition) for node in self.nodes)
+
+    @property
+    def instructions(self) -> int:
+        return self.shuffles + self.selects + self.transpositions
+
+    @property
     def clocks(self) -> float:
-        """By the bound of pipes: a shuffle takes one clock of a warp, a select half a clock of another pipe."""
-        return max(float(self.shuffles), self.selects / 2)
+        """By the bound of pipes: a shuffle takes one clock of a warp, a select half a clock of another pipe.
+
+        A transposition is counted as a shuffle.
+        """
+        return max(float(self.shuffles + self.transpositions), self.selects / 2)
 
     def run(self) -> list[Tokens]:
         """Return the value of each node, by moving tokens: the definition of what a network does."""
@@ -88,6 +105,8 @@ class ExchangeNetwork(Struct, frozen=True):
                 case Mix(first, second, picks):
                     both = np.concatenate([values[first], values[second]], axis=1)
                     values.append(np.take_along_axis(both, np.array(picks), axis=1))
+                case Transposition(source):
+                    values.append(transposed(values[source]))
         return values
 
     def gives(self, wanted: Tokens) -> bool:
@@ -96,6 +115,12 @@ class ExchangeNetwork(Struct, frozen=True):
             return False
         values = self.run()
         return all(((want == ANY) | (values[n] == want)).all() for n, want in zip(self.outputs, wanted, strict=True))
+
+
+def transposed(value: Tokens) -> Tokens:
+    """Return what `movmatrix` makes of a register of two elements a lane."""
+    found: Tokens = value.reshape(8, 8).T.reshape(LANES, 2)
+    return found
 
 
 def start(words: int, per: int) -> Tokens:

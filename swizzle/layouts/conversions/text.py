@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from swizzle.layouts.conversions.network import LANES, PARITIES, ExchangeNetwork, Input, LaneExchange, Mix
+from swizzle.layouts.conversions.network import (
+    LANES,
+    PARITIES,
+    ExchangeNetwork,
+    Input,
+    LaneExchange,
+    Mix,
+    Transposition,
+)
 from symbolic.errors import Place
 from symbolic.ir.program import DType, Expr, Var
 from symbolic.ir.text import python_text
@@ -117,6 +125,12 @@ class _Text:
             match node:
                 case Input(word):
                     words.append(f"x[{word}]")
+                    continue
+                case Transposition(source):
+                    words.append(f"v{n - self.network.words}")
+                    move = '"movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;"'
+                    lines.append(f"    unsigned {words[-1]};\n")
+                    lines.append(f'    asm volatile({move} : "=r"({words[-1]}) : "r"({words[source]}));\n')
                     continue
                 case LaneExchange(source, lanes):
                     flips = {lane ^ other for lane, other in enumerate(lanes)}

@@ -69,6 +69,16 @@ def test_a_warp_stores_what_it_loaded(trans: str) -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
+def test_a_warp_transposes_a_matrix() -> None:
+    """Four lanes have a row, and get a column."""
+    found = ran(
+        "r[0] = x[2 * t] | x[2 * t + 1] << 16;"
+        'asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(r[1]) : "r"(r[0]));'
+        "y[2 * t] = r[1] & 0xffff; y[2 * t + 1] = r[1] >> 16;"
+    )[:64]
+    np.testing.assert_array_equal(found.reshape(8, 8), np.arange(64).reshape(8, 8).T)
+
+
 def test_whole_warps_only() -> None:
     """A warp of 16 lanes has no matrices; products of numbers are not computed."""
     with pytest.raises(Broken, match="not there as a whole"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swizzle.layouts import Conversion
-from swizzle.layouts.conversions.network import ExchangeNetwork, Input, LaneExchange, Mix
+from swizzle.layouts.conversions.network import ExchangeNetwork, Input, LaneExchange, Mix, Transposition
 
 
 def moved(network: ExchangeNetwork, registers: list[list[list[int]]]) -> list[list[list[int]]]:
@@ -19,6 +19,9 @@ def moved(network: ExchangeNetwork, registers: list[list[list[int]]]) -> list[li
             case Mix(first, second, picks):
                 both = [values[first][lane] + values[second][lane] for lane in range(lanes)]
                 values.append([[both[lane][p] for p in picks[lane]] for lane in range(lanes)])
+            case Transposition(source):
+                matrix = [[cell for word in values[source][4 * row : 4 * row + 4] for cell in word] for row in range(8)]
+                values.append([[matrix[2 * (lane % 4) + p][lane // 4] for p in (0, 1)] for lane in range(lanes)])
     return [[values[n][lane] for n in network.outputs] for lane in range(lanes)]
 
 

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bench.conversions import CASES, sass_counts
+from bench.conversions import CASES, kernel_text, sass_counts
+from cuda_out.compile.report import instruction_counts
+from cuda_out.compile.toolchain import compile_cuda
 from swizzle import layouts
 from swizzle.layouts import Conversion, convert
 from swizzle.layouts.conversions.network import LaneExchange, Mix
@@ -26,6 +28,16 @@ def test_every_element_lands_and_instructions_are_as_counted(name: str) -> None:
     counted = sass_counts(found) if name == "quads" else None  # the others: marked as slow, and bench/conversions.py
     if counted is not None:
         assert counted == (found.shuffles, found.selects)
+
+
+def test_a_transposed_matrix_is_one_instruction() -> None:
+    """`movmatrix`, as it is compiled, brings each element to its place: one MOVM for each matrix of 8x8."""
+    source, target, options = CASES["16x16 b16"]
+    found = convert(source, target, fewest="instructions", **options)
+    assert (found.transpositions, found.shuffles, found.selects) == (4, 0, 0)
+    assert wrong_elements(found) == []
+    counts = instruction_counts(compile_cuda(kernel_text(found), "sm_90").cubin, "k")
+    assert counts is None or counts["MOVM"] == 4
 
 
 @pytest.mark.parametrize("name", ["fp8", "warps"])

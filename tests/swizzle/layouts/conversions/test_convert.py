@@ -128,6 +128,18 @@ def test_maps_that_are_linear_and_no_permutation_of_bits() -> None:
     assert lands(found) and found.shuffles <= 4 and found.clocks <= 8
 
 
+def test_transposed_matrices_save_instructions() -> None:
+    """Where one of them, before shuffles or behind them, leaves less to do: every element lands, or none is used."""
+    cases = [CASES["8x8 b16"], CASES["16x16 b16"], ("c0 c3 | c1 c2 r0 r1 r2", "r0 r1 | c0 r2 c1 c2 c3", {})]
+    for source, target, _ in cases:
+        fewer = convert(source, target, bits=16, fewest="instructions")
+        plain = convert(source, target, bits=16, fewest="instructions", arch=70)
+        assert fewer.transpositions and not plain.transpositions and lands(fewer) and lands(plain)
+        assert fewer.transpositions + fewer.shuffles + fewer.selects < plain.shuffles + plain.selects
+        assert fewer.bound <= fewer.transpositions + fewer.shuffles
+    assert lands(convert(*bit_texts(random.Random(7), 6, 1), bits=16, via="shuffles", fewest="instructions"))
+
+
 def test_broadcasts() -> None:
     """One word that all lanes want is one shuffle; two that one lane has are two."""
     source = distribution(lambda r, lane: 32 * r + lane, registers=2)

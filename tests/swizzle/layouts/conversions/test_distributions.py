@@ -40,7 +40,7 @@ SOURCE = "c0 | c1 c2 r0 r1 r2"
 MISTAKES: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: convert(SOURCE, SOURCE, bits=12), "an element has 12 bits", "8, 16, 32 or 64 bits"),
     (lambda: convert(SOURCE, SOURCE, via="smem"), "via is 'smem'", "'auto', 'shuffles' or 'shared'"),  # type: ignore[arg-type]
-    (lambda: convert(SOURCE, SOURCE, fewest="bytes"), "fewest is 'bytes'", "'clocks' or 'shuffles'"),  # type: ignore[arg-type]
+    (lambda: convert(SOURCE, SOURCE, fewest="bytes"), "fewest is 'bytes'", "'clocks', 'shuffles' or 'instructions'"),  # type: ignore[arg-type]
     (lambda: convert(SOURCE, SOURCE, arch=35), "the architecture is 35", "a number from 70"),
     (lambda: convert(SOURCE, 7), "dst is 7", "a distribution, bits as text, or an access"),  # type: ignore[arg-type]
     (
