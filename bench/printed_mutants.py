@@ -2,7 +2,7 @@
 
 Every mutant must be refused: of the text and of the host function (`swizzle check --emitted --mutate`), of the PTX
 (words that would hide something, other state spaces, suffixes, names, lost stores), and texts that ask which compiler
-reads them. What is edited without harm (comments, spaces, names, brackets) must stay equal. `--only stencil` takes the
+reads them, and of the module for numba.cuda. What is edited without harm (comments, spaces, names, brackets) must stay equal. `--only stencil` takes the
 case studies whose name contains that; `--at-most 12` tries so many mutants of each text.
 """
 
@@ -20,6 +20,7 @@ from cuda_out.c.printer import CudaSource
 from cuda_out.compile.toolchain import compile_to_ptx
 from swizzle import solve
 from swizzle.commands.mutation import try_mutants
+from swizzle.commands.numba_text import NumbaChecks
 from swizzle.commands.sizes import most_ragged, sizes_to_try
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import SizesValidator
@@ -101,8 +102,11 @@ def try_case(name: str, at_most: int | None = None) -> tuple[str, list[str]]:
     lines += [f"{what}: not seen" for what, text in asking if not asks_for_its_reader(text, source.entry)]
     harmless = [(what, refused(source, validator, text)) for what, text in changed(source.text, HARMLESS, every=True)]
     lines += [f"harmless, {what}: refused ({why})" for what, why in harmless if why]
+    module = NumbaChecks(filled, sizes, name)
+    of_numba = module.mutants(module.printed.text, at_most)
+    lines += [f"numba, unseen: {mutant}" for mutant, said in of_numba if said == "unseen"]
     killed = f"{tally.killed} mutants of the text refused, {len(tally.same)} proved to change nothing"
-    return f"{killed}, {of_ptx} of the PTX, {len(harmless)} harmless edits", lines
+    return f"{killed}, {of_ptx} of the PTX, {len(of_numba)} of the numba text, {len(harmless)} harmless edits", lines
 
 
 def solved(name: str) -> FilledKernel:

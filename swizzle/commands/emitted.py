@@ -27,6 +27,7 @@ from swizzle.commands.compare import Compared, Runner, compare, on_cpu, on_ptx
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.host_function import try_host_function
 from swizzle.commands.mutation import try_mutants
+from swizzle.commands.numba_text import try_numba_text
 from swizzle.commands.on_disk import KernelText, text_beside, text_to_check
 from swizzle.commands.own_functions import try_functions
 from swizzle.commands.sizes import LaunchSize, at_the_lengths, most_ragged, sizes_to_try
@@ -63,10 +64,10 @@ def check_emitted(
     """
     text = text_to_check(filled, saved)
     with confined(text.strangers and not trust):
-        return _checked(filled, text, mutate=mutate)
+        return _checked(filled, text, saved, mutate=mutate)
 
 
-def _checked(filled: FilledKernel, text: KernelText, *, mutate: bool) -> Emitted:
+def _checked(filled: FilledKernel, text: KernelText, saved: Path | None, *, mutate: bool) -> Emitted:
     found, source = Emitted(lines=list(text.lines)), text.source
     found.json["text"] = {
         "file": text.file and str(text.file),
@@ -97,6 +98,10 @@ def _checked(filled: FilledKernel, text: KernelText, *, mutate: bool) -> Emitted
         found.lines += outcome.lines()
         found.json["mutation"] = outcome.as_json()
         found.settle(DONE if outcome.complete else NO)
+    if saved is not None and (module := try_numba_text(filled, saved, sizes, mutate=mutate)) is not None:
+        found.lines += module.lines
+        found.settle(module.status)
+        found.json["numba"] = module.json
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -17,7 +17,7 @@ from swizzle.emit.any_length.cut import meaning_cut, numbers_cut
 from swizzle.emit.emitters import lengths_text
 from swizzle.specs.specification import Meaning, numbers
 from symbolic.errors import SwizzleError
-from symbolic.ir.program import Program
+from symbolic.ir.program import Axis, Program
 
 
 class LaunchSize(Struct, frozen=True, dict=True):
@@ -85,14 +85,21 @@ def other_sizes(filled: FilledKernel, tiling: Tiling | None) -> Iterator[LaunchS
         if lengths in tried or not tiling.valid(lengths):
             continue
         tried.append(lengths)
-        at = FilledKernel(tiling.at(filled.program, lengths), filled.spec, filled.head)
-        size = LaunchSize(at, tuple(lengths[axis] for axis in axes))
-        try:
-            assert size.meaning
+        if (size := size_at(filled, tiling, lengths)) is not None:
             yield size
-        except SwizzleError:  # the specification is made for the sketch's own size
-            if all(lengths[axis] <= declared for axis, declared in tiling.declared.items()):
-                yield LaunchSize(at, size.lengths, whole=filled)
+
+
+def size_at(filled: FilledKernel, tiling: Tiling, lengths: Mapping[Axis, int]) -> LaunchSize | None:
+    """Return the size of some lengths, None where the specification cannot be asked there."""
+    at = FilledKernel(tiling.at(filled.program, lengths), filled.spec, filled.head)
+    size = LaunchSize(at, tuple(lengths[each.axis] for each in tiling.axes))
+    try:
+        assert size.meaning
+    except SwizzleError:  # the specification is made for the sketch's own size
+        if any(lengths[axis] > declared for axis, declared in tiling.declared.items()):
+            return None
+        return LaunchSize(at, size.lengths, whole=filled)
+    return size
 
 
 def at_the_lengths(lengths: Sequence[object]) -> str:

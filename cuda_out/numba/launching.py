@@ -1,0 +1,216 @@
+"""The launch function of a module for numba.cuda, interpreted: what it launches, and what it refuses. Nothing is run.
+
+The words of the printed function are understood, on stand-ins for arrays that have a type and a shape and no elements,
+so that lengths may be as large as they like. Anything else is `NotRead`.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct, field
+
+from cuda_out.numba.reading import TYPES, NotRead, NumbaModule, plain_parameters, refuse
+
+
+class GivenArray(Struct, frozen=True):
+    """An array that is passed: its name, type and shape. `seen` says that numba was asked to see it as an array."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    seen: bool = False
+
+
+class GivenNumber(Struct, frozen=True):
+    """A number that is passed, of numba's type once it was converted."""
+
+    name: str
+    type: str = ""
+
+
+class GivenStream(Struct, frozen=True):
+    """A stream that is passed."""
+
+
+class NumbaLaunch(Struct, frozen=True):
+    """What was launched: grid and block, the stream, and the kernel's arguments in order."""
+
+    grid: Any
+    block: Any
+    stream: Any
+    arguments: tuple[Any, ...]
+
+
+class RaisedError(Exception):
+    """The function raised an exception: it refuses what it was given."""
+
+
+class _Returned(Exception):
+    pass
+
+
+_ARITHMETIC: Final[Mapping[type, Callable[[int, int], int]]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
+    ast.RShift: operator.rshift,
+}  # fmt: skip
+_COMPARE: Final[Mapping[type, Callable[[Any, Any], bool]]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}  # fmt: skip
+WIDEST: Final = 1 << 12
+"""Numbers have no more bits than this."""
+
+
+class Launcher(Struct):
+    """One call of a launch function. `compared` has, for each comparison of whole numbers by its place, the difference
+    of its sides when it was last made."""
+
+    module: NumbaModule
+    scope: dict[str, Any] = field(default_factory=dict)
+    launches: list[NumbaLaunch] = field(default_factory=list)
+    compared: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def call(self, given: Sequence[GivenArray | GivenNumber], stream: GivenStream | None) -> list[NumbaLaunch]:
+        """Return what is launched; raises RaisedError where it raises, NotRead for what is not understood."""
+        function = self.module.launcher
+        names = plain_parameters(function, defaults=1)
+        if names[-1:] != ["stream"] or len(names) != len(given) + 1 or ast.unparse(function.args.defaults[0]) != "0":
+            raise NotRead(function, f"{function.name} takes ({ast.unparse(function.args)})")
+        self.scope = {**dict(zip(names, given, strict=False)), "stream": 0 if stream is None else stream}
+        body = function.body
+        if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+            body = body[1:]
+        try:
+            self._body(body)
+        except _Returned:
+            pass
+        except (TypeError, IndexError, ZeroDivisionError, ValueError) as error:
+            raise RaisedError(str(error)) from None
+        return self.launches
+
+    def _body(self, body: Sequence[ast.stmt]) -> None:
+        for stmt in body:
+            self._statement(stmt)
+
+    def _statement(self, stmt: ast.stmt) -> None:
+        match stmt:
+            case ast.Pass():
+                pass
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                self._assign(stmt, name, self._value(value))
+            case ast.If(test=test, body=then, orelse=otherwise):
+                self._body(then if self._truth(test) else otherwise)
+            case ast.For(target=ast.Tuple(elts=targets), iter=ast.Name() as over, body=body, orelse=[]):
+                rows = self._value(over)
+                if not isinstance(rows, tuple) or not all(isinstance(t, ast.Name) for t in targets):
+                    refuse(stmt)
+                for row in rows:
+                    if not isinstance(row, tuple) or len(row) != len(targets):
+                        raise RaisedError("a tuple of another length")
+                    for target, value in zip(targets, row, strict=True):
+                        self._assign(stmt, ast.unparse(target), value)
+                    self._body(body)
+            case ast.Raise(exc=ast.Call(func=ast.Name(id="ValueError"), args=[message], keywords=[]), cause=None):
+                raise RaisedError(str(self._value(message)))
+            case ast.Return(value=None):
+                raise _Returned
+            case ast.Expr(
+                value=ast.Call(func=ast.Subscript(value=ast.Name(id=name), slice=ast.Tuple() as how)) as call
+            ):
+                configuration, function = self._value(how), self.scope.get(name, name)
+                if function != self.module.kernel.name or len(configuration) != 3 or call.keywords:
+                    refuse(stmt)
+                given = tuple(self._value(each) for each in call.args)
+                grid, block, stream = configuration
+                self.launches.append(NumbaLaunch(grid, block, stream, given))
+            case _:
+                refuse(stmt)
+
+    def _assign(self, stmt: ast.stmt, name: str, value: Any) -> None:
+        if name in TYPES or name in ("cuda", "min", "max", "ValueError", self.module.kernel.name):
+            refuse(stmt, f"`{name}` is assigned, a name that means something else here")
+        self.scope[name] = value
+
+    def _truth(self, node: ast.expr) -> bool:
+        found = self._value(node)
+        if not isinstance(found, bool | int):
+            refuse(node)
+        return bool(found)
+
+    def _value(self, node: ast.expr) -> Any:
+        match node:
+            case ast.Constant(value=bool() | int() | str() as value):
+                return value
+            case ast.Name(id=name) if name in self.scope:
+                return self.scope[name]
+            case ast.Tuple(elts=parts):
+                return tuple(self._value(each) for each in parts)
+            case ast.Attribute(value=owner, attr="dtype" | "shape" as attribute):
+                array = self._value(owner)
+                if not isinstance(array, GivenArray) or not array.seen:
+                    refuse(node)
+                return getattr(array, attribute)
+            case ast.Subscript(value=of, slice=at):
+                row, place = self._value(of), self._value(at)
+                if not isinstance(row, tuple) or type(place) is not int:
+                    refuse(node)
+                return row[place]
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return not self._truth(operand)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -self._whole(operand)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
+                found = _ARITHMETIC[type(op)](self._whole(left), self._whole(right))
+                if found.bit_length() > WIDEST:
+                    refuse(node)
+                return found
+            case ast.BoolOp(op=op, values=values):
+                stop = isinstance(op, ast.Or)
+                return any(map(self._truth, values)) if stop else all(map(self._truth, values))
+            case ast.Compare(left=left, ops=ops, comparators=rest):
+                return self._compare(node, left, ops, rest)
+            case ast.IfExp(test=test, body=then, orelse=otherwise):
+                return self._value(then if self._truth(test) else otherwise)
+            case ast.JoinedStr(values=values):
+                return "".join(str(self._value(each)) for each in values)
+            case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
+                return str(self._value(value))
+            case ast.Call(args=[arg], keywords=[]) if ast.unparse(node.func) == "cuda.as_cuda_array":
+                array = self._value(arg)
+                if not isinstance(array, GivenArray):
+                    raise RaisedError("no array")
+                return GivenArray(array.name, array.dtype, array.shape, seen=True)
+            case ast.Call(func=ast.Name(id=name), args=[arg], keywords=[]) if name in TYPES:
+                number = self._value(arg)
+                if not isinstance(number, GivenNumber) or number.type not in ("", name):
+                    refuse(node)
+                return GivenNumber(number.name, name)
+            case ast.Call(func=ast.Name(id="min" | "max" as name), args=[_, _, *_] as args, keywords=[]):
+                whole = [self._whole(each) for each in args]
+                return min(whole) if name == "min" else max(whole)
+            case _:
+                refuse(node)
+
+    def _whole(self, node: ast.expr) -> int:
+        found = self._value(node)
+        if not isinstance(found, int):
+            refuse(node)
+        return int(found)
+
+    def _compare(self, node: ast.expr, left: ast.expr, ops: Sequence[ast.cmpop], rest: Sequence[ast.expr]) -> bool:
+        a = self._value(left)
+        for number, (op, right) in enumerate(zip(ops, rest, strict=True)):
+            b = self._value(right)
+            if type(op) not in _COMPARE or (type(a) is not type(b) and not isinstance(op, ast.Eq | ast.NotEq)):
+                refuse(node)
+            if isinstance(a, int) and isinstance(b, int):
+                self.compared[node.lineno, 100 * node.col_offset + number] = a - b
+            if not _COMPARE[type(op)](a, b):
+                return False
+            a = b
+        return True

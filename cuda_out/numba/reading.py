@@ -1,0 +1,493 @@
+"""Read a module printed for numba.cuda back: its kernel as a program, at some lengths. Nothing of it is run.
+
+It reads what `cuda_out.numba.printer` prints and what is typed in the same way, and refuses anything else. Numbers have
+numba's types: sums and products of integers have 64 bits, of which only the low ones are a type's
+(`NumbaValue.loose`), so they must be converted back before anything asks for their value.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal, NoReturn
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cuda_out.numba.identifiers import NUMBA_TYPE, OWN, python_name
+from cuda_out.numba.printer import operator_lines
+from cuda_out.tiling.tiling import AXES
+from symbolic.algebra.functions import FUNCTIONS, gather, where
+from symbolic.algebra.operator_laws import limits
+from symbolic.errors import Place
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Expr, OperatorName, Program, Stmt
+from symbolic.ir.walk import operators_of
+from symbolic.machine.launch_shape import HARDWARE_WARP
+
+TYPES: Final = {name: dtype for dtype, name in NUMBA_TYPE.items() if dtype.is_data}
+_FULL: Final = 0xFFFFFFFF
+_BINARY: Final[Mapping[type, str]] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.LShift: "<<",
+    ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
+}  # fmt: skip
+_MODULAR: Final = frozenset({"+", "-", "*", "&", "|", "^", "<<"})
+_OF_FLOATS: Final = frozenset({"+", "-", "*", "/", "//", "%"})
+_COMPARE: Final[Mapping[type, str]] = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}  # fmt: skip
+_SHUFFLES: Final = {"shfl_sync": "idx", "shfl_up_sync": "up", "shfl_down_sync": "down", "shfl_xor_sync": "xor"}
+_MEMORY: Final[Mapping[str, Literal["local", "shared"]]] = {"cuda.local.array": "local", "cuda.shared.array": "shared"}
+_BARRIERS: Final[Mapping[str, Literal["block", "warp"]]] = {"cuda.syncthreads": "block", "cuda.syncwarp": "warp"}
+_ATOMIC: Final = "cuda.atomic.add"
+_COORDINATES: Final = ("threadIdx", "blockIdx", "blockDim", "gridDim")
+_CARRIERS: Final = frozenset({DType.I32, DType.I64, DType.F32, DType.F64})
+_ROWS: Final = {row.numba: row for row in FUNCTIONS.values()}
+
+
+class NotRead(Exception):
+    """A text that is not of the printed kind: where, and what is not understood."""
+
+    def __init__(self, node: ast.AST | None, why: str) -> None:
+        self.line = getattr(node, "lineno", 0)
+        super().__init__(f"line {self.line}: {why}" if self.line else why)
+
+
+class NumbaModule(Struct, frozen=True):
+    """A module, taken apart: its kernel, its launch function, and the users' operators by their names in the text."""
+
+    kernel: ast.FunctionDef
+    launcher: ast.FunctionDef
+    operators: Mapping[str, OperatorName]
+
+
+def refuse(node: ast.AST, why: str = "") -> NoReturn:
+    raise NotRead(node, why or f"`{ast.unparse(node).splitlines()[0][:80]}` is not what is printed")
+
+
+def read_module(text: str, kernel: str, launcher: str, program: Program) -> NumbaModule:
+    """Take a module apart; raises NotRead for one that holds anything else than what is printed for the program."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise NotRead(None, f"it is not Python: {error}") from None
+    operators = dict.fromkeys(op for op, _ in operators_of(program))
+    own = {python_name(op): op for op in operators}
+    functions: dict[str, ast.FunctionDef] = {}
+    imported: set[str] = set()
+    for node in tree.body:
+        match node:
+            case ast.Import(names=[ast.alias(name="math", asname=None)]):
+                imported.add("math")
+            case ast.ImportFrom(module=module, names=names, level=0) if all(a.asname is None for a in names):
+                given = {alias.name for alias in names}
+                known = {"numba": {"cuda", *TYPES}, "numba.cuda": {"libdevice"}, "math": {"inf", "nan"}}
+                if not given <= known.get(module or "", set()):
+                    refuse(node)
+                imported |= given
+            case ast.FunctionDef(name=name) if name not in functions and name in (kernel, launcher, *own):
+                functions[name] = node
+            case _:
+                refuse(node)
+    for name in (kernel, launcher, *own):
+        if name not in functions:
+            raise NotRead(None, f"it has no function {name}")
+    for name, op in own.items():
+        printed = ast.parse("\n".join(operator_lines(op, program))).body[-1]
+        if ast.dump(functions[name]) != ast.dump(printed):
+            raise NotRead(functions[name], f"{name} is not the operator's own text")
+    if [ast.unparse(each) for each in functions[kernel].decorator_list] != ["cuda.jit"]:
+        raise NotRead(functions[kernel], f"the kernel {kernel} has other decorators than @cuda.jit")
+    if functions[launcher].decorator_list:
+        raise NotRead(functions[launcher], f"{launcher} is decorated")
+    for function in functions.values():
+        for part in ast.walk(function):
+            name = part.id if isinstance(part, ast.Name) else ""
+            if name in {"cuda", "math", "libdevice", "inf", "nan", *TYPES} and name not in imported:
+                raise NotRead(part, f"{name} is not imported")
+    return NumbaModule(functions[kernel], functions[launcher], own)
+
+
+class NumbaValue(Struct, frozen=True):
+    """An expression as numba has it. `loose`: an integer of 64 bits, of which only the type's low bits are right."""
+
+    expr: Expr
+    loose: bool = False
+
+    @property
+    def dtype(self) -> DType:
+        return self.expr.dtype
+
+
+class NamedArray(Struct, frozen=True):
+    """What a name of an array, or of a scalar parameter, stands for."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+    role: str  # of a parameter, or 'own'
+
+
+class KernelReader:
+    """Reads one kernel at the shapes of a program's arrays: `KernelReader(module, program, file).program`."""
+
+    def __init__(self, module: NumbaModule, program: Program, file: str) -> None:
+        """Raises NotRead."""
+        self.operators, self.file = module.operators, file
+        self._known: dict[str, DType | NamedArray] = {}  # what is assigned by now, on all paths
+        self._ever: dict[str, DType | NamedArray] = {}  # what each name is, wherever it is assigned
+        names = plain_parameters(module.kernel)
+        if len(names) != len(program.parameters) or names[len(set(names)) :]:
+            raise NotRead(module.kernel, f"{module.kernel.name} takes ({', '.join(names)})")
+        for name, p in zip(names, program.parameters, strict=True):
+            self._know(name, NamedArray(p.name, p.dtype, p.shape, p.role), module.kernel)
+        shuffles = any(_called(each).startswith("cuda.shfl") for each in ast.walk(module.kernel))
+        if shuffles and program.block[0] * program.block[1] * program.block[2] % HARDWARE_WARP:
+            raise NotRead(module.kernel, "shuffles in a block that ends in a part of a warp")
+        self._taken = {p.name for p in program.parameters}
+        body = self._body(module.kernel.body)
+        self.program = replace(program, body=body, holes=(), warp_size=HARDWARE_WARP)
+
+    # ---- names -------------------------------------------------------------------------------------------------
+
+    def _know(self, name: str, what: DType | NamedArray, node: ast.AST) -> None:
+        """Note that a name is assigned."""
+        if name in OWN or name in self.operators or hasattr(builtins, name):
+            refuse(node, f"`{name}` is assigned, a name that means something else here")
+        if self._ever.setdefault(name, what) != what:
+            refuse(node, f"`{name}` is of another type elsewhere")
+        self._known[name] = what
+
+    def _own(self, name: str) -> str:
+        """Return a variable's name in the program, where parameters have their own names."""
+        return f"{name}'" if name in self._taken else name
+
+    def _array(self, node: ast.expr) -> NamedArray:
+        found = self._known.get(node.id) if isinstance(node, ast.Name) else None
+        if not isinstance(found, NamedArray) or not found.shape:
+            refuse(node)
+        return found
+
+    def _place(self, node: ast.AST) -> Place:
+        end = getattr(node, "end_col_offset", None) or 0
+        return Place(self.file, getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1, end + 1)
+
+    # ---- statements --------------------------------------------------------------------------------------------
+
+    def _body(self, body: Sequence[ast.stmt]) -> tuple[Stmt, ...]:
+        return tuple(each for stmt in body for each in self._statement(stmt))
+
+    def _statement(self, stmt: ast.stmt) -> Iterator[Stmt]:
+        place = self._place(stmt)
+        match stmt:
+            case ast.Pass():
+                pass
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if _called(call) in _MEMORY:
+                yield self._declared(name, call)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                found = self._exact(value)
+                self._know(name, found.dtype, stmt)
+                yield ir.Assign(self._own(name), found, place)
+            case ast.Assign(targets=[ast.Subscript() as target], value=value):
+                yield self._store(target, self._exact(value), stmt)
+            case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
+                whole = ast.copy_location(ast.BinOp(_loaded(target), op, value), stmt)
+                found = self._exact(whole)
+                self._know(name, found.dtype, stmt)
+                yield ir.Assign(self._own(name), found, place)
+            case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
+                whole = ast.copy_location(ast.BinOp(_loaded(target), op, value), stmt)
+                yield self._store(target, self._exact(whole), stmt)
+            case ast.If(test=test, body=then, orelse=otherwise):
+                condition, before = self._steers(test, DType.BOOL), dict(self._known)
+                yes = self._body(then)
+                after, self._known = self._known, dict(before)
+                no = self._body(otherwise)
+                self._known = {name: what for name, what in self._known.items() if name in after}
+                yield ir.If(condition, yes, no, place)
+            case ast.For(target=ast.Name(id=name), iter=ast.Call() as call, orelse=[]) if _called(call) == "range":
+                yield self._loop(stmt, name, call)
+            case ast.Expr(value=ast.Call(args=[]) as call) if _called(call) in _BARRIERS and not call.keywords:
+                yield ir.Barrier(_BARRIERS[_called(call)], place)
+            case ast.Expr(value=ast.Call(args=[array, at, value], keywords=[])) if _called(stmt.value) == _ATOMIC:
+                target = ast.copy_location(ast.Subscript(array, at, ast.Store()), stmt)
+                yield replace(self._store(target, self._exact(value), stmt), atomic=True)
+            case _:
+                refuse(stmt)
+
+    def _declared(self, name: str, call: ast.Call) -> ir.DeclareArray:
+        if name in self._ever or len(call.args) != 2 or call.keywords:
+            refuse(call)
+        sizes = call.args[0].elts if isinstance(call.args[0], ast.Tuple) else [call.args[0]]
+        shape = tuple(each.value for each in sizes if isinstance(each, ast.Constant) and type(each.value) is int)
+        kind = call.args[1].id if isinstance(call.args[1], ast.Name) else ""
+        dtype = TYPES.get(kind) or (DType.BOOL if kind == "bool_" else None)
+        if len(shape) != len(sizes) or not shape or min(shape) < 1 or dtype is None:
+            refuse(call)
+        self._know(name, NamedArray(self._own(name), dtype, shape, "own"), call)
+        return ir.DeclareArray(self._own(name), _MEMORY[_called(call)], shape, dtype, self._place(call))
+
+    def _store(self, target: ast.Subscript, value: Expr, stmt: ast.stmt) -> ir.Store:
+        array = self._array(target.value)
+        if array.role in ("in", "const"):
+            refuse(stmt, f"it stores to {array.name}, which is read only")
+        if array.dtype is not value.dtype:
+            refuse(stmt, f"a value of type {value.dtype.value} in an array of {array.dtype.value}")
+        return ir.Store(array.name, self._indices(array, target), value, self._place(stmt))
+
+    def _loop(self, stmt: ast.For, name: str, call: ast.Call) -> ir.For:
+        if not 1 <= len(call.args) <= 3 or call.keywords:
+            refuse(call)
+        bounds = [self._steers(each, DType.INDEX) for each in call.args]
+        zero, one = (ir.Const(n, DType.INDEX, self._place(call)) for n in (0, 1))
+        start, stop = bounds[:2] if len(bounds) > 1 else (zero, bounds[0])
+        step = bounds[2] if len(bounds) > 2 else one
+        before = dict(self._known)
+        self._know(name, DType.INDEX, stmt)
+        body = self._body(stmt.body)
+        values = [each.value for each in (start, stop, step) if isinstance(each, ir.Const)]
+        if len(values) < 3 or values[2] == 0 or not range(*map(int, values)):
+            self._known = before  # the body may not run at all
+        return ir.For(self._own(name), start, stop, step, body, self._place(stmt))
+
+    # ---- expressions -------------------------------------------------------------------------------------------
+
+    def _exact(self, node: ast.expr) -> Expr:
+        """Return a value of exactly its type."""
+        found = self._typed(node)
+        if found.loose:
+            refuse(node, f"`{ast.unparse(node)[:60]}` has 64 bits, not those of {found.dtype.value}")
+        return found.expr
+
+    def _steers(self, node: ast.expr, dtype: DType) -> Expr:
+        found = self._exact(node)
+        if found.dtype is not dtype:
+            refuse(node, f"`{ast.unparse(node)[:60]}` is data, and steers")
+        return found
+
+    def _pair(self, node: ast.expr, left: ast.expr, right: ast.expr) -> tuple[NumbaValue, NumbaValue]:
+        a, b = self._typed(left), self._typed(right)
+        if a.dtype is not b.dtype:
+            refuse(node, f"`{ast.unparse(node)[:60]}` mixes {a.dtype.value} and {b.dtype.value}")
+        return a, b
+
+    def _typed(self, node: ast.expr) -> NumbaValue:
+        place = self._place(node)
+        match node:
+            case ast.Constant(value=bool(value)):
+                return NumbaValue(ir.Const(value, DType.BOOL, place))
+            case ast.Constant(value=int(value)) if value < 2**63:
+                return NumbaValue(ir.Const(value, DType.INDEX, place))
+            case ast.Name(id=name) if name in self._known:
+                known = self._known[name]
+                if isinstance(known, DType):
+                    return NumbaValue(ir.Var(self._own(name), known, place))
+                if known.shape:
+                    refuse(node)
+                return NumbaValue(ir.Load(known.name, (), known.dtype, place))
+            case ast.Attribute(value=ast.Name(id="cuda"), attr="laneid"):
+                return NumbaValue(ir.Coordinate("laneid", "x", place))
+            case ast.Attribute(value=ast.Attribute(value=ast.Name(id="cuda"), attr=name), attr=axis) if (
+                name in _COORDINATES and axis in AXES
+            ):
+                return NumbaValue(ir.Coordinate(name, axis, place))  # type: ignore[arg-type]
+            case ast.Subscript(value=ast.Attribute(value=owner, attr="shape"), slice=ast.Constant(value=int(at))):
+                array = self._array(owner)
+                if array.role == "own" or not 0 <= at < len(array.shape):
+                    refuse(node)
+                return NumbaValue(ir.Const(array.shape[at], DType.INDEX, place))
+            case ast.Subscript(value=value):
+                return NumbaValue(self._element(self._array(value), node))
+            case ast.UnaryOp(op=op, operand=operand):
+                return self._unary(node, op, operand)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+                return self._binary(node, _BINARY[type(op)], *self._pair(node, left, right))
+            case ast.BoolOp(op=op, values=values):
+                word = "and" if isinstance(op, ast.And) else "or"
+                found, *rest = (self._steers(each, DType.BOOL) for each in values)
+                for each in rest:
+                    found = ir.Logic(word, found, each, place)  # type: ignore[arg-type]
+                return NumbaValue(found)
+            case ast.Compare(left=ast.Call() as call, ops=[ast.NotEq()], comparators=[ast.Constant(value=0)]):
+                return NumbaValue(self._shuffle(call, DType.BOOL))
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
+                a, b = self._steers(left, DType.INDEX), self._steers(right, DType.INDEX)
+                return NumbaValue(ir.Compare(_COMPARE[type(op)], a, b, place))  # type: ignore[arg-type]
+            case ast.IfExp(test=test, body=then, orelse=otherwise):
+                return self._choice(node, test, then, otherwise)
+            case ast.Call(args=args, keywords=[]):
+                return self._call(node, _called(node), args)
+            case _:
+                refuse(node)
+
+    def _indices(self, array: NamedArray, node: ast.Subscript) -> tuple[Expr, ...]:
+        texts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if len(texts) != len(array.shape):
+            refuse(node, f"{len(texts)} indices of {array.name}, which has {len(array.shape)}")
+        return tuple(self._steers(each, DType.INDEX) for each in texts)
+
+    def _element(self, array: NamedArray, node: ast.Subscript) -> Expr:
+        texts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        found = [self._exact(each) for each in texts]
+        if array.role not in ("in", "const") or not any(each.dtype.is_data for each in found):
+            return ir.Load(array.name, self._indices(array, node), array.dtype, self._place(node))
+        if len(found) != len(array.shape) or any(each.dtype is DType.BOOL or each.dtype.is_float for each in found):
+            refuse(node)
+        common = next(each.dtype for each in found if each.dtype.is_data)
+        operands = tuple(e if e.dtype.is_data else ir.Cast(e, common, e.place) for e in found)
+        return ir.Apply(gather(array.name, array.shape).name, operands, array.dtype, self._place(node))
+
+    def _unary(self, node: ast.expr, op: ast.unaryop, operand: ast.expr) -> NumbaValue:
+        place = self._place(node)
+        if isinstance(op, ast.Not):
+            return NumbaValue(ir.Unary("not", self._steers(operand, DType.BOOL), DType.BOOL, place))
+        found = self._typed(operand)
+        if isinstance(op, ast.USub) and isinstance(found.expr, ir.Const) and found.dtype is DType.INDEX:
+            return NumbaValue(ir.Const(-found.expr.value, DType.INDEX, place))
+        sign = isinstance(op, ast.USub)
+        whole = found.dtype.is_data and not found.dtype.is_float and not found.dtype.is_narrow
+        wraps = whole and not (sign and found.dtype in (DType.U32, DType.U64))
+        if not (wraps or found.dtype is DType.INDEX or (sign and found.dtype.is_float)) or isinstance(op, ast.UAdd):
+            refuse(node)
+        return NumbaValue(ir.Unary("-" if sign else "~", found.expr, found.dtype, place), whole)
+
+    def _binary(self, node: ast.expr, op: str, a: NumbaValue, b: NumbaValue) -> NumbaValue:
+        dtype = a.dtype
+        made = ir.Binary(op, a.expr, b.expr, dtype, self._place(node))  # type: ignore[arg-type]
+        if dtype is DType.BOOL or dtype.is_narrow or (dtype.is_float and op not in _OF_FLOATS):
+            refuse(node)
+        if not dtype.is_float and op == "/":
+            refuse(node, "a quotient of whole numbers by /")
+        if (a.loose and op not in _MODULAR) or (b.loose and op not in _MODULAR - {"<<"}):
+            refuse(node, f"`{ast.unparse(node)[:60]}` asks for the value of what has 64 bits")
+        return NumbaValue(made, dtype.is_data and not dtype.is_float)
+
+    def _choice(self, node: ast.IfExp, test: ast.expr, then: ast.expr, otherwise: ast.expr) -> NumbaValue:
+        place = self._place(node)
+        yes, no = (self._exact(each) for each in (then, otherwise))
+        if yes.dtype is not no.dtype:
+            refuse(node, f"it is {yes.dtype.value} or {no.dtype.value}")
+        match test:
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
+                a, b = (self._exact_or_carried(each) for each in (left, right))
+                if a is not None and b is not None and a.dtype.is_data and a.dtype is b.dtype and yes.dtype.is_data:
+                    row = where(_COMPARE[type(op)])
+                    return NumbaValue(ir.Apply(row.name, (a, b, yes, no), yes.dtype, place))
+            case _:
+                pass
+        return NumbaValue(ir.Select(self._steers(test, DType.BOOL), yes, no, yes.dtype, place))
+
+    def _exact_or_carried(self, node: ast.expr) -> Expr | None:
+        """Return a value, None for what carries a condition through a shuffle."""
+        try:
+            return self._exact(node)
+        except NotRead:
+            return None
+
+    def _call(self, node: ast.Call, name: str, args: list[ast.expr]) -> NumbaValue:
+        place = self._place(node)
+        if name in TYPES and len(args) == 1:
+            return NumbaValue(self._converted(node, TYPES[name], args[0]))
+        if name in ("min", "max") and len(args) == 2:
+            a, b = (self._exact(each) for each in args)
+            if a.dtype is not b.dtype or a.dtype is DType.BOOL or a.dtype.is_narrow:
+                refuse(node)
+            return NumbaValue(ir.Binary(name, a, b, a.dtype, place))  # type: ignore[arg-type]
+        if name == "abs" and len(args) == 1:
+            a = self._exact(args[0])
+            if a.dtype in (DType.BOOL, DType.U32, DType.U64) or a.dtype.is_narrow:
+                refuse(node)
+            return NumbaValue(ir.Unary("abs", a, a.dtype, place), a.dtype.is_data and not a.dtype.is_float)
+        if name in self.operators and len(args) == 2:
+            a, b = (self._exact(each) for each in args)
+            if a.dtype is not b.dtype or not a.dtype.is_data:
+                refuse(node)
+            return NumbaValue(ir.Binary(self.operators[name], a, b, a.dtype, place), True)
+        if name.removeprefix("cuda.") in _SHUFFLES:
+            return NumbaValue(self._shuffle(node, None))
+        given = [self._exact(each) for each in args]
+        single = bool(given) and given[0].dtype is DType.F32
+        row = _ROWS.get(name.removesuffix("f") if name.startswith("libdevice.") and single else name)
+        if row is None or len(row.operands) != len(given) or (name in _ROWS) == (single and "libdevice" in name):
+            refuse(node)
+        if len({each.dtype for each in given}) != 1 or not given[0].dtype.is_float:
+            refuse(node)
+        return NumbaValue(ir.Apply(row.name, tuple(given), given[0].dtype, place))
+
+    def _converted(self, node: ast.Call, dtype: DType, arg: ast.expr) -> Expr:
+        """Return `uint32(...)`: a constant of its type, a conversion, or the number that low bits are."""
+        place = self._place(node)
+        if (number := _number(arg)) is not None:
+            if not dtype.is_float and (isinstance(number, float) or not limits(dtype)[0] <= number <= limits(dtype)[1]):
+                refuse(node)
+            return ir.Const(float(number) if dtype.is_float else number, dtype, place)
+        found = self._typed(arg)
+        if found.dtype is DType.BOOL or (found.loose and found.dtype is not dtype):
+            refuse(node)
+        match found.expr:
+            case ir.Shuffle(value=ir.Cast(operand=operand)) if operand.dtype is dtype and not dtype.is_float:
+                if dtype.is_data and dtype.bits <= found.dtype.bits:  # it went through a shuffle as another type
+                    return replace(found.expr, value=operand, dtype=dtype)
+            case _:
+                pass
+        return found.expr if found.dtype is dtype else ir.Cast(found.expr, dtype, place)
+
+    def _shuffle(self, node: ast.Call, wanted: DType | None) -> Expr:
+        """Return a shuffle; of conditions, which travel as `int32(condition)`, where they are wanted."""
+        mode, given = _SHUFFLES.get(_called(node).removeprefix("cuda.")), node.args
+        if mode is None or len(given) != 3 or node.keywords:
+            refuse(node)
+        mask, offered, lane = given
+        named = None
+        if not (isinstance(mask, ast.Constant) and mask.value == _FULL):
+            named = self._steers(mask, DType.INDEX)
+        if wanted is DType.BOOL:
+            if not (isinstance(offered, ast.Call) and _called(offered) == "int32" and len(offered.args) == 1):
+                refuse(node)
+            value = self._steers(offered.args[0], DType.BOOL)
+        else:
+            value = self._exact(offered)
+            if value.dtype not in _CARRIERS:
+                refuse(node, f"a shuffle of {value.dtype.value}")
+        at = self._steers(lane, DType.INDEX)
+        return ir.Shuffle(mode, named, value, at, value.dtype, self._place(node))  # type: ignore[arg-type]
+
+
+def plain_parameters(function: ast.FunctionDef, defaults: int = 0) -> list[str]:
+    """Return the names of a function's parameters; raises NotRead for other than plain ones."""
+    names, given = [each.arg for each in function.args.args], function.args
+    if (
+        given.posonlyargs or given.kwonlyargs or given.vararg or given.kwarg or len(given.defaults) != defaults
+        or len(set(names)) != len(names)
+    ):  # fmt: skip
+        raise NotRead(function, f"the parameters of {function.name} are not as printed")
+    return names
+
+
+def _called(node: ast.AST) -> str:
+    """Return what a call calls, '' for anything else."""
+    return ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    """Return what is assigned to as it is read."""
+    if isinstance(target, ast.Subscript):
+        return ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
+    return target
+
+
+def _number(node: ast.expr) -> int | float | None:
+    """Return a constant of the text, None for anything else."""
+    match node:
+        case ast.Constant(value=bool()):
+            return None
+        case ast.Constant(value=int() | float() as value):
+            return value
+        case ast.Name(id="inf" | "nan" as name):
+            return float(name)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            number = _number(operand)
+            return None if number is None else -number
+        case _:
+            return None

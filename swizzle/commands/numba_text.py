@@ -1,0 +1,368 @@
+"""The module for numba.cuda beside a saved solution: read, not run, and compared with the specification.
+
+Its kernel becomes a program (`cuda_out.numba.reading`), which the machine runs on terms at the lengths at which the
+CUDA text is tried; where blocks can be seen to do the same, moved, at all lengths at which they differ. Its launch
+function is interpreted on arrays without elements, whose lengths may be as large as they like.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from math import prod
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cuda_out.c.printer import MAX_BLOCKS
+from cuda_out.emulate.lengths import singled_out
+from cuda_out.numba.alike import alike
+from cuda_out.numba.identifiers import NUMBA_TYPE
+from cuda_out.numba.launching import GivenArray, GivenNumber, GivenStream, Launcher, NumbaLaunch, RaisedError
+from cuda_out.numba.mutate import module_mutants
+from cuda_out.numba.reading import KernelReader, NotRead, NumbaModule, read_module
+from cuda_out.tiling.tiling import Tiling
+from swizzle.commands.difference import numeric_difference
+from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
+from swizzle.commands.on_disk import text_beside
+from swizzle.commands.sizes import LaunchSize, at_the_lengths, size_at
+from swizzle.commands.target import FilledKernel
+from swizzle.emit.emitters import FILE_KINDS, numba_source
+from swizzle.solution.words import count
+from swizzle.specs.specification import inputs, symbolic_inputs
+from swizzle.specs.verify import compare
+from symbolic.algebra.canonical import Canonical
+from symbolic.algebra.numbers import Lanes
+from symbolic.algebra.operator_laws import LAWS
+from symbolic.errors import SwizzleError
+from symbolic.ir.layout import cell_name
+from symbolic.ir.program import Axis, DType, Program
+from symbolic.machine.machine import Machine
+
+Given: TypeAlias = "tuple[GivenArray | GivenNumber, ...]"
+WORDS: Final = {DONE: "equal", NO: "different", UNDECIDED: "unknown"}
+SHOWN: Final = 3
+MOST_LENGTHS: Final = 256
+MOST_THREADS: Final = 1 << 17
+"""All lengths at which blocks differ are tried where they are no more, and have no more threads together."""
+
+
+class NumbaVerdict(Struct, frozen=True):
+    """What was found out about the kernel, or the launch function: an exit status, and lines; the first one sums up."""
+
+    status: int
+    lines: tuple[str, ...]
+    lengths: tuple[tuple[int, ...], ...] = ()
+    everywhere: bool = False
+    calls: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        said = {"status": WORDS[self.status], "findings": list(self.lines[1:] if self.status else ())}
+        if self.calls:
+            return {**said, "calls": self.calls}
+        return {**said, "lengths": list(map(list, self.lengths)), "every_length": self.everywhere}
+
+
+class NumbaText(Struct):
+    """What was found out about a module: the worst exit status, lines for people, and JSON."""
+
+    status: int
+    lines: list[str]
+    json: dict[str, Any]
+
+
+def try_numba_text(filled: FilledKernel, saved: Path, sizes: Sequence[LaunchSize], *, mutate: bool) -> NumbaText | None:
+    """Return what is found out about the module beside a saved solution, None where there is none."""
+    path = saved.with_name(saved.stem + FILE_KINDS["numba"].suffix)
+    if not path.exists():
+        return None
+    text = text_beside(path)
+    try:
+        checks = NumbaChecks(filled, sizes, str(path))
+    except SwizzleError as error:
+        said = f"{path}: not looked at: {error.found}"
+        return NumbaText(UNDECIDED, [said], {"file": str(path), "status": WORDS[UNDECIDED]})
+    different = first_difference(text, checks.printed.text)
+    said = (
+        f"edited, or printed by another version ({different})"
+        if different
+        else "the text that is printed from this solution"
+    )
+    kernel, launch = checks.check(text)
+    status = worst([kernel.status, launch.status])
+    lines = [f"{path}: {said}", *(f"  {line}" for part in (kernel, launch) for line in part.lines)]
+    json: dict[str, Any] = {"file": str(path), "edited": bool(different), "status": WORDS[status]}
+    json |= {"kernel": kernel.as_json(), "launch": launch.as_json()}
+    if mutate and status == DONE:
+        found = checks.mutants(text)
+        same, unseen = ([name for name, verdict in found if verdict == word] for word in ("same", "unseen"))
+        refused = len(found) - len(same) - len(unseen)
+        lines.append(
+            f"  {count(len(found), 'mutant')} of it: {refused} refused, {len(same)} shown to change nothing, "
+            f"{len(unseen)} unseen"
+        )
+        lines += [f"    changes nothing: {each}" for each in same] + [f"    unseen: {each}" for each in unseen]
+        json["mutation"] = {"killed": refused, "same": same, "unseen": unseen}
+        status = NO if unseen else status
+    return NumbaText(status, lines, json)
+
+
+def first_difference(text: str, printed: str) -> str:
+    """Return the first line that is not as printed, '' where all are, comments and empty lines aside."""
+    mine, yours = (
+        [(n, line.split("  #")[0].rstrip()) for n, line in enumerate(each.splitlines(), 1)
+         if line.strip() and not line.lstrip().startswith("#")]
+        for each in (printed, text)
+    )  # fmt: skip
+    for (_, a), (line, b) in zip(mine, yours, strict=False):
+        if a != b:
+            return f"line {line}: {b.strip()}"
+    if len(mine) != len(yours):
+        return f"line {yours[len(mine)][0] if len(yours) > len(mine) else len(text.splitlines())}"
+    return ""
+
+
+class NumbaChecks:
+    """Checks modules for one solved kernel at some sizes."""
+
+    def __init__(self, filled: FilledKernel, sizes: Sequence[LaunchSize], file: str) -> None:
+        """Raises SwizzleError for a kernel that numba.cuda does not have."""
+        self.filled, self.sizes, self.file = filled, sizes, file
+        self.tiling = filled.sizes if isinstance(filled.sizes, Tiling) else None
+        self.printed = numba_source(filled.program, filled.head, filled.sizes)
+        self._told: dict[str, NumbaVerdict] = {}
+        self._asked: dict[tuple[int, ...], LaunchSize | None] = {}
+
+    def check(self, text: str) -> tuple[NumbaVerdict, NumbaVerdict]:
+        """Return what is found out about the kernel and the launch function of a module."""
+        try:
+            module = read_module(text, self.printed.kernel, self.printed.launcher, self.filled.program)
+        except NotRead as error:
+            return NumbaVerdict(UNDECIDED, ("not shown equal: not read", str(error))), NumbaVerdict(UNDECIDED, ())
+        return self._once(module.kernel, self.kernel, module), self._once(module.launcher, self.launch, module)
+
+    def _once(
+        self, function: ast.FunctionDef, look: Callable[[NumbaModule], NumbaVerdict], module: NumbaModule
+    ) -> NumbaVerdict:
+        """Look at the kernel, or the launch function, of a module; at equal ones once."""
+        key = ast.dump(function)
+        if key not in self._told:
+            self._told[key] = look(module)
+        return self._told[key]
+
+    # ---- the kernel --------------------------------------------------------------------------------------------
+
+    def kernel(self, module: NumbaModule) -> NumbaVerdict:
+        """Compare a module's kernel with the specification: at the sizes, then wherever blocks may differ."""
+        for size in self.sizes:
+            if wrong := self._wrong(module, size):
+                return wrong
+        others = f"; {at_the_lengths(self.sizes[1:])} too" if self.sizes[1:] else ""
+        outputs = sum(prod(p.shape) for p in self.filled.program.parameters if p.role in ("out", "inout"))
+        said = f"kernel: equal to the specification, for all inputs ({count(outputs, 'output')}{others})"
+        lengths = tuple(size.lengths for size in self.sizes if size.lengths)
+        if self.tiling is None:
+            return NumbaVerdict(DONE, (said,), lengths)
+        try:
+            blocks = alike(module, self.filled.program, self.tiling)
+        except NotRead as error:
+            return NumbaVerdict(UNDECIDED, ("kernel: not shown equal for every length", f"  {error}"), lengths)
+        every = list(itertools.product(*(blocks.lengths(axis) for axis in self.tiling.axes)))
+        if len(every) > MOST_LENGTHS or len(every) * prod(self.filled.program.block) > MOST_THREADS:
+            return NumbaVerdict(DONE, (said,), lengths)
+        for each in every:
+            size_ = self._size(each)
+            if size_ is None:
+                return NumbaVerdict(DONE, (said,), lengths)
+            if wrong := self._wrong(module, size_):
+                return wrong
+        return NumbaVerdict(DONE, (f"{said}, for every block of every length",), lengths, everywhere=True)
+
+    def _size(self, lengths: tuple[int, ...]) -> LaunchSize | None:
+        """Return the size of some lengths, None where the specification cannot be asked there."""
+        if lengths not in self._asked:
+            assert self.tiling is not None
+            of_axis = {axis.axis: n for axis, n in zip(self.tiling.axes, lengths, strict=True)}
+            self._asked[lengths] = size_at(self.filled, self.tiling, of_axis)
+        return self._asked[lengths]
+
+    def _wrong(self, module: NumbaModule, size: LaunchSize) -> NumbaVerdict | None:
+        """Return how a kernel differs from the specification at some size, None where it is equal."""
+        program, lengths = size.filled.program, size.lengths
+        where = f"at length {size}, " if lengths and lengths != self.sizes[0].lengths else ""
+        try:
+            read = KernelReader(module, program, self.file).program
+            terms = size.meaning.terms
+            run = Machine(read, StartedTerms(terms), symbolic_inputs(read, terms)).run()
+        except (NotRead, SwizzleError) as error:
+            found = error.found if isinstance(error, SwizzleError) else str(error)
+            return NumbaVerdict(UNDECIDED, ("kernel: not shown equal: not read", f"  {where}{found}"))
+        if run.violations:
+            broken = [f"  {where}{v.message} (line {v.place.line})" for v in run.violations[:SHOWN]]
+            return NumbaVerdict(NO, ("kernel: not equal to the specification", *broken))
+        shapes = {p.name: p.shape for p in program.parameters}
+        findings = [
+            f"  {where}{cell_name(bad.array, shapes[bad.array], bad.address)} is {terms.show(bad.got)}, "
+            f"the specification says {terms.show(bad.wanted)}"
+            for bad in compare(program, run, size.meaning.wanted)[:SHOWN]
+        ]
+        if not findings:
+            return None
+        names = [p.name for p in inputs(program)]
+        difference = numeric_difference(read, lambda *arrays: size.numbers(dict(zip(names, arrays, strict=True))))
+        if difference is not None:
+            return NumbaVerdict(NO, (f"kernel: not equal to the specification: {where}{difference}", *findings))
+        return NumbaVerdict(UNDECIDED, ("kernel: not shown equal: the numbers agree, but the terms differ", *findings))
+
+    # ---- the launch function -----------------------------------------------------------------------------------
+
+    def launch(self, module: NumbaModule) -> NumbaVerdict:
+        """Interpret a module's launch function on arrays of many lengths, types and shapes."""
+        calls, wrong = list(self._calls(module)), list[str]()
+        try:
+            for given, stream in calls:
+                if why := self._misbehaves(module, given, stream):
+                    wrong.append(why)
+        except NotRead as error:
+            return NumbaVerdict(UNDECIDED, ("launch function: not shown right: not read", f"  {error}"))
+        except RecursionError:
+            return NumbaVerdict(UNDECIDED, ("launch function: not shown right: not read",))
+        if wrong:
+            said = f"launch function: wrong in {len(wrong)} of {count(len(calls), 'call')}"
+            return NumbaVerdict(NO, (said, *(f"  {each}" for each in wrong[:SHOWN])), calls=len(calls))
+        said = f"launch function: grid, block, stream, arguments and errors are right in {count(len(calls), 'call')}"
+        return NumbaVerdict(DONE, (said,), calls=len(calls))
+
+    def _calls(self, module: NumbaModule) -> Iterator[tuple[Given, GivenStream | None]]:
+        own = self._given(self.filled.program)
+        yield own, None
+        yield own, GivenStream()
+        for at, each in enumerate(own):
+            if isinstance(each, GivenArray):
+                shapes = [(*each.shape, 1), each.shape[:-1]]
+                for place in range(len(each.shape)):
+                    for off in (-1, 1, each.shape[place]):
+                        shapes.append((*each.shape[:place], each.shape[place] + off, *each.shape[place + 1 :]))
+                for shape in shapes:
+                    yield (*own[:at], replace(each, shape=shape), *own[at + 1 :]), None
+                for dtype in {"float32", "float64", "int32", "uint32", "int64", "uint8"} - {each.dtype}:
+                    yield (*own[:at], replace(each, dtype=dtype), *own[at + 1 :]), None
+        for axis in self.tiling.axes if self.tiling else ():
+            tile, step, most = axis.tile, axis.step, axis.tile * MAX_BLOCKS[axis.axis]
+            wanted = {0, step, tile - step, tile, tile + step, 2 * tile - step, 7 * tile, axis.least, axis.least - 1}
+            wanted |= {most - tile, most, most + step, 2**31, 2**31 + tile, 2**32 + tile, 2**40, 1, tile + 1, 2**20 + 1}
+            wanted |= set(singled_out(partial(self._traces, module, axis.axis), wanted))
+            for length in sorted(wanted):
+                given = self._given(self._at({axis.axis: length}))
+                if all(isinstance(each, GivenNumber) or min(each.shape) >= 0 for each in given):
+                    yield given, GivenStream() if length % 2 else None
+
+    def _at(self, lengths: Mapping[Axis, int]) -> Program:
+        assert self.tiling is not None
+        return self.tiling.at(self.filled.program, {**self.tiling.declared, **lengths})
+
+    def _traces(self, module: NumbaModule, axis: Axis, lengths: Sequence[int]) -> list[Mapping[Hashable, int]]:
+        """Return what a launch function compares at some lengths."""
+        found: list[Mapping[Hashable, int]] = []
+        for length in lengths:
+            launcher = Launcher(module)
+            with suppress(RaisedError, NotRead):
+                launcher.call(self._given(self._at({axis: length})), None)
+            found.append(dict(launcher.compared))
+        return found
+
+    def _given(self, program: Program) -> Given:
+        return tuple(
+            GivenNumber(p.name) if p.is_scalar else GivenArray(p.name, NUMBA_TYPE[p.dtype], p.shape)
+            for p in program.parameters
+        )
+
+    def _misbehaves(self, module: NumbaModule, given: Given, stream: GivenStream | None) -> str:
+        """Return what a launch function does wrong in a call, '' for nothing."""
+        try:
+            launched: list[NumbaLaunch] | None = Launcher(module).call(given, stream)
+        except RaisedError:
+            launched = None
+        named = ", ".join(f"{e.name}: {e.dtype}{list(e.shape)}" for e in given if isinstance(e, GivenArray))
+        said, (grid, may_refuse) = f"called with {named}: it ", self._grid(given)
+        if grid is None:
+            if launched is None or (not launched and not may_refuse):
+                return ""
+            return f"{said}{'launches' if launched else 'returns'}, and must raise an error" * may_refuse or (
+                f"{said}launches, and has nothing to do"
+            )
+        if launched is None:
+            return "" if may_refuse else f"{said}raises an error, and must launch"
+        program = self.filled.program
+        whole = tuple(
+            GivenNumber(p.name, NUMBA_TYPE[p.dtype]) if isinstance(each, GivenNumber) else replace(each, seen=True)
+            for p, each in zip(program.parameters, given, strict=True)
+        )
+        if len(launched) != 1:
+            return f"{said}launches {len(launched)} times, and must launch once"
+        wanted = NumbaLaunch(grid, program.block, 0 if stream is None else stream, whole)
+        for what in ("grid", "block", "stream", "arguments"):
+            got, want = getattr(launched[0], what), getattr(wanted, what)
+            if got != want:
+                shown = [[e.name for e in each] if what == "arguments" and isinstance(each, tuple) else each
+                         for each in (got, want)]  # fmt: skip
+                return f"{said}launches with {what} {shown[0]}, and must with {shown[1]}"
+        return ""
+
+    def _grid(self, given: Given) -> tuple[tuple[int, int, int] | None, bool]:
+        """Return the grid that must be launched, None where nothing must; and whether an error must be raised then, or
+        may, as the driver refuses so large a grid."""
+        program, tiling = self.filled.program, self.tiling
+        lengths: dict[Axis, int] = {}
+        if tiling is not None:
+            spans = [
+                (span, each.shape[at])
+                for each in given if isinstance(each, GivenArray)
+                for at, span in enumerate(tiling.spans[each.name]) if span is not None and at < len(each.shape)
+            ]  # fmt: skip
+            lengths = {span.axis: (extent - span.halo) // span.scale for span, extent in spans}
+        own = self._at(lengths) if tiling is not None else program
+        if self._given(own) != given:
+            return None, True
+        for axis in tiling.axes if tiling is not None else ():
+            if lengths[axis.axis] % axis.step or 0 < lengths[axis.axis] < axis.least:
+                return None, True
+        if any(length <= 0 for length in lengths.values()):
+            return None, False
+        return own.grid, any(own.grid["xyz".index(axis)] > MAX_BLOCKS[axis] for axis in lengths)
+
+    # ---- mutants -----------------------------------------------------------------------------------------------
+
+    def mutants(self, text: str, at_most: int | None = None) -> list[tuple[str, Literal["refused", "same", "unseen"]]]:
+        """Return what becomes of the mutants of a module, or of an even choice of them: one that is not refused must be
+        shown to change nothing, for every block of every length."""
+        multiples = any(axis.step > 1 for axis in self.tiling.axes) if self.tiling else False
+        variants = module_mutants(text, self.printed.kernel, self.printed.launcher, multiples=multiples)
+        if at_most is not None and len(variants) > at_most:
+            variants = tuple(variants[number * len(variants) // at_most] for number in range(at_most))
+        found: list[tuple[str, Literal["refused", "same", "unseen"]]] = []
+        _, own = self.check(ast.unparse(ast.parse(text)))
+        for mutant in variants:
+            kernel, launch = self.check(mutant.text)
+            if worst([kernel.status, launch.status]) != DONE:
+                found.append((str(mutant), "refused"))
+                continue
+            everywhere = launch is own and (kernel.everywhere or self.tiling is None)
+            found.append((str(mutant), "same" if everywhere else "unseen"))
+        return found
+
+
+class StartedTerms(Canonical):
+    """Canonical terms, of which it is also known that the number which a reduction starts from changes nothing."""
+
+    def binary(self, op: str, a: Lanes, b: Lanes, dtype: DType) -> Lanes:
+        if op not in ("min", "max", "&"):
+            return super().binary(op, a, b, dtype)
+        start = self.terms.const(LAWS[op].start(dtype))
+        return np.where(a == start, b, np.where(b == start, a, super().binary(op, a, b, dtype)))

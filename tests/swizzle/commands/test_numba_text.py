@@ -1,0 +1,209 @@
+"""The module for numba.cuda beside a solution: wrong edits are refused, harmless ones accepted, and nothing is run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cuda_out.numba.mutate import module_mutants
+from cuda_out.numba.printer import print_numba
+from cuda_out.numba.reading import KernelReader, read_module
+from cuda_out.passes.pipeline import optimize
+from swizzle import solve
+from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
+from swizzle.commands.numba_text import NumbaChecks, StartedTerms, try_numba_text
+from swizzle.commands.sizes import sizes_to_try
+from swizzle.commands.target import FilledKernel
+from swizzle.emit.calling import solution_sizes
+from swizzle.emit.emitters import cuda_source
+from swizzle.sketches.loading import load
+from swizzle.sketches.sketch import Sketch
+from swizzle.solution.solution import Solution
+from swizzle.specs.specification import Remembered, symbolic_inputs
+from symbolic.algebra.terms import Terms
+from symbolic.errors import SwizzleError
+from symbolic.machine.machine import Machine
+from tests.cuda_out.examples import EXAMPLES
+
+CASES = Path(__file__).resolve().parents[3] / "case_studies"
+GRID, LEFT, BEGIN = "((n - 1) // 64 + 1, 1, 1)", "left = min(n - begin, 64)", "begin = cuda.blockIdx.x * 64"
+
+
+def solution(name: str) -> tuple[Solution, Sketch]:
+    (sketch,) = load(CASES / f"{name}.py", None, {})
+    return solve(sketch).best, sketch
+
+
+def checks_of(name: str) -> NumbaChecks:
+    best, sketch = solution(name)
+    kernel = FilledKernel(best.program, Remembered(sketch.spec), (), solution_sizes(best))
+    return NumbaChecks(kernel, sizes_to_try(kernel, cuda_source(kernel.program, sizes=kernel.sizes)), "numba.py")
+
+
+@pytest.fixture(scope="module")
+def conv1d() -> NumbaChecks:
+    return checks_of("conv1d")
+
+
+@pytest.fixture(scope="module")
+def transpose() -> NumbaChecks:
+    return checks_of("transpose")
+
+
+def verdict(checks: NumbaChecks, before: str, after: str) -> int:
+    text = checks.printed.text
+    assert before in text
+    return worst([part.status for part in checks.check(text.replace(before, after))])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # what a block is told of itself
+        (LEFT, "left = min(n - begin, 63)"),
+        (LEFT, "left = max(n - begin, 64)"),
+        ("n = y.shape[0]\n    left", "n = x.shape[0]\n    left"),
+        (BEGIN, "begin = (cuda.blockIdx.x & 1023) * 64"),
+        (BEGIN, "begin = int32(cuda.blockIdx.x * 64)"),
+        (BEGIN, "begin = cuda.blockIdx.x * 63"),
+        # guards and tails
+        ("position < left + 2", "position < left + 1"),
+        ("position < left + 2", "position <= left + 2"),
+        ("i < left:", "i <= left:"),
+        ("i < left:", "i < 64:"),
+        ("i < left:", "i < left and begin < 4096:"),
+        ("i < left:", "i < left or n == 77777:"),
+        ("i < left:", "i < left and left != 37:"),
+        # indices, shuffles, masks, barriers, memory
+        ("y[begin + i]", "y[i + begin - n]"),
+        ("y[begin + i]", "y[begin + i ^ 1]"),
+        ("w[k]", "w[k - 3]"),
+        ("lane + k)", "lane + k + 1)"),
+        ("shfl_sync(0x", "shfl_down_sync(0x"),
+        ("0xFFFFFFFF", "0x7FFFFFFF"),
+        ("inp = cuda.local", "inp = cuda.shared"),
+        ("cuda.local.array(2", "cuda.local.array(1"),
+        ("    lane = cuda", "    if cuda.threadIdx.x > 60:\n        cuda.syncthreads()\n    lane = cuda"),
+        ("        v = cuda", "        if lane < 31:\n            v = cuda"),
+        ("mine = inp[0] if lane >= k else inp[1]", "if lane >= k:\n            mine = inp[0]"),
+        ("y[begin + i] = out", "y[begin + i] = out\n        y[begin] = out"),
+        ("y[begin + i] = out", "x[begin + i] = out"),
+        # numbers and types
+        ("v * w[k]", "v * w[k] * float32(1.000001)"),
+        ("out = float32(0)", "out = 0"),
+        ("out = float32(0)", "out = float64(0)"),
+        ("import cuda, float32", "import cuda"),
+        ("import cuda, float32", "import cuda, float32\nfloat32 = float"),
+        ("@cuda.jit", "@cuda.jit(fastmath=True)"),
+        ("def conv1d(x, w, y)", "def conv1d(x, y, w)"),
+        # the launch function: grid, block, order, stream, checks
+        (GRID, "(n // 64 + 1, 1, 1)"),
+        (GRID, "((n + 62) // 64, 1, 1)"),
+        (GRID, "(min((n - 1) // 64 + 1, 65535), 1, 1)"),
+        (GRID, "((n - 1) // 64 + 1 if n != 1000 * 77 + 3 else 1, 1, 1)"),
+        ("(64, 1, 1)", "(128, 1, 1)"),
+        ("(x, w, y)\n", "(x, y, w)\n"),
+        (", stream](", ", 0]("),
+        ("stream=0", "stream=1"),
+        ("launch_conv1d(x, w", "launch_conv1d(w, x"),
+        ("if n <= 0", "if n < 0"),
+        ("if n <= 0", "if n <= 1"),
+        ('"float32", (n,)', '"float64", (n,)'),
+        ("(n + 2,)", "(n + 1,)"),
+        ("(n + 2,)", "x.shape"),
+        ("dtype != dtype or", "dtype != dtype and"),
+        ("            raise", "            return\n            raise"),
+        ("        return\n", "        return\n    import os\n"),
+        ("        return\n", "        return\n    print(n)\n"),
+    ],
+)
+def test_a_wrong_edit_is_refused(conv1d: NumbaChecks, before: str, after: str) -> None:
+    """By kind: what a block knows, guards, tails, indices, masks, barriers, memory, types, and all of the launch."""
+    assert verdict(conv1d, before, after) in (NO, UNDECIDED)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("cuda.syncthreads()", "cuda.syncwarp()"),
+        ("cuda.syncthreads()", "pass"),
+        ("(32, 32), float", "(32, 31), float"),
+        ("tile = cuda.shared", "tile = cuda.local"),
+        ("if i < left:", "if j < left:"),
+        ("if c < left else", "if r < left else"),
+        ("x[r, begin + c]", "x[begin + r, c]"),
+        ("(32, 32, 1), stream", "(32, 8, 1), stream"),
+        ("(n - 1) // 32 + 1, 1, 1", "1, (n - 1) // 32 + 1, 1"),
+    ],
+)
+def test_a_wrong_edit_of_a_tile_is_refused(transpose: NumbaChecks, before: str, after: str) -> None:
+    """Barriers, the size of shared memory and guards in two dimensions."""
+    assert verdict(transpose, before, after) in (NO, UNDECIDED)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("    out = float32(0)", "    # the sum\n\n    out = float32(0)"),
+        ("i < left:", "left > i:"),
+        ("(0xFFFFFFFF, mine, lane + k)", "(0xFFFFFFFF, mine, (k+lane) % 32)"),
+        ("out += v * w[k]", "out = w[k] * v + out"),
+        (GRID, "((n + 63) // 64, 1, 1)"),
+        ("if n <= 0:", "if n < 1:"),
+        ("inp", "cached"),
+    ],
+)
+def test_a_harmless_edit_is_accepted(conv1d: NumbaChecks, before: str, after: str) -> None:
+    """It is shown for every block of every length."""
+    kernel, launch = conv1d.check(conv1d.printed.text.replace(before, after))
+    assert (kernel.status, kernel.everywhere, launch.status) == (DONE, True, DONE), kernel.lines
+
+
+def test_mutants_are_refused_or_change_nothing(transpose: NumbaChecks) -> None:
+    """A sample of those that `--mutate` tries; there are mutants of the launch function among them."""
+    text = transpose.printed.text
+    assert len(module_mutants(text, "transpose", "launch_transpose")) > 60
+    found = transpose.mutants(text, at_most=20)
+    assert len(found) == 20 and not [name for name, said in found if said == "unseen"]
+    assert sum(said == "refused" for _, said in found) >= 16
+
+
+def test_the_module_in_the_folder_is_checked_and_not_run(tmp_path: Path, conv1d: NumbaChecks) -> None:
+    """One line says that it is as printed, or where it is not; what it would do when it is imported is not done."""
+    module, text = tmp_path / "conv1d_numba.py", conv1d.printed.text
+    saved = tmp_path / "conv1d.json"
+    assert try_numba_text(conv1d.filled, saved, conv1d.sizes, mutate=False) is None
+    module.write_text(text)
+    found = try_numba_text(conv1d.filled, saved, conv1d.sizes, mutate=False)
+    assert found is not None and found.status == DONE and found.json["kernel"]["every_length"] is True
+    assert found.lines[0].endswith("conv1d_numba.py: the text that is printed from this solution")
+    assert found.lines[1].startswith("  kernel: equal to the specification, for all inputs")
+    module.write_text(f"{text}\nopen({str(tmp_path / 'ran')!r}, 'w')\n")
+    found = try_numba_text(conv1d.filled, saved, conv1d.sizes, mutate=False)
+    assert found is not None and found.status == UNDECIDED and not (tmp_path / "ran").exists()
+    assert "edited, or printed by another version (line" in found.lines[0]
+    assert "is not what is printed" in found.lines[2]
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_what_is_read_is_what_was_printed(name: str) -> None:
+    """The oracle of the reader: the program itself, run on terms, for kernels of every type."""
+    program = EXAMPLES[name]
+    try:
+        source = print_numba(optimize(program))
+    except SwizzleError:
+        pytest.skip("numba.cuda has no such kernel")
+    module = read_module(source.text, source.kernel, source.launcher, program)
+    terms = Terms()
+    reader = KernelReader(module, program, name)
+    own, read = (
+        Machine(each, StartedTerms(terms), symbolic_inputs(each, terms)).run() for each in (program, reader.program)
+    )
+    for parameter in program.parameters:
+        if parameter.role in ("out", "inout"):
+            wanted, found = ([terms.show(t) for t in run.memories[parameter.name].data.tolist()] for run in (own, read))
+            if parameter.dtype.value[0] == "u":  # what has no sign is printed without `abs`
+                wanted = [re.sub(r"abs\((.*)\)", r"\1", each) for each in wanted]
+            assert found == wanted
