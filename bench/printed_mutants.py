@@ -2,8 +2,8 @@
 
 Every mutant must be refused: of the text and of the host function (`swizzle check --emitted --mutate`), of the PTX
 (words that would hide something, other state spaces, suffixes, names, lost stores), and texts that ask which compiler
-reads them, and of the module for numba.cuda. What is edited without harm (comments, spaces, names, brackets) must stay equal. `--only stencil` takes the
-case studies whose name contains that; `--at-most 12` tries so many mutants of each text.
+reads them, and of the module for numba.cuda. What is edited without harm (comments, spaces, names, brackets) must stay
+equal. `--only stencil` takes the case studies whose name contains that; `--at-most 12` tries so many mutants of each.
 """
 
 from __future__ import annotations
