@@ -365,6 +365,9 @@ def fillings(problem: Problem, templates: Sequence[Template]) -> Iterator[tuple[
     chains = Chains(problem)
     outputs = np.arange(chains.count)
     try:
+        sweep = sweep_around()
+        for hole, choice in () if sweep is None else sweep.guesses(problem.program.holes, templates):
+            yield from _with(chains, templates, hole, choice)[0]
         some = chains.ways(outputs[-1:], {})
         asked = list(dict.fromkeys(hole for hole, _ in some.asked))
         if len(asked) < len(templates):
@@ -372,9 +375,6 @@ def fillings(problem: Problem, templates: Sequence[Template]) -> Iterator[tuple[
         if len(some.output) == 1:
             yield from _filled(chains, templates, chains.ways(outputs, {}), {})
             return
-        sweep = sweep_around()
-        for hole, choice in () if sweep is None else sweep.guesses(problem.program.holes, templates):
-            yield from _with(chains, templates, hole, choice)[0]
         for hole in asked:
             yield from _trying(problem, templates, chains, hole)
     except NotOnlyMoved:

@@ -52,7 +52,7 @@ class Reading:
         self.hurried = False  # a limit is reached: formulas are what the constants say, not the shortest
         self._judged: dict[Candidate, tuple[Program, Verification]] = {}
         self._simplest_of: dict[Template, Simplest] = {}
-        self._shortest: dict[int, Shortest] = {}
+        self._shortest: dict[tuple[int, tuple[str, ...], Sequence[Point]], Shortest] = {}
 
     def solutions(self, candidates: Sequence[Candidate]) -> Iterator[tuple[Sequence[Solution], Mapping[str, Any]]]:
         """Yield candidates as solutions, first one and then several at once, and what was verified of them."""
@@ -132,9 +132,10 @@ class Reading:
         own = plain(hole, template, choice)
         if not kind_of(hole).moves or self.problem.naive or not points or self.hurried:
             return own
-        if number not in self._shortest:
-            self._shortest[number] = Shortest(hole.size, hole.arguments, points)
-        return self._shortest[number].of(own, values)
+        asked = hole.size, hole.arguments, points
+        if asked not in self._shortest:
+            self._shortest[asked] = Shortest(*asked)
+        return self._shortest[asked].of(own, values)
 
     def _simplest(self, template: Template, points: Sequence[Point], values: Sequence[Any]) -> Choice:
         """Return the choice with the simplest formula that has these values at a hole's points; None is free."""

@@ -80,7 +80,8 @@ class Terms:
         """Return the variables that stand for the elements of an input array."""
         known = self._arrays.get((array, count))
         if known is None:
-            known = self._arrays[array, count] = tuple(self.atom(array, i) for i in range(count))
+            atom = self.atom
+            known = self._arrays[array, count] = tuple([atom(array, i) for i in range(count)])
         return known
 
     def const(self, value: Any) -> Term:
