@@ -195,7 +195,7 @@ def device_scan(given: Given, form: Form = "three-pass", *, backward: bool = Fal
         )
     found = proved(given)
     assert found.carrier is not None
-    operator = scan_operator_of(_from_the_end(found) if backward else found.carrier)
+    operator = scan_operator_of(_of_the_scan(found, form, backward=backward))
     if not operator.words or not operator.result.values:
         raise SwizzleError(
             f"{found.loop.name} has no {'words' if operator.result.values else 'result'}",
@@ -218,11 +218,15 @@ def device_scan(given: Given, form: Form = "three-pass", *, backward: bool = Fal
     return DeviceScan(found, operator, levels, kernels, verdicts, form, backward)
 
 
-def _from_the_end(found: Found) -> Carrier:
-    """Return the operator of a scan from the end, whose results are still those of words in their order."""
-    carrier = proved(reversed_operator(found)).carrier
+def _of_the_scan(found: Found, form: Form, *, backward: bool) -> Carrier:
+    """Return a scan's operator, under a name that the loop's other scans have not: all may be in one program.
+
+    In a scan from the end, results are still those of words in their order.
+    """
+    carrier = proved(reversed_operator(found)).carrier if backward else found.carrier
     assert carrier is not None
-    return replaced(carrier, loop=replaced(carrier.loop, name=f"{found.loop.name}_backward"))
+    name = found.loop.name + "_backward" * backward + "_look_back" * (form == "look-back")
+    return replaced(carrier, loop=replaced(carrier.loop, name=name))
 
 
 def checked(kernel: PassKernel) -> Checked:

@@ -137,7 +137,7 @@ def look_back_source(kernel: PassKernel, form: Literal["cu", "header"] = "cu", *
     assert kernel.kind == "linked"
     level, source = kernel.level, cuda_source(kernel.program, vectors=not backward)
     words = tuple(level.operator.words.values())
-    name = f"{level.operator.name}_look_back"
+    name = f"{level.operator.name}_parts"
     entry, namespace = c_name(name), f"swizzle_{c_name(name)}"
     packed = len(words) == 1 and words[0].bits == 32
     names = c_names([*level.given, *level.made], taken=(*_NAMES, entry))

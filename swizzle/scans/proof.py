@@ -10,20 +10,24 @@ as conditions and sources are, and then proved for all N up to 2^30 that leave n
 5. *end*: the last loop leaves every element with everything.
 
 Where the base is 2, i, d and N are words of 32 bits, as in the kernel, and each of these is one question. In other
-bases they are integers, and all together are one question for each d. The few smaller sizes are run.
+bases they are integers, and each is a question for each d. The few smaller sizes are run.
+
+An element that a tree leaves unfinished at a level reaches as far as that level's last block: how far is its number of
+elements without their lowest digit that is not 0. Words have bits for that. In other bases it is a name, `cleared`,
+of which the induction needs no more than what it is for an element whose digits below d are 0, and that at d is not.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from msgspec import Struct
 
 from swizzle.scans.algorithm import DISTANCE, ELEMENT, SIZE, Algorithm, ScanLoop, evaluate, sizes
-from swizzle.scans.bank import Column, Mask
+from swizzle.scans.bank import Column, IndexTerm, Mask
 from swizzle.scans.points import LoopPoints
 from symbolic.expressions.expression import (
     BUILDERS,
@@ -41,8 +45,10 @@ from symbolic.expressions.expression import (
     less_equal,
     maximum,
     minimum,
+    modulo,
     multiply,
     negation,
+    number_name,
     select,
     substituted,
     subtract,
@@ -57,6 +63,13 @@ PARTS: Final = 300
 """Terms that are put together with light ones; of three times as many, two are put together by a condition."""
 LIGHT: Final = 3
 PAIRS: Final = 400
+LEVELS: Final = 2
+"""In bases other than 2, N is d times one of so many powers, or a multiple of d times the next one."""
+CLEARED: Final = number_name("cleared")
+"""How many elements there are up to element i (in a backward scan from it on), in the base and without the lowest digit
+that is not 0."""
+OF_SOURCE: Final = number_name("cleared_of_source")
+"""The same of the element that is taken."""
 
 
 class Proof(Struct, frozen=True):
@@ -77,7 +90,8 @@ def prove(algorithm: Algorithm, points: Sequence[Sequence[LoopPoints]], tried: i
     shapes: list[Expression] = []
     for number, some in enumerate(points):
         for wanted in _reached(algorithm, number, some[0]):
-            shape = next((found for each in some if (found := closed_form(each, wanted)) is not None), None)
+            shapes_of = (closed_form(each, wanted, backward=algorithm.backward) for each in some)
+            shape = next((found for found in shapes_of if found is not None), None)
             if shape is None:
                 missing = f"no closed form of how far elements reach in loop {number + 1}"
                 return Proof(False, tried, tuple(shapes), missing=missing)
@@ -118,9 +132,14 @@ def _reached(algorithm: Algorithm, number: int, points: LoopPoints) -> list[Colu
     return found
 
 
-def closed_form(points: LoopPoints, want: Column) -> Expression | None:
+def closed_form(points: LoopPoints, want: Column, *, backward: bool = False) -> Expression | None:
     """Return an expression with these values: a term, the greater or lesser of two, or one of two by a condition."""
     columns, terms = points.terms.columns, points.terms.terms
+    if points.base != 2:
+        last = points.size - 1
+        left = cleared(points.size - points.element if backward else points.element + 1, points.base)
+        columns = np.concatenate([columns, (last - left if backward else left)[None]])
+        terms = [*terms, IndexTerm(LIGHT + 1, "", (), _reach_of(CLEARED, backward=backward))]
     own = np.array([term.weight for term in terms])
     right = columns == want
     whole = np.nonzero(right.all(axis=1))[0]
@@ -158,6 +177,20 @@ def closed_form(points: LoopPoints, want: Column) -> Expression | None:
     return None
 
 
+def cleared(numbers: Column, base: int) -> Column:
+    """Return numbers above 0 without their lowest digit that is not 0: 45, which is 1200 in base 3, becomes 27."""
+    found, power = numbers, 1
+    while power <= numbers.max(initial=0):
+        below = numbers % (base * power)
+        found = np.where((below != 0) & (below % power == 0), numbers - below, found)
+        power *= base
+    return found
+
+
+def _reach_of(number: Expression, *, backward: bool) -> Expression:
+    return subtract(subtract(SIZE, ONE), number) if backward else number
+
+
 def _telling(right: Mask, weights: Column, most: int) -> Column:
     """Return the candidates that are right at the most points, of those right at the same ones the lightest."""
     order = np.argsort(weights, kind="stable")
@@ -186,11 +219,41 @@ def _questions(algorithm: Algorithm, reaches: Sequence[Expression]) -> Iterator[
                 dict.fromkeys("idN", Sort("word", 32)),
             )
         return
+    names = dict.fromkeys(("i", "N", CLEARED.value, OF_SOURCE.value), INTEGER)
     for power in [1, *sizes(algorithm.base, LARGEST)]:
-        values = {"d": constant(power), "N": multiply(constant(power), SIZE)}  # any multiple of d will do
-        together = [either(negation(both(*premises, *bounds)), claim) for _, claim, premises in claims]
-        some = [(substituted(each, values), TRUE) for each in together]
-        yield f"d = {power}", [less(ZERO, SIZE)], some, dict.fromkeys("iN", INTEGER)
+        multiples = [power * algorithm.base**level for level in range(LEVELS)]
+        larger = multiply(constant(multiples[-1] * algorithm.base), SIZE)  # which N is, or one of these
+        for (name, claim, premises), size in itertools.product(claims, (*map(constant, multiples), larger)):
+            values = {"d": constant(power), "N": size}
+            given = [_without_multiples(substituted(each, values)) for each in (*premises, *bounds)]
+            if not any(each.constant and not each.value for each in given):
+                yield (
+                    f"{name}, d = {power}",
+                    [*given, less(ZERO, SIZE)],
+                    [(_without_multiples(substituted(claim, values)), TRUE)],
+                    names,
+                )
+
+
+def _without_multiples(expression: Expression) -> Expression:
+    """Return an expression whose remainders are of sums without multiples of what divides them."""
+
+    def walk(node: Expression) -> Expression:
+        if not node.arguments:
+            return node
+        arguments = [walk(each) for each in node.arguments]
+        if node.operator == "%" and arguments[1].constant and arguments[0].operator == "+":
+            rest = [each for each in arguments[0].arguments if not _multiple(each, arguments[1].value)]
+            return modulo(add(*rest), arguments[1])
+        return BUILDERS[node.operator](*arguments)
+
+    return walk(expression)
+
+
+def _multiple(node: Expression, number: Any) -> bool:
+    """Tell whether an expression is written as a multiple of a number."""
+    factors = node.arguments if node.operator == "*" else (node,)
+    return any(bool(each.constant) and each.value % number == 0 for each in factors)
 
 
 def _power(number: Expression) -> Expression:
@@ -233,10 +296,15 @@ def _claims(algorithm: Algorithm, reaches: Sequence[Expression]) -> Iterator[tup
     large = less_equal(constant(least), SIZE)
     parts = max(loop.base**loop.most for loop in algorithm.loops)
     share = [large, equal(multiply(constant(parts), DISTANCE), SIZE), *_below(parts)]
-    before = ELEMENT
+    before, known = ELEMENT, list[Expression]()
+    own_facts = digits_known(algorithm, ELEMENT, CLEARED)
     for number, (loop, own) in enumerate(zip(algorithm.loops, shapes, strict=True), 1):
         first, last = _ends(loop, parts)
-        yield f"start of loop {number}", equal(before, substituted(own[0], {"d": first})), share
+        yield (
+            f"start of loop {number}",
+            equal(before, substituted(own[0], {"d": first})),
+            [*share, *known, *_at(own_facts, first)],
+        )
         within = [less_equal(constant(loop.base**loop.least), DISTANCE)]
         within += _below(loop.base**loop.most)
         if loop.way == "first":
@@ -244,24 +312,56 @@ def _claims(algorithm: Algorithm, reaches: Sequence[Expression]) -> Iterator[tup
         elif loop.way == "last":
             within += [equal(multiply(constant(loop.base**loop.most), DISTANCE), SIZE)]
         for step, (reach, following) in zip(loop.steps, zip(own, [*own[1:], None], strict=True), strict=True):
+            facts = [*own_facts, *digits_known(algorithm, step.source, OF_SOURCE)]
             legal = both(
                 less_equal(ZERO, step.source), less(step.source, SIZE), equal(step.source, add(reach, towards))
             )
-            yield f"legal in loop {number}", either(negation(step.when), legal), [large, *within]
-            after = select(step.when, substituted(reach, {"i": step.source}), reach)
+            yield f"legal in loop {number}", either(negation(step.when), legal), [large, *within, *facts]
+            of_source = substituted(reach, {"i": step.source, CLEARED.value: OF_SOURCE})
+            after = select(step.when, of_source, reach)
             if following is not None:
-                yield f"step of loop {number}", equal(after, following), [large, *within]
+                yield f"step of loop {number}", equal(after, following), [large, *within, *facts]
         if loop.way == "up":
             more = less(multiply(constant(loop.base**loop.most), DISTANCE), SIZE)
             following = substituted(own[0], {"d": multiply(constant(loop.base), DISTANCE)})
-            yield f"round of loop {number}", equal(after, following), [large, *within, more]
+            yield f"round of loop {number}", equal(after, following), [large, *within, more, *facts]
         elif loop.way == "down":
             larger = multiply(constant(loop.base), DISTANCE)
             given = [less_equal(constant(loop.base**loop.least), DISTANCE)]
             given += _below(loop.base ** (loop.most + 1))
-            yield f"round of loop {number}", equal(substituted(after, {"d": larger}), own[0]), [large, *given]
-        before = substituted(after, {"d": last})
-    yield "end", equal(before, whole), share
+            yield (
+                f"round of loop {number}",
+                equal(substituted(after, {"d": larger}), own[0]),
+                [large, *given, *_at(facts, larger)],
+            )
+        before, known = substituted(after, {"d": last}), _at(facts, last)
+    yield "end", equal(before, whole), [*share, *known]
+
+
+def digits_known(algorithm: Algorithm, element: Expression, without: Expression) -> list[Expression]:
+    """Return what is known of how many elements there are up to one, without their lowest digit, by what it is at d.
+
+    Of an element that does not exist, as the source of one that takes none may not, nothing is said.
+    """
+    if algorithm.base == 2:
+        return []
+    count = _count(algorithm, element)
+    larger = multiply(constant(algorithm.base), DISTANCE)
+    below, whole = modulo(count, DISTANCE), modulo(count, larger)
+    lower = both(less(ZERO, below), less_equal(subtract(count, below), without), less(without, count))
+    lowest = both(equal(below, ZERO), less(ZERO, whole), equal(without, subtract(count, whole)))
+    higher = both(equal(whole, ZERO), less_equal(ZERO, without), less_equal(without, subtract(count, larger)))
+    exists = both(less_equal(ZERO, element), less(element, SIZE))
+    return [either(negation(exists), lower, lowest, higher)]
+
+
+def _count(algorithm: Algorithm, element: Expression) -> Expression:
+    """Return how many elements there are up to one; from it on, in a backward scan."""
+    return subtract(SIZE, element) if algorithm.backward else add(element, ONE)
+
+
+def _at(facts: Sequence[Expression], distance: Expression) -> list[Expression]:
+    return [substituted(each, {"d": distance}) for each in facts]
 
 
 def _smallest(loop: ScanLoop) -> int:

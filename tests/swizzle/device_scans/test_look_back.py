@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -171,6 +172,17 @@ def test_a_scan_takes_any_length(form: Any, backward: bool) -> None:
 
 
 @pytest.mark.slow
+def test_scans_of_one_loop_share_no_names() -> None:
+    """Both forms, and one that goes backward: their texts, one behind the other, are one translation unit."""
+    texts = [text_of(scanned("affine", backward), []) for backward in (False, True)]
+    texts.append(text_of(device_scan(affine), []))
+    names = [
+        set(re.findall(r"^namespace (\w+)|^(?:extern \"C\" )?__global__ .*?(\w+)\($", text, re.M)) for text in texts
+    ]
+    assert all(names) and not any(a & b for a, b in itertools.combinations(names, 2))
+
+
+@pytest.mark.slow
 def test_a_scan_from_the_end_is_right_in_every_schedule() -> None:
     """What a serial loop returns of each element and all behind it: the operands are those of the input's order."""
     scan = scanned("affine", True)
@@ -237,11 +249,13 @@ STUB(first) STUB(tail)
 @pytest.mark.parametrize("backward", [False, True])
 def test_the_host_function_clears_what_is_told_and_hands_on_the_last_words(backward: bool, tmp_path: Path) -> None:
     """Zeros cover what must be zero, arrays lie apart in scratch memory, the rest goes on where whole parts end."""
-    text = text_of(scanned("affine", backward), []).replace("affine_backward", "affine")
-    host = text[text.rindex("namespace swizzle_affine {") :]
-    launch = re.compile(
-        r"swizzle_affine_look_back::affine_look_back<<<dim3\((.*?), 1, 1\), dim3\(128, 1, 1\), 0, stream>>>\("
+    text = (
+        text_of(scanned("affine", backward), [])
+        .replace("affine_backward", "affine")
+        .replace("affine_look_back", "affine")
     )
+    host = text[text.rindex("namespace swizzle_affine {") :]
+    launch = re.compile(r"swizzle_affine_parts::affine_parts<<<dim3\((.*?), 1, 1\), dim3\(128, 1, 1\), 0, stream>>>\(")
     host, count = launch.subn(r'say("look_back", \1, ', host)
     assert count == 1
     main_text = (

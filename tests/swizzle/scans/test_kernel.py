@@ -49,6 +49,7 @@ def test_a_block_of_1024_threads() -> None:
     assert verify(made.sketch.program, made.sketch.spec).equal
 
 
+@pytest.mark.slow
 def test_other_operators_and_base_three() -> None:
     scan = solved("base_three")
     for made in (

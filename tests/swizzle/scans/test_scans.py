@@ -7,16 +7,17 @@ import itertools
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from swizzle import SwizzleError, scans
 from swizzle.commands.cli import execute
 from swizzle.scans import Network
-from swizzle.scans.algorithm import SIZE, evaluate
+from swizzle.scans.algorithm import ELEMENT, SIZE, Algorithm, ScanLoop, evaluate
 from swizzle.scans.bank import Comparisons, IndexTerms
 from swizzle.scans.network import IDLE
 from swizzle.scans.points import LoopPoints, Skeleton
-from swizzle.scans.proof import LARGEST, prove
+from swizzle.scans.proof import CLEARED, LARGEST, cleared, digits_known, prove
 from symbolic.expressions.expression import Expression, add, constant, less, select
 from tests.slow_cases import slow_unless
 from tests.swizzle.scans.examples import FAMILIES, brent_kung, is_scan, kogge_stone, odd_places, sklansky, solved
@@ -52,13 +53,40 @@ def test_other_examples(example: Network) -> None:
 
 @pytest.mark.slow
 def test_base_three() -> None:
-    """The paper's bk3: two steps a round going up, one going down; run at every size, as it has no closed form."""
+    """The paper's bk3: two steps a round going up, one going down; proved by what elements keep of their digits."""
     for backward in (False, True):
         found = solved("base_three", backward)
-        assert found.status == "tried"
+        assert found.status == "proved"
         assert [len(loop.steps) for loop in found.loops.loops] == [2, 1]
         wanted = brent_kung(243, 3).mirrored() if backward else brent_kung(243, 3)
         assert found.network(243) == wanted
+
+
+@pytest.mark.parametrize("base", [3, 5])
+def test_what_is_known_of_a_number_without_its_lowest_digit(base: int) -> None:
+    """The closed form's column against digits written out, and what the induction takes for granted against the column.
+
+    A premise that was false of some element would prove anything of it.
+    """
+
+    def digits(number: int) -> str:
+        return (digits(number // base) if number >= base else "") + str(number % base)
+
+    size = base**3
+    counts = np.arange(1, size + 1)
+    without = cleared(counts, base)
+    for count, found in zip(counts.tolist(), without.tolist(), strict=True):
+        written = digits(count).rstrip("0")
+        assert int(digits(count)[: len(written) - 1] + "0" * (len(digits(count)) - len(written) + 1), base) == found
+    everyone = np.arange(-size, 2 * size)
+    outside = (everyone < 0) | (everyone >= size)
+    loop = ScanLoop("up", base, 0, 1, ())
+    for backward, d in itertools.product((False, True), (1, base, base**2, size)):
+        (known,) = digits_known(Algorithm((loop,), backward), ELEMENT, CLEARED)
+        own = np.where(outside, -1, np.take(without[::-1] if backward else without, everyone, mode="clip"))
+        names = {"i": everyone, "d": d, "N": size}
+        assert evaluate(known, {**names, "cleared": own}).all()
+        assert not evaluate(known, {**names, "cleared": size - everyone if backward else everyone + 1})[~outside].any()
 
 
 def test_relaxed_to_the_other_direction() -> None:
