@@ -12,6 +12,8 @@ from msgspec import Struct, field
 
 from swizzle.language.element_types import caller_place
 from swizzle.specs.function import SequentialFunction
+from swizzle.specs.rewriting import rewritten
+from symbolic.algebra.terms import Terms
 from symbolic.errors import Place, SwizzleError
 from symbolic.user_places import definition_place
 
@@ -36,6 +38,17 @@ class Spec(Struct, frozen=True):
         if not self.constants:
             return self.function(*arrays, **named)
         return self.function(**dict(zip(self.parameters, arrays, strict=False)), **named, **self.constants)
+
+    def on_symbols(self, terms: Terms, *arrays: Any) -> Any:
+        """Run it on many symbols: comprehensions at once where they can be."""
+        from swizzle.specs import comprehensions
+
+        function = self.function
+        found = rewritten(function) if isinstance(function, types.FunctionType) else None
+        if found is None:
+            return self(*arrays)
+        named = dict(zip(self.parameters, arrays, strict=False)) if self.constants else {}
+        return comprehensions.run(found, terms, () if named else arrays, {**named, **self.constants})
 
 
 def spec(function: Callable[..., Any]) -> Spec:

@@ -6,14 +6,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
 from swizzle.language.other_names import here
+from swizzle.specs.spec import Spec
 from swizzle.specs.wrapping import unwrapped, wrapping_array
 from symbolic.algebra.datum import Datum, symbolic_input
 from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, as_numbers, is_exact
@@ -24,6 +26,9 @@ from symbolic.ir.program import DType, OperatorName, Parameter, Program
 from symbolic.ir.walk import operators_of
 from symbolic.solve.interrupt import gc_paused
 from symbolic.user_places import user_place
+
+MANY: Final = 1 << 11
+"""So many elements are worth reading the specification's text."""
 
 
 def inputs(program: Program) -> tuple[Parameter, ...]:
@@ -50,8 +55,10 @@ def postcondition(program: Program, spec: Callable[..., Any], terms: Terms) -> d
     terms.types.update({p.name: p.dtype for p in inputs(program)})
     arrays = [symbolic_input(terms, p.name, p.shape) for p in inputs(program)]
     place = _place(program, spec)
+    large = sum(prod(p.shape) for p in program.parameters) >= MANY
+    run = partial(spec.on_symbols, terms) if large and isinstance(spec, Spec) else None
     with gc_paused():  # terms are many, and no cycles
-        returned = _by_name(program, _call(program, spec, arrays), place)
+        returned = _by_name(program, _call(program, spec, arrays, run), place)
     found: dict[str, list[Term]] = {}
     for parameter in outputs(program):
         flat: list[Term] = []
@@ -257,9 +264,9 @@ def _mending(error: Exception) -> str:
     return "try it on NumPy arrays of these shapes"
 
 
-def _call(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
+def _call(program: Program, spec: Callable[..., Any], arrays: list[Any], run: Callable[..., Any] | None = None) -> Any:
     try:
-        return spec(*arrays)
+        return (run or spec)(*arrays)
     except SwizzleError as error:
         place = error.place or _failing(error, spec) or program.place
         raise SwizzleError(error.found, place=place, expected=error.expected, fix=error.fix) from None

@@ -10,6 +10,7 @@ import numpy as np
 
 from symbolic.algebra.accumulation import Accumulation
 from symbolic.algebra.functions import gathered
+from symbolic.algebra.many import apply_pairs
 from symbolic.algebra.numbers import Lanes, conversion
 from symbolic.algebra.operator_laws import wrapped
 from symbolic.algebra.orders import accumulation
@@ -44,12 +45,11 @@ class Canonical:
         if rows.shape[1] == 2:  # numbers of both terms in one, which is sorted several times as fast
             count = len(self.terms.nodes)
             distinct, inverse = np.unique(rows[:, 0] * count + rows[:, 1], return_inverse=True)
-            pairs = zip(*(part.tolist() for part in np.divmod(distinct, count)), strict=True)
-            results = self.terms.apply_each(op, pairs)
+            results = apply_pairs(self.terms, op, *np.divmod(distinct, count))
         else:
             distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-            results = [self.terms.apply(op, row) for row in distinct.tolist()]
-        found: Lanes = np.array(results, np.int64)[inverse.reshape(-1)]
+            results = np.array([self.terms.apply(op, row) for row in distinct.tolist()], np.int64)
+        found: Lanes = results[inverse.reshape(-1)]
         return found
 
     def _known(self, key: Any, rows: Lanes, work: Callable[[], Lanes]) -> Lanes:

@@ -168,12 +168,27 @@ class Terms:
             return items[0]
         return self.intern(op, tuple(sorted(items) if law.commutes else items))
 
-    def apply_each(self, op: str, pairs: Iterable[tuple[Term, Term]]) -> list[Term]:
-        """Return the canonical term of each pair."""
-        known, apply = self._index.get, self.apply
-        if op in _COMMUTING:
-            return [known((op, (a, b) if a < b else (b, a))) or apply(op, (a, b)) for a, b in pairs]
-        return [apply(op, pair) for pair in pairs]
+    def known(self, nodes: Sequence[tuple[str, tuple[Any, ...]]]) -> list[Term | None]:
+        """Return the terms of nodes as they stand, None of those that are not there."""
+        return list(map(self._index.get, nodes))
+
+    def add(
+        self, nodes: Sequence[tuple[str, tuple[Any, ...]]], known: Sequence[Term | None], distinct: bool
+    ) -> Sequence[Term]:
+        """Return the terms of canonical nodes; `known` has those that are there, `distinct` says that all differ."""
+        first, index = len(self.nodes), self._index
+        new: Sequence[tuple[str, tuple[Any, ...]]] = list(itertools.compress(nodes, [term is None for term in known]))
+        if not distinct:
+            new = list(dict.fromkeys(new))
+        index.update(zip(new, itertools.count(first), strict=False))
+        self.nodes += new
+        if len(new) == len(nodes):
+            return range(first, len(self.nodes))
+        return list(map(index.__getitem__, nodes))
+
+    def has_multiples(self, terms: Iterable[Term]) -> bool:
+        """Say whether one of some terms is a number times another one."""
+        return not self._scales.keys().isdisjoint(terms)
 
     def pair(self, op: str, a: Term, b: Term) -> Term:
         """Return the canonical term of two arguments; most are there, or products of variables, which are canonical."""
@@ -204,8 +219,8 @@ class Terms:
 
     def own_operators(self) -> Iterable[OperatorName]:
         """Return the users' operators in the table."""
-        new = itertools.islice(self.nodes, self._looked_at, None)
-        self._own.update(dict.fromkeys(op for op, _ in new if type(op) is OperatorName))
+        new = dict.fromkeys(map(operator.itemgetter(0), itertools.islice(self.nodes, self._looked_at, None)))
+        self._own.update(dict.fromkeys(op for op in new if type(op) is OperatorName))
         self._looked_at = len(self.nodes)
         return self._own
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.datum import Datum, SymbolicArray
+from symbolic.algebra.many import apply_pairs
 from symbolic.algebra.terms import UNWRITTEN, Terms
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import DType
@@ -164,7 +165,9 @@ def test_a_node_is_what_its_own_arguments_give() -> None:
         op = rng.choice(("+", "*", "min", "max", "&", "|", "^", "/", "//", "<<"))
         a, b, *more = rng.choices(pool, k=rng.choice((2, 3)) if op not in ("/", "//", "<<") else 2)
         if not more:
-            first = terms.pair(op, a, b) if rng.random() < 0.5 else terms.apply_each(op, [(a, b)])[0]
+            first = (
+                terms.pair(op, a, b) if rng.random() < 0.5 else apply_pairs(terms, op, np.array([a]), np.array([b]))[0]
+            )
             assert first == terms.apply(op, (a, b))
         made, fresh = terms.apply(op, (a, b, *more)), Terms()
         copied = fresh.apply(op, [copy(terms, fresh, each) for each in (a, b, *more)])
