@@ -39,7 +39,31 @@ def prove(
     left = [(a, b) for a, b in claims if a is not b]
     if not left or _same_polynomials(left, premises) or _same_lattice(left, premises):
         return Answered("proved")
+    values = dict(_few_values(premises))
+    left = [(a, b) for a, b in left if not _same_by_values(a, b, values)]
+    if not left:
+        return Answered("proved")
     return decide(left, sorts, premises, infinite=infinite, timeout=seconds)
+
+
+def _few_values(premises: Sequence[Expression]) -> Iterable[tuple[str, Sequence[Expression]]]:
+    """Yield the names of which premises say that they are one of some numbers, with these."""
+    for premise in premises:
+        for part in premise.arguments if premise.operator == "and" else (premise,):
+            if part.operator == "or":
+                said = [dict(_value(each)) for each in part.arguments]
+                names = {name for each in said for name in each}
+                if len(names) == 1 and all(said):
+                    (name,) = names
+                    yield name.value, [each[name] for each in said]
+
+
+def _same_by_values(a: Expression, b: Expression, values: Mapping[str, Sequence[Expression]]) -> bool:
+    """Tell whether two expressions are one, whichever of its few values a name has: the state of an automaton."""
+    return any(
+        all(_same(*(expanded(substituted(side, {name: value})) for side in (a, b))) for value in values[name])
+        for name in sorted((a.names | b.names) & values.keys())
+    )
 
 
 def _same_lattice(claims: Sequence[tuple[Expression, Expression]], premises: Sequence[Expression]) -> bool:

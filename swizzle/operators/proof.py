@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -29,7 +30,7 @@ from swizzle.operators.carrier import Carrier, Values
 from swizzle.operators.equations import SECONDS, prove
 from swizzle.operators.invariants import inductive, orders
 from swizzle.operators.loop import BOOL, Domain, name_of
-from swizzle.operators.samples import random_parts
+from swizzle.operators.samples import random_parts, random_rows
 from symbolic.expressions.expression import (
     TRUE,
     ZERO,
@@ -48,6 +49,10 @@ QUICK: Final = 0.3
 """Seconds for an equation that is hardly to be proved, but for luck."""
 ELEMENTS: Final = 1.5
 """Seconds for elements that refute one."""
+
+
+PAIRS: Final = 12
+"""Random elements of which neighbours are tried in either order."""
 
 
 class LawProof(Struct, frozen=True):
@@ -216,6 +221,22 @@ class Prover:
             return LawProof("refuted", witness=self._two_ways(claims, found.values, sorts, count))
         return LawProof(found.verdict, reason=found.reason)
 
+    def _on_samples(self, claims: Sequence[tuple[Expression, Expression]]) -> LawProof | None:
+        """Refute an equation of two elements, if random ones do."""
+        own, rows = self.loop.sorts(self.domain), random_rows(self.loop, random.Random(1), PAIRS)
+        sorts = {f"{name}[{place}]": own[name] for name in self.loop.elements for place in range(2)}
+        for pair in itertools.pairwise(rows) if claims else ():
+            values = {
+                f"{n}[{at}]": v for at, row in enumerate(pair) for n, v in zip(self.loop.elements, row, strict=True)
+            }
+            try:
+                same = _close(*([value_of(each, values, sorts) for each in some] for some in zip(*claims, strict=True)))
+            except (Meaningless, ArithmeticError):
+                continue
+            if not same:
+                return LawProof("refuted", witness=self._two_ways(claims, values, sorts, 2))
+        return None
+
     def _two_ways(
         self, claims: Sequence[tuple[Expression, Expression]], values: Mapping[str, Any], sorts: Mapping[str, Sort],
         count: int,
@@ -238,6 +259,8 @@ class Prover:
     def associative(self) -> LawProof:
         """Three parts, both ways."""
         carrier = self.carrier
+        if looked_up(carrier) is not None:
+            return LawProof("proved")
         a, b, c = (carrier.part(side) for side in "abc")
         left, right = _both_ways(carrier, a, b, c)
         found = self.law(list(zip(left.values(), right.values(), strict=True)), "abc")
@@ -257,7 +280,7 @@ class Prover:
         first, second = (self._lift(self._element(place)) for place in range(2))
         one, other = carrier.combined(first, second), carrier.combined(second, first)
         lifted = list(zip(one.values(), other.values(), strict=True))
-        refuted = self._on_elements(lifted, 2, self.loop.range.where)
+        refuted = self._on_samples(lifted) or self._on_elements(lifted, 2, self.loop.range.where)
         return refuted if refuted.verdict == "refuted" else self.law(claims, "ab")
 
     def repeated(self, result: Values) -> LawProof:
@@ -302,6 +325,13 @@ class Prover:
         before = {word: self.loop.initial[word] for word in carrier.words if word in self.loop.initial}
         if len(before) == len(carrier.words) > 4 and not any(each.infinite for each in before.values()):
             yield before  # of so many words not all combinations are tried
+        table = looked_up(carrier)
+        if table is not None:  # each word is the number by which it is looked up
+            numbers = {node for node in subexpressions(carrier.within) if node.constant and not node.truth}
+            by_word = {_at(table, each): each for each in numbers}
+            names = {word: name_of(f"b.{word}", dtype) for word, dtype in carrier.words.items()}
+            if all(name in by_word for name in names.values()):
+                yield {word: by_word[name] for word, name in names.items()}
         options: list[list[Any]] = []
         for word, dtype in carrier.words.items():
             if dtype is BOOL:
@@ -326,6 +356,34 @@ class Prover:
                     yield found
             except (ArithmeticError, ValueError):
                 continue
+
+
+def looked_up(carrier: Carrier) -> Expression | None:
+    """Return f(x; b), if combining is composing: word w of two parts is f(w of a; b).
+
+    It is if f is a word of b, by conditions on x alone, or a number k with f(k; b) = k. Then the words of three parts
+    are f(f(w of a; b); c) either way: what is chosen of b, and what c makes of it, in whichever order these are done.
+    """
+    kinds = set(carrier.words.values())
+    if len(kinds) != 1:
+        return None
+    x, words = name_of("x", *kinds), {f"b.{word}" for word in carrier.words}
+    alike = {substituted(each, {f"a.{word}": x}) for word, each in carrier.combine.items()}
+    if len(alike) != 1:
+        return None
+    (found,) = alike
+
+    def chosen(node: Expression) -> bool:
+        if node.operator == "select":
+            condition, *both_ways = node.arguments
+            return condition.names <= {x.value} and all(map(chosen, both_ways))
+        return node.value in words if node.operator == "name" else node.constant and _at(found, node) is node
+
+    return found if chosen(found) else None
+
+
+def _at(found: Expression, number: Expression) -> Expression:
+    return substituted(found, {"x": number})
 
 
 def _close(a: Sequence[Any], b: Sequence[Any]) -> bool:

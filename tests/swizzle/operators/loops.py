@@ -248,6 +248,30 @@ def automaton(x: i32):
     return q == 0
 
 
+@serial
+def by_thirteen(x: i32):
+    q = 0
+    for v in x:
+        q = (10 * q + v % 10) % 13
+    return q
+
+
+@serial
+def caught(x: i32):
+    """An automaton with a state that it never leaves."""
+    q = 0
+    for v in x:
+        if q == 0:
+            q = 1 if v > 0 else 2
+        elif q == 1:
+            q = 3 if v == 7 else 2
+        elif q == 2:
+            q = 1 if v < 5 else 4
+        elif q == 3:
+            q = 0 if v > 5 else 3
+    return q
+
+
 @serial(length=1 << 20, where=lambda v: -1000 <= v <= 1000)
 def clamped(x: i32):
     s = 0

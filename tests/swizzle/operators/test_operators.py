@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,10 +15,13 @@ from swizzle import f32, i32, u32
 from swizzle.operators import operator_of
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.cub import cub
+from swizzle.operators.loop import name_of
+from swizzle.operators.proof import looked_up
 from swizzle.operators.samples import random_rows
 from swizzle.operators.serial import Serial, serial
 from swizzle.operators.splits import Splits
 from symbolic.errors import SwizzleError
+from symbolic.expressions.expression import ONE, add, less, select
 from tests.swizzle.operators import loops
 from tests.swizzle.operators.found import found_of
 
@@ -27,6 +31,7 @@ WORDS = {
     "recurrence": 2, "smoothed": 3, "automaton": 3, "argmax": 3, "second_largest": 2, "balanced": 2, "is_sorted": 3,
     "line_of_sight": 2, "second_largest_by_order": 2, "clamped": 3, "clamped_by_tests": 3, "softmax": 2,
     "log_sum_exp": 1, "parity": 1, "flags_met": 1, "flags_kept": 2, "seen": 0,
+    "by_thirteen": 13, "caught": 4,
 }  # fmt: skip
 """How many words of state each loop needs, at most."""
 
@@ -57,6 +62,21 @@ def test_an_operator_is_found_and_proved(name: str) -> None:
         assert found.carrier.joined(identity, words) == pytest.approx(words)
     if laws["right_identity"].verdict == "proved":
         assert found.carrier.joined(words, identity) == pytest.approx(words)
+
+
+def test_what_is_looked_up_in_words_of_the_second_part_composes() -> None:
+    """Associative for all tables, which all tables of three states confirm; what conditions on them choose is not."""
+    carrier = found_of("automaton").carrier
+    assert carrier is not None and looked_up(carrier) is not None
+    tables = list(itertools.product(range(3), repeat=3))
+    for a, b, c in itertools.product(tables, tables[::5], tables):
+        assert carrier.joined(carrier.joined(a, b), c) == carrier.joined(a, carrier.joined(b, c))
+    first, second = (name_of(name, carrier.words["q0"]) for name in ("b.q0", "b.q1"))
+    for changed in (add(first, ONE), select(less(first, second), first, second), ONE):
+        other = {
+            word: select(less(name_of(f"a.{word}", carrier.words[word]), ONE), changed, first) for word in carrier.words
+        }
+        assert looked_up(replace(carrier, combine=other)) is None, changed
 
 
 def test_words_that_wrap_are_refuted_with_numbers() -> None:
