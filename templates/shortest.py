@@ -68,6 +68,11 @@ class Shortest:
             known = self._known[key] = self._searches[where].of(own, wanted[asked])
         return known
 
+    def has(self, formula: Expr, values: Sequence[int]) -> bool:
+        """Say whether a formula has these values at the points."""
+        found = values_of(formula, list(self.table.T))
+        return np.array_equal(np.broadcast_to(found, len(values)), np.asarray(values))
+
     def found(self, values: Sequence[int | None]) -> Expr | None:
         """Return the shortest formula with these values at the points, of any that is looked for; None is free."""
         wanted = np.array([-1 if value is None else value for value in values], np.int64)

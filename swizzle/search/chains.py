@@ -32,6 +32,7 @@ from templates.template import Template
 
 Places: TypeAlias = npt.NDArray[np.int64]
 NOWHERE = -2  # no cell, and not OUTSIDE, either
+_FACTOR = np.int64(0x1E3779B97F4A7C15)
 # Each of these is varied by an experiment: python bench/tuned.py chains.TRIED 200 1_000 5_000
 TRIED = 1_000  # functions of the hole that is tried
 FIRST, TOGETHER = 8, 64  # of them at once, when the search begins and later
@@ -297,17 +298,24 @@ class Chains:
             owner = np.full(count, NOWHERE)
             owner[seen.data[cells]] = cells
             return _Holders(owner)
-        if count * len(seen.data) > PAIRS:
-            return None
-        found = np.zeros((len(seen.data) + 1, count), np.bool_)  # the last one is OUTSIDE
-        found[cells[version < 0], seen.data[cells[version < 0]]] = True
-        for number in np.unique(version[version >= 0]).tolist():
+        row, rows = np.full(len(seen.data) + 1, -1), list[Places]()  # of cells; the last one is OUTSIDE
+        for number in np.unique(version).tolist():
             own = cells[version == number]
-            terms = _plain_terms(seen.values[number], seen.writer[own])
+            terms = seen.data[own][None] if number < 0 else _plain_terms(seen.values[number], seen.writer[own])
             if terms is None:
                 return None
-            found[own, terms] = True
-        return _Holders(None, found.reshape(-1), count)
+            alike, first = _alike_columns(terms)
+            row[own] = alike + sum(some.shape[1] for some in rows)
+            rows.append(terms[:, first])
+        total = sum(some.shape[1] for some in rows)
+        if count * total > PAIRS:
+            return None
+        found = np.zeros((total + 1, count), np.bool_)  # the last row is that of cells that hold nothing
+        start = 0
+        for some in rows:
+            found[np.arange(start, start + some.shape[1]), some] = True
+            start += some.shape[1]
+        return _Holders(None, found.reshape(-1), count, np.where(row < 0, total, row) * count)
 
     def _is_known(self, vector: Deferred) -> bool:
         """Say whether a vector is the same for all values of its hole, as a bound is that no value breaks."""
@@ -319,18 +327,33 @@ class Chains:
 
 
 class _Holders(Struct, frozen=True):
-    """Which cells may hold a term: the only one for each, or of each cell and each of `count` terms if it may."""
+    """Which cells may hold a term: the only one for each, or `pairs` of cells and `count` terms.
+
+    Cells that may hold the same have one row of pairs; `row` says where it begins.
+    """
 
     owner: Places | None
     pairs: npt.NDArray[np.bool_] | None = None
     count: int = 0
+    row: Places | None = None
 
     def may(self, cells: Places, terms: Places) -> npt.NDArray[np.bool_]:
         """Say which of these cells may hold a term, a column for each."""
         if self.owner is not None:
             return np.asarray(cells == self.owner[terms])
-        assert self.pairs is not None
-        return self.pairs.take(cells * self.count + terms, mode="wrap")
+        assert self.pairs is not None and self.row is not None
+        return self.pairs.take(self.row.take(cells, mode="wrap") + terms)
+
+
+def _alike_columns(terms: Lanes) -> tuple[Places, Places]:
+    """Return of each column the number of the first one that it equals, among these, and where these are."""
+    mixed = terms * _FACTOR
+    marks = ((mixed ^ mixed >> 29) * _FACTOR).sum(axis=0)
+    _, first, alike = np.unique(marks, return_index=True, return_inverse=True)
+    if (terms == terms[:, first[alike]]).all():
+        return alike, first
+    every = np.arange(terms.shape[1])
+    return every, every
 
 
 def _plain_terms(value: DataVector, threads: Lanes) -> Lanes | None:

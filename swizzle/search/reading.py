@@ -14,6 +14,7 @@ from swizzle.costs.goal import DEFAULT, Goal
 from swizzle.problem.candidate import Candidate
 from swizzle.problem.many import Many, Values
 from swizzle.problem.problem import Problem
+from swizzle.search.sweep import sweep_around
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import completed
@@ -135,6 +136,9 @@ class Reading:
         asked = hole.size, hole.arguments, points
         if asked not in self._shortest:
             self._shortest[asked] = Shortest(*asked)
+        sweep = sweep_around()
+        if sweep is not None and None not in values:
+            return sweep.formula(self.problem.program.holes, number, self._shortest[asked], own, values)
         return self._shortest[asked].of(own, values)
 
     def _simplest(self, template: Template, points: Sequence[Point], values: Sequence[Any]) -> Choice:

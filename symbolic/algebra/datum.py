@@ -407,8 +407,9 @@ class SymbolicArray(Struct, frozen=True):
             some = range(*key.indices(len(self)))
             if len(self.shape) > 1:
                 return [self[i] for i in some]
-            terms, atom, name, offset = self.terms, self.terms.atom, self.name, self.offset
-            return [Datum(terms, atom(name, offset + i)) for i in some]
+            terms, start, step = self.terms, self.offset, some.step
+            places = range(start + some.start, start + some.stop, step)
+            return [Datum(terms, term) for term in terms.atoms_at(self.name, places)]
         i = operator.index(key)
         size = self.shape[0]
         if not -size <= i < size:

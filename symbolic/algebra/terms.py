@@ -80,9 +80,20 @@ class Terms:
         """Return the variables that stand for the elements of an input array."""
         known = self._arrays.get((array, count))
         if known is None:
-            atom = self.atom
-            known = self._arrays[array, count] = tuple([atom(array, i) for i in range(count)])
+            known = self._arrays[array, count] = tuple(self.atoms_at(array, range(count)))
         return known
+
+    def atoms_at(self, array: str, places: Iterable[int]) -> list[Term]:
+        """Return the variables that stand for some elements of an input array."""
+        terms, nodes, found = self._index, self.nodes, list[Term]()
+        for place in places:
+            key = ("atom", (array, place))
+            term = terms.get(key)
+            if term is None:
+                term = terms[key] = len(nodes)
+                nodes.append(key)
+            found.append(term)
+        return found
 
     def const(self, value: Any) -> Term:
         """Return a number."""

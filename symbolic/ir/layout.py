@@ -31,7 +31,9 @@ def extend(flat: int, index: int, extent: int) -> int:
 
 def extend_lanes(flat: Any, index: Any, extent: int) -> Any:
     """Return `extend` for each lane."""
-    return np.where((flat >= 0) & (index >= 0) & (index < extent), flat * extent + index, OUTSIDE)
+    found = flat * extent + index
+    outside = (flat < 0) | (index < 0) | (index >= extent)
+    return np.where(outside, OUTSIDE, found) if outside.any() else found
 
 
 def unflattened(shape: Sequence[int], flat: int) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,9 @@ from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.loading import family_of
 from swizzle.sketches.sketch import Sketch
 from swizzle.specs.verify import verify
+from symbolic.algebra.terms import UNWRITTEN
+from symbolic.ir.program import Expr
+from templates.shortest import Shortest
 
 FAMILIES = ("column_major", "compose")
 CASE_STUDIES = Path(__file__).parents[3] / "case_studies"
@@ -49,7 +53,14 @@ def test_a_sweep_tries_first_what_was_right_at_other_sizes(
         sieves.append(size)
         made(self, ways, hole)
 
+    searched, of = list[tuple[int, int]](), Shortest.of
+
+    def shortest(self: Shortest, own: Expr, values: Sequence[int | None]) -> Expr:
+        searched.append(size)
+        return of(self, own, values)
+
     monkeypatch.setattr(_Sieve, "__init__", counted)
+    monkeypatch.setattr(Shortest, "of", shortest)
     with sweeping():
         for size in ((6, 4), (9, 6), (10, 4), (15, 6)):
             sketch = transpositions.at({"m": size[0], "n": size[1], "grid": 1})
@@ -58,12 +69,28 @@ def test_a_sweep_tries_first_what_was_right_at_other_sizes(
             assert result.best is not None
             assert verify(result.best.program, sketch.spec).equal
         assert set(sieves) <= {(6, 4), (9, 6)}  # two sizes say what constants are made of
+        assert searched.count((6, 4)) == 3 > searched.count((15, 6))
         around = sweep_around()
         assert around is not None
         around.learn(sketch.program.holes, 2, {"gs": 15, "c_f": 1, "d_f": 15, "wrap": 0, "c_r": 0, "d_r": 0, "c": 0})
         size = (21, 6)
         sketch = transpositions.at({"m": 21, "n": 6, "grid": 1})
         assert solve(sketch, Limits(space="4", families=FAMILIES)).status == "sat"
+
+
+def test_which_cells_may_hold_a_term(transpositions: SketchFamily[Sketch]) -> None:
+    """Cells that may hold the same share a row; each has just the terms that the machine says."""
+    sketch = transpositions.at({"m": 6, "n": 4, "grid": 1})
+    problem = Problem.of(sketch.program, sketch.spec)
+    chains = Chains(problem)
+    chains.ways(np.arange(chains.count), {2: np.zeros(len(problem.points[2]), np.int64)})
+    terms = np.arange(len(problem.terms.nodes))
+    shared = [(seen, some) for seen, some in chains._holders.items() if some is not None and some.pairs is not None]
+    assert shared
+    for seen, holders in shared:
+        for cell in range(-1, len(seen.data)):
+            may = problem.run.memories["columns"].cell_possible(seen, cell) if cell >= 0 else frozenset[int]()
+            assert may is not None and set(terms[holders.may(np.array(cell), terms)].tolist()) == may - {UNWRITTEN}
 
 
 def test_what_a_sieve_leaves_out(transpositions: SketchFamily[Sketch]) -> None:
