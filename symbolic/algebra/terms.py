@@ -334,6 +334,16 @@ class Terms:
             return Counter(dict(map(self.scale, self.items(term, op))))
         return Counter(self.items(term, op))
 
+    def made_of_all(self, terms: Iterable[Term], known: Container[Term]) -> list[Term]:
+        """Return what `made_of` gives for some terms together, each part once."""
+        needed, level = set[Term](), {term for term in terms if term not in known}
+        while level:
+            needed |= level
+            made_by = [node for node in map(self.nodes.__getitem__, level) if node[0] not in ("atom", "const")]
+            level = set[Term]().union(*map(operator.itemgetter(1), made_by)) - needed
+            level = {term for term in level if term not in known}
+        return sorted(needed)  # arguments are older than what is made of them
+
     def made_of(self, term: Term, known: Container[Term]) -> list[Term]:
         """Return a term and what it is made of, arguments first, without what is known and what that is made of."""
         needed, waiting = set(), [term]

@@ -7,14 +7,18 @@ index in each dimension. So 'the same, shifted by three blocks' is equality of t
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, TypeAlias
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
 
+import numpy as np
 from msgspec import Struct
 
 from cuda_out.tiling.tiling import Tiling
 from swizzle.specs.specification import Meaning, outputs
+from symbolic.algebra.many import apply_pairs
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import SwizzleError
 from symbolic.ir.layout import flat_index, unflattened
@@ -23,6 +27,8 @@ from symbolic.ir.program import Axis, Program
 Index: TypeAlias = tuple[int, ...]
 Lengths: TypeAlias = Mapping[Axis, int]
 _BITS = 40
+_MANY: Final = 256
+"""So many parts of terms are worth arrays."""
 
 
 def code(index: Index) -> int:
@@ -81,18 +87,47 @@ class SharedTerms:
         """Return the variable for an element."""
         return self.terms.atom(name, code(index))
 
+    def translate_all(
+        self, source: MeaningAt, terms: Iterable[Term], by: Mapping[str, Index], memo: dict[Term, Term | None]
+    ) -> None:
+        """Translate what many terms, which have much in common, are made of; elements and their products at once."""
+        parts = source.terms.made_of_all(terms, memo)
+        for part in parts if len(parts) < _MANY else self._translate_leaves(source, parts, by, memo):
+            memo[part] = self._translate_one(source, part, by, memo)
+
+    def _translate_leaves(
+        self, source: MeaningAt, parts: list[Term], by: Mapping[str, Index], memo: dict[Term, Term | None]
+    ) -> list[Term]:
+        """Translate elements and products of two of them, all at once; return what else there is."""
+        nodes = source.terms.nodes
+        places = defaultdict[str, dict[Term, int]](dict)
+        products: dict[Term, tuple[Term, Term]] = {}
+        rest: list[Term] = []
+        for part, (op, args) in zip(parts, map(nodes.__getitem__, parts), strict=True):
+            if op == "atom" and source.shapes[args[0]]:
+                places[args[0]][part] = args[1]
+            elif op == "*" and len(args) == 2 and nodes[args[0]][0] == "atom" == nodes[args[1]][0]:
+                products[part] = args
+            else:
+                rest.append(part)
+        for name, flat in places.items():
+            columns = np.unravel_index(list(flat.values()), source.shapes[name])
+            moved = ((column - d).tolist() for column, d in zip(columns, by[name], strict=True))
+            for part, index in zip(flat, zip(*moved, strict=True), strict=True):
+                memo[part] = self.atom(name, index) if min(index) >= 0 else None
+        sides = [list(map(memo.get, map(itemgetter(i), products.values()))) for i in (0, 1)]
+        if None in sides[0] or None in sides[1]:  # some leave their arrays, or are scalars
+            return sorted([*rest, *products])
+        found = apply_pairs(self.terms, "*", *np.array(sides, np.int64))
+        memo.update(zip(products, found.tolist(), strict=True))
+        return rest
+
     def translate(
         self, source: MeaningAt, term: Term, by: Mapping[str, Index], memo: dict[Term, Term | None]
     ) -> Term | None:
         """Return a term with each array element shifted down `by` its distance; None if that leaves the array."""
-        nodes, pair = source.terms.nodes, self.terms.pair
-        for part in source.terms.made_of(term, memo):
-            op, args = nodes[part]
-            if len(args) == 2 and op not in ("atom", "const"):
-                a, b = memo[args[0]], memo[args[1]]
-                memo[part] = None if a is None or b is None else pair(op, a, b)
-            else:
-                memo[part] = self._translate_one(source, part, by, memo)
+        if term not in memo:
+            self.translate_all(source, [term], by, memo)
         return memo[term]
 
     def _translate_one(
@@ -109,8 +144,10 @@ class SharedTerms:
                 index = tuple(i - d for i, d in zip(unflattened(source.shapes[name], flat), by[name], strict=True))
                 return self.atom(name, index) if min(index, default=0) >= 0 else None
             case _:
-                known = [memo[arg] for arg in args]
-                return None if None in known else self.terms.apply(op, known)  # type: ignore[arg-type]
+                known = list(map(memo.__getitem__, args))
+                if None in known:
+                    return None
+                return self.terms.pair(op, *known) if len(known) == 2 else self.terms.apply(op, known)  # type: ignore
 
     def elements(self, term: Term) -> Iterator[tuple[str, int]]:
         """Yield the array and the index's code of each input element in a term."""
@@ -177,6 +214,8 @@ def by_block(
             min(extent, span.scale * tiles[span.axis]) if span and first_only else extent
             for extent, span in zip(parameter.shape, tiling.spans[parameter.name], strict=True)
         ]
+        elements: list[tuple[Index, Term, object]] = []
+        waiting = defaultdict[object, list[Term]](list)
         for index in itertools.product(*map(range, ends)):
             term = source.wanted[parameter.name][flat_index(parameter.shape, index)]
             block = block_of(tiling, parameter.name, index)
@@ -184,6 +223,11 @@ def by_block(
             if key not in moves:
                 moves[key] = {p.name: distance(tiling, p.name, block) for p in source.program.parameters}
                 memos[key] = shared.translated(source, moves[key])
+            elements.append((index, term, key))
+            waiting[key].append(term)
+        for index, term, key in elements:
             by, memo = moves[key], memos[key]
+            if key in waiting:
+                shared.translate_all(source, waiting.pop(key), by, memo)
             local = tuple(i - d for i, d in zip(index, by[parameter.name], strict=True))
-            yield parameter.name, index, local, shared.translate(source, term, by, memo)
+            yield parameter.name, index, local, memo[term]
