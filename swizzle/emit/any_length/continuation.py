@@ -26,6 +26,7 @@ from symbolic.ir.program import Axis, Program
 
 Index: TypeAlias = tuple[int, ...]
 Lengths: TypeAlias = Mapping[Axis, int]
+Block: TypeAlias = tuple[tuple[Axis, int], ...]
 _BITS = 40
 _MANY: Final = 256
 """So many parts of terms are worth arrays."""
@@ -214,8 +215,8 @@ def by_block(
             min(extent, span.scale * tiles[span.axis]) if span and first_only else extent
             for extent, span in zip(parameter.shape, tiling.spans[parameter.name], strict=True)
         ]
-        elements: list[tuple[Index, Term, object]] = []
-        waiting = defaultdict[object, list[Term]](list)
+        elements: list[tuple[Index, Term, Block]] = []
+        waiting = defaultdict[Block, list[Term]](list)
         for index in itertools.product(*map(range, ends)):
             term = source.wanted[parameter.name][flat_index(parameter.shape, index)]
             block = block_of(tiling, parameter.name, index)
