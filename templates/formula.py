@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 from msgspec.structs import replace
 
+from symbolic.algebra.expansion import in_words
 from symbolic.errors import Place
 from symbolic.ir.index import lanes_of
 from symbolic.ir.program import (
@@ -63,7 +64,7 @@ def fill(program: Program, formulas: Sequence[Expr]) -> Program:
     def rule(node: Expr) -> Expr:
         return applied(formulas[node.hole], node.args, node.place) if isinstance(node, HoleCall) else node
 
-    return replace(rewrite_program(program, rule), holes=())
+    return in_words(replace(rewrite_program(program, rule), holes=()))
 
 
 def fill_some(program: Program, formulas: Mapping[int, Expr]) -> Program:
@@ -78,7 +79,8 @@ def fill_some(program: Program, formulas: Mapping[int, Expr]) -> Program:
             return applied(formulas[node.hole], node.args, node.place)
         return replace(node, hole=renumbered[node.hole])
 
-    return replace(rewrite_program(program, rule), holes=tuple(program.holes[number] for number in kept))
+    filled = replace(rewrite_program(program, rule), holes=tuple(program.holes[number] for number in kept))
+    return filled if kept else in_words(filled)
 
 
 def formula_text(hole: Hole, formula: Expr) -> str:

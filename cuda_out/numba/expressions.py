@@ -162,6 +162,13 @@ class NumbaExpressions(Struct):
                 expected="functions of the language: cuda.external gives a text in CUDA C++",
                 fix="print it as CUDA C++, or write it with math and @cuda.jit(device=True)",
             )
+        if not row.compares and not row.numba:
+            raise SwizzleError(
+                f"numba.cuda has no text of the function {expr.function}",
+                place=expr.place,
+                expected="functions of the language: those of an operator on words are printed in CUDA C++",
+                fix="print it as CUDA C++; `swizzle operator -o DIR --emit numba` has the operator itself",
+            )
         if not row.compares:
             call = ", ".join(self.text(operand, facts) for operand in expr.operands)
             name = row.numba

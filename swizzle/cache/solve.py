@@ -30,6 +30,7 @@ from swizzle.solution.refill import formula_again, refill
 from swizzle.solution.solution import Limits, Progress, Result, Solution
 from swizzle.specs.specification import Meaning
 from swizzle.specs.verify import compare, run_canonical
+from symbolic.algebra.expansion import in_words
 from symbolic.ir.program import Expr, Hole
 from symbolic.limits import Interruption, limited
 from symbolic.values.vector import Lanes
@@ -202,8 +203,9 @@ def _hold(kept: Sequence[KeptAnswer], solutions: Sequence[Solution], meaning: Me
 
     of_copies = goal.lowered.of_copies
     found = [of_copies(run, 1)[0] if right else None]
-    found += costs(sketch, meaning, functions[1:], partial(by_function, by_formula), of_copies)
-    if costs(sketch, meaning, constants, partial(by_function, by_constants), of_copies) != found:
+    words = in_words(sketch)
+    found += costs(words, meaning, functions[1:], partial(by_function, by_formula), of_copies)
+    if costs(words, meaning, constants, partial(by_function, by_constants), of_copies) != found:
         return False
     return all(
         lowered is not None and cost == goal.by_name((lowered, *_counted(solution, formulas, meaning, goal)))

@@ -6,6 +6,7 @@ from swizzle.language.words import ScanOperator
 from swizzle.operators import Found, found_of
 from swizzle.operators.derived import Given
 from swizzle.operators.rows import scan_operator_of
+from symbolic.algebra.operator_laws import Order
 from symbolic.errors import SwizzleError
 
 
@@ -15,9 +16,12 @@ def scan_operator(given: Given) -> ScanOperator:
     It has functions `lift`, `combine` and `result`, which take words one by one and give one, or a tuple. Raises
     SwizzleError where no operator is proved, or its words are none of kernels.
     """
-    carrier = proved(given).carrier
-    assert carrier is not None
-    return scan_operator_of(carrier)
+    found = proved(given)
+    assert found.carrier is not None and found.proofs is not None
+    holds = {name for name, law in found.proofs.laws.items() if law.verdict == "proved"}
+    commutes = "commutative" in holds
+    order: Order = "set" if commutes and "idempotent" in holds else "bag" if commutes else "sequence"
+    return scan_operator_of(found.carrier, order)
 
 
 def proved(given: Given) -> Found:

@@ -104,7 +104,7 @@ def with_more_arguments(problem: Problem, spec: Callable[..., Any], deadline: fl
     """Return the problem whose holes also have the thread and the loops as arguments, unless it is too large."""
     try:
         with limited(deadline):
-            return Problem.of(with_thread_and_loops(problem.program), spec)
+            return Problem.of(with_thread_and_loops(problem.posed), spec)
     except (SwizzleError, OutOfTime):
         return None
 

@@ -115,7 +115,7 @@ class _Freedom:
 
         What is asked item by item is tried in a moment (`trying.py`), where free tables come to no end.
         """
-        program = with_loops(self.job.problem.program, number)
+        program = with_loops(self.job.problem.posed, number)
         if program is None:
             return ""
         limits = Limits(space="2", timeout=seconds, families=self.job.limits.families)

@@ -14,6 +14,7 @@ from swizzle.language.operators import SPELLINGS, Operator, find_operator, known
 from swizzle.language.other_names import here
 from swizzle.language.parameters import given_operators
 from swizzle.language.surface import ELEMENT_TYPES
+from swizzle.language.words import ScanOperator
 from symbolic.algebra.operator_laws import Law, law_of
 from symbolic.ir.program import (
     Accumulate,
@@ -105,7 +106,10 @@ def read_accumulate(reader: ExpressionReader, node: ast.Call) -> Accumulate:
 
 def read_element_type(reader: ExpressionReader, node: ast.expr) -> DType:
     """Read `f32` and its kin."""
-    found = element_type(reader.resolve(node))
+    given = reader.resolve(node)
+    if isinstance(given, ScanOperator) and given.state is not None:
+        return DType.STATE
+    found = element_type(given)
     if found is None:
         reader.mistake(
             node,

@@ -14,7 +14,7 @@ from typing_extensions import assert_never
 
 from swizzle.frontend import operators
 from swizzle.frontend.expressions import ExpressionReader
-from swizzle.frontend.functions import read_function, read_where, read_words
+from swizzle.frontend.functions import made_state, read_function, read_where, read_words
 from swizzle.frontend.gathers import read_gather
 from swizzle.frontend.operators import BOOL, INDEX, Value, VectorValue
 from swizzle.frontend.resolve import MISSING, element_type
@@ -71,6 +71,8 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
         return _joined(reader, found.law, positional(reader, node, found.name, 2, 99), place)
     if isinstance(found, WordsFunction):
         values = _words(reader, node, found)
+        if len(values) != 1 and found.gives and found.state is not None:
+            return made_state(found.state, values, place)
         if len(values) != 1:
             reader.mistake(
                 node, f"{ast.unparse(node.func)}(...) gives {len(values)} values", "one variable for each",
@@ -168,6 +170,8 @@ def _dot(reader: ExpressionReader, node: ast.Call) -> Expr:
 def _words(reader: ExpressionReader, node: ast.Call, function: WordsFunction) -> Sequence[Value]:
     """Read a call of a function on words."""
     count = len(function.operands)
+    if function.state is not None and function.takes and len(node.args) == function.takes:
+        count = function.takes
     nodes = positional(reader, node, function.name, count, count)
     return read_words(reader, function, nodes, reader.kernel.source.place(node))
 
@@ -189,7 +193,8 @@ def read_tuple_call(reader: ExpressionReader, node: ast.Call) -> Sequence[Value 
     if isinstance(found, VectorType):
         return None
     if isinstance(found, WordsFunction):
-        return _words(reader, node, found) if len(found.values) > 1 else None
+        values = _words(reader, node, found) if len(found.values) > 1 else ()
+        return values if len(values) > 1 else None
     name, _ = called(reader, node)
     if name not in ("cuda.grid", "cuda.gridsize"):
         return None

@@ -15,8 +15,9 @@ from swizzle.frontend.operators import BOOL, INDEX, FloatLiteral, Value
 from swizzle.frontend.scope import ComparisonName
 from swizzle.language.words import FixedWord, WordsFunction
 from symbolic.algebra.functions import External, FunctionRow, where
+from symbolic.algebra.states import packing, word_of
 from symbolic.errors import Place, SwizzleError
-from symbolic.ir.program import Apply, Assign, Const, DType, Expr, Select, Stmt, Var
+from symbolic.ir.program import Apply, Assign, Binary, Const, DType, Expr, OperatorName, Select, Stmt, Var
 from symbolic.ir.spelling import COMPARE_OPS
 
 _BITS: Final = {ast.BitAnd: ast.And, ast.BitOr: ast.Or}
@@ -59,11 +60,39 @@ def _external(row: FunctionRow, own: External, values: Sequence[Value], place: P
 def read_words(
     reader: ExpressionReader, function: WordsFunction, nodes: Sequence[ast.expr], place: Place
 ) -> tuple[Value, ...]:
-    """Read a call of a function on words, each of which has a type of its own; return its values."""
+    """Read a call of a function on words, each of which has a type of its own; return its values. A state is all of
+    its words."""
+    values = [reader.value(node) for node in nodes]
+    if len(values) == function.takes and function.state is not None:
+        return _of_states(function, function.state, values, place)
     words = tuple(
-        operators.coerce(reader.value(node), dtype, f"{name} of `{function.name}`")
-        for node, dtype, name in zip(nodes, function.given, function.operands, strict=True)
+        operators.coerce(value, dtype, f"{name} of `{function.name}`")
+        for value, dtype, name in zip(values, function.given, function.operands, strict=True)
     )
+    return _values(function, words, place)
+
+
+def _of_states(
+    function: WordsFunction, operator: OperatorName, values: Sequence[Value], place: Place
+) -> tuple[Value, ...]:
+    """Return the values of a function of states."""
+    states = [operators.coerce(value, DType.STATE, f"an operand of `{function.name}`") for value in values]
+    if function.gives:
+        return (Binary(operator, states[0], states[1], DType.STATE, place),)
+    words = tuple(
+        Apply(word_of(operator, word), (states[0],), kind, place) for word, kind in enumerate(operator.law.kinds)
+    )
+    return _values(function, words, place)
+
+
+def made_state(operator: OperatorName, words: Sequence[Value], place: Place) -> Expr:
+    """Return the state that has these words."""
+    kinds = operator.law.kinds
+    given = (operators.coerce(word, kind, "a word") for word, kind in zip(words, kinds, strict=True))
+    return Apply(packing(operator), tuple(given), DType.STATE, place)
+
+
+def _values(function: WordsFunction, words: tuple[Expr, ...], place: Place) -> tuple[Value, ...]:
     found: list[Value] = []
     for each in function.values:
         match each:
@@ -272,6 +301,7 @@ def _as_data(value: Value, dtype: DType) -> Value:
 def _by_comparison(op: str, a: Value, b: Value, yes: Value, no: Value, place: Place) -> Expr:
     compared = operators.common_dtype(a, b, f"`{op}`", place)
     dtype = operators.common_dtype(yes, no, "`where`", place, moves=True)
+    operators.refuse_state(dtype, "`where`", place)
     if _is_literal(yes) and _is_literal(no):
         dtype = compared  # as literals do beside data
         yes, no = _as_data(yes, dtype), _as_data(no, dtype)

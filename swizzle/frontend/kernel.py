@@ -24,6 +24,7 @@ from swizzle.frontend.statements import StatementReader
 from swizzle.language.element_types import ArrayType
 from swizzle.language.vector_types import vector_type
 from swizzle.source.kernel_source import KernelSource
+from symbolic.algebra.expansion import in_words, state_names
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Expr, HoleCall, Parameter, Program
 from symbolic.ir.walk import Body, children, own_expressions, rewrite_program, statements
@@ -71,7 +72,8 @@ def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int]
         launch.warp_size,
         kernel.place,
     )
-    return _in_source_order(program)
+    state_names(program)
+    return _in_source_order(program) if program.holes else in_words(program)
 
 
 def _check_depth(body: Body) -> None:

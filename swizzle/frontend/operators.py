@@ -58,7 +58,9 @@ class VectorValue(Struct, frozen=True):
 
 
 INDEX, BOOL = DType.INDEX, DType.BOOL
-INTEGER_RANGES: Final = {d: limits(d) for d in DType if d is not BOOL and not d.is_float}
+INTEGER_RANGES: Final[dict[DType, tuple[int, int]]] = {
+    d: limits(d) for d in DType if d not in (BOOL, DType.STATE) and not d.is_float
+}
 _INTEGER_ONLY: Final = frozenset(("//", "%", "<<", ">>"))
 _FOLD: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "-": operator.sub,
@@ -92,6 +94,8 @@ def describe(value: Value) -> str:
             return "an index"
         case DType.BOOL:
             return "a condition"
+        case DType.STATE:
+            return "a state"
         case dtype:
             return f"{dtype.value} data"
 
@@ -100,6 +104,8 @@ def coerce(value: Value, dtype: DType, what: str) -> Expr:
     """Return `value` as `dtype`; `what` names its use in errors, as in 'an index' or 'the condition of if'."""
     if isinstance(value, FloatLiteral):
         return _float_as(value, dtype, what)
+    if dtype is DType.STATE and not (isinstance(value, Expr) and value.dtype is dtype):
+        fail(value.place, f"{what} is {describe(value)}", "a state", "make one of an element: s = op.lift(x[i])")
     if isinstance(value, Const) and value.dtype is INDEX and dtype is not BOOL:
         return _int_as(value, dtype, what)
     if value.dtype is dtype:
@@ -119,7 +125,8 @@ def coerce(value: Value, dtype: DType, what: str) -> Expr:
             if what.startswith("an index of ") and not value.dtype.is_float
             else "data may be computed with, but it cannot steer; compute the indices and conditions without it",
         )
-    fail(value.place, f"{what} is {describe(value)}", _noun(dtype), f"convert it: {dtype.value}(...)")
+    fix = "take what is wanted of it: op.result(s)" if value.dtype is DType.STATE else f"convert it: {dtype.value}(...)"
+    fail(value.place, f"{what} is {describe(value)}", _noun(dtype), fix)
 
 
 def _noun(dtype: DType) -> str:
@@ -169,6 +176,7 @@ def binary(op: BinaryOp, left: Value, right: Value, place: Place) -> Value:
     if _is_number(left) and _is_number(right):
         return _fold(op, left, right, place)
     dtype = common_dtype(left, right, f"`{op}`", place)
+    refuse_state(dtype, f"`{op}`", place)
     _check_operator(op, dtype, place)
     if op in ("<<", ">>") and dtype.is_data:
         _check_shift(op, right, dtype)
@@ -176,6 +184,15 @@ def binary(op: BinaryOp, left: Value, right: Value, place: Place) -> Value:
     if op in ("//", "%") and isinstance(b, Const) and b.value == 0:
         fail(place, "a division by zero", "a divisor that is not 0", "guard it with `if`, or check the sizes")
     return Binary(op, a, b, dtype, place)
+
+
+def refuse_state(dtype: DType, what: str, place: Place) -> None:
+    """Refuse to compute with a state as if it were a number."""
+    if dtype is DType.STATE:
+        fail(
+            place, f"{what} of states", "an operator of states, or numbers",
+            "write op.combine(s, t), or take what is wanted of it: op.result(s)",
+        )  # fmt: skip
 
 
 def _check_shift(op: BinaryOp, amount: Value, dtype: DType) -> None:
@@ -327,6 +344,7 @@ def unary(op: UnaryOp, operand: Value, place: Place) -> Value:
         number = int(operand.value)
         return Const(-number if op == "-" else ~number if op == "~" else abs(number), INDEX, place)
     _check_width(operand.dtype, f"`{op}`", place)
+    refuse_state(operand.dtype, f"`{op}`", place)
     return Unary(op, operand, operand.dtype, place)
 
 
@@ -377,4 +395,5 @@ def cast(value: Value, dtype: DType, place: Place) -> Expr:
     assert not isinstance(value, FloatLiteral)
     if value.dtype is BOOL:
         fail(place, f"{dtype.value}(...) is given a condition", "an index or data", "write `1 if ... else 0` inside it")
+    refuse_state(value.dtype, f"{dtype.value}(...)", place)
     return value if value.dtype is dtype else Cast(value, dtype, place)

@@ -23,7 +23,7 @@ _VECTOR_WORDS: Final = {
     "int8": "char", "int16": "short", "int32": "int", "int64": "longlong", "float16": "half", "float32": "float",
     "float64": "double",
 }  # fmt: skip
-_TYPES: Final = tuple(dtype.value for dtype in DType if dtype.is_data)
+_TYPES: Final = tuple(dtype.value for dtype in DType if dtype.is_data and dtype is not DType.STATE)
 
 _NAMES: Final = {
     **{name: f"write cuda.{name}.x, .y or .z" for name in _DIMENSIONS},

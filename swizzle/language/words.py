@@ -16,7 +16,7 @@ from msgspec import Struct
 from symbolic.algebra.functions import applied
 from symbolic.algebra.word_functions import WordFunction
 from symbolic.errors import SwizzleError
-from symbolic.ir.program import DType
+from symbolic.ir.program import DType, OperatorName
 
 
 class FixedWord(Struct, frozen=True):
@@ -33,6 +33,11 @@ class WordsFunction(Struct, frozen=True, eq=False):
     operands: tuple[str, ...]
     given: tuple[DType, ...]
     values: tuple[WordFunction | FixedWord | int, ...]
+    state: OperatorName | None = None
+    """The operator on states of several words, if its words are such: `takes` says of how many states."""
+    takes: int = 0
+    gives: bool = False
+    """Whether its values are a state."""
 
     @property
     def types(self) -> tuple[DType, ...]:
@@ -71,6 +76,8 @@ class ScanOperator(Struct, frozen=True, eq=False):
     lift: WordsFunction
     combine: WordsFunction
     result: WordsFunction
+    state: OperatorName | None = None
+    """What combines states, in which all words are one value; None where there is only one."""
 
     def scan(self, *arrays: Sequence[Any]) -> list[Any]:
         """Return the words of each part of arrays that begins with their first elements, one list of words for each."""

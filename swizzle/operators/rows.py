@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from cuda_out.c.identifiers import c_name, c_names
 from swizzle.language.words import FixedWord, ScanOperator, WordsFunction
 from swizzle.operators.carrier import Carrier
@@ -14,36 +16,38 @@ from swizzle.operators.loop import BOOL
 from swizzle.operators.on_arrays import on_arrays
 from swizzle.operators.types import as_data, result_types, whole_infinities
 from symbolic.algebra.functions import Joined
-from symbolic.algebra.operator_laws import Law
+from symbolic.algebra.operator_laws import Law, Order
+from symbolic.algebra.states import state_operator
 from symbolic.algebra.word_functions import WordFunction
 from symbolic.expressions.expression import Expression
 from symbolic.ir.program import DType
 
 
-def scan_operator_of(carrier: Carrier) -> ScanOperator:
-    """Return a proved operator for sketches and kernels.
+def scan_operator_of(carrier: Carrier, order: Order = "sequence") -> ScanOperator:
+    """Return a proved operator for sketches and kernels; `order` is what counts of the parts that it combines.
 
     Raises SwizzleError for words that printed texts do not have (`check_printable`).
     """
     check_printable(carrier)
     name, words = carrier.loop.name, carrier.words
-    law = Law(name, partial(_joined_by_words, carrier), "sequence", infix=False, own=True)
+    law = Law(name, partial(_joined_by_words, carrier), order, infix=False, own=True)
     sides = {f"{side}.{word}": dtype for side in "ab" for word, dtype in words.items()}
     results = {f"value{place}": value for place, value in enumerate(carrier.result)}
+    kinds = {word: as_data(dtype) for word, dtype in words.items()}
+    combine = _function(name, "combine", sides, words, carrier.combine, whole_infinities(carrier, "ab"), law)
+    rows = [each.name for each in combine.values if isinstance(each, WordFunction)]
+    state = state_operator(name, order, rows, list(kinds.values()), list(kinds)) if len(kinds) > 1 else None
+    lift = _function(name, "lift", carrier.loop.elements, words, carrier.lift)
+    types = dict(zip(results, result_types(carrier), strict=True))
+    result = _function(name, "result", words, types, results, whole_infinities(carrier))
     return ScanOperator(
         name,
         {element: as_data(dtype) for element, dtype in carrier.loop.elements.items()},
-        {word: as_data(dtype) for word, dtype in words.items()},
-        _function(name, "lift", carrier.loop.elements, words, carrier.lift),
-        _function(name, "combine", sides, words, carrier.combine, whole_infinities(carrier, "ab"), law),
-        _function(
-            name,
-            "result",
-            words,
-            dict(zip(results, result_types(carrier), strict=True)),
-            results,
-            whole_infinities(carrier),
-        ),
+        kinds,
+        replace(lift, state=state, gives=True),
+        replace(combine, state=state, takes=2, gives=True),
+        replace(result, state=state, takes=1),
+        state,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from msgspec import Struct, field
 
+from swizzle.problem.stored_states import with_states
 from swizzle.specs.specification import Meaning, outputs, symbolic_inputs
 from swizzle.specs.verify import Mismatch, compare, run_canonical
 from symbolic.algebra.accumulation import Question
@@ -86,10 +87,12 @@ Demand: TypeAlias = "Output | Stored | Content | ItemCount"
 class Problem(Struct, dict=True):
     """A sketch's run with open holes.
 
+    `program` is the one that is searched, where what is stored of states are the states (`stored_states`).
     `points` are those at which some filling's run may ask each hole. If `branches` holds, the run of one filling may
     ask fewer.
     """
 
+    posed: Program
     program: Program
     terms: Terms
     run: Run
@@ -97,6 +100,7 @@ class Problem(Struct, dict=True):
     wanted: dict[str, list[Term]]
     finals: dict[str, Snapshot]
     branches: bool  # a hole is asked for threads only if another hole says so
+    meaning: Meaning  # what is wanted of a kernel without holes: of its words, where this one has states
     naive: Literal[0, 1, 2] = 0  # the depth of the naive template, 0 for the paper's
     families: tuple[TemplateFamily, ...] = ()  # users' own, and those on request
     on_request: bool = True  # whether those on request are still there
@@ -111,7 +115,13 @@ class Problem(Struct, dict=True):
         `meaning` is the specification's, if it is known already.
         """
         meaning = meaning or Meaning.of(program, spec)
-        terms, wanted = meaning.terms, meaning.wanted
+        said = with_states(program, meaning.wanted, meaning.terms)
+        found = Problem._of(program, said.program, said.wanted, meaning)
+        return found if said.unchanged(meaning.terms) else Problem._of(program, program, said.taken, meaning)
+
+    @staticmethod
+    def _of(posed: Program, program: Program, wanted: dict[str, list[Term]], meaning: Meaning) -> Problem:
+        terms = meaning.terms
         asked: list[list[Lanes]] = [[] for _ in program.holes]
         branches = False
 
@@ -148,7 +158,7 @@ class Problem(Struct, dict=True):
         points = [_once(some) for some in asked]
         for each, some in zip(program.holes, points, strict=True):
             kind_of(each).check(each, some)
-        return Problem(program, terms, run, points, wanted, finals, branches)
+        return Problem(posed, program, terms, run, points, wanted, finals, branches, meaning)
 
     @cached_property
     def outputs(self) -> list[Output]:

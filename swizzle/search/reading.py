@@ -19,7 +19,6 @@ from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import completed
 from swizzle.solution.solution import Solution
-from swizzle.specs.specification import Meaning
 from swizzle.specs.verify import Verification, run_canonical, verdict, verify
 from symbolic.ir.program import Expr, Program
 from symbolic.solve.engines import SolverName
@@ -72,7 +71,7 @@ class Reading:
         chosen = self._chosen(candidate)
         program = fill(self.sketch.program, [each.formula for each in chosen])
         run = run_canonical(program, self.problem.terms)
-        found = verdict(program, run, Meaning(self.problem.terms, self.problem.wanted))
+        found = verdict(program, run, self.problem.meaning)
         if not found.equal:
             return None
         (cost,) = self.goal.lowered.of_copies(run, 1)
@@ -177,12 +176,11 @@ class Reading:
         The first of them runs as the program that is printed, the others as the sketch whose holes give what their
         formulas do. What the search ran with the same answers of its holes need not run again.
         """
-        problem = self.problem
         whole, judged = solutions[0].program, self._judged.get(candidates[0])
         if judged is not None and judged[0] is whole:
             found = judged[1]
         else:
-            found = verify(whole, self.sketch.spec, Meaning(problem.terms, problem.wanted))
+            found = verify(whole, self.sketch.spec, self.problem.meaning)
         if self.solver is None:
             others = [
                 (candidate, self._as_printed(some)) for candidate, some in zip(candidates[1:], chosen[1:], strict=True)

@@ -23,6 +23,7 @@ from swizzle.source.python_source import kernel_source
 from swizzle.specs.function import SequentialFunction
 from swizzle.specs.own_meaning import OwnMeaning
 from swizzle.specs.spec import Spec, spec
+from symbolic.algebra.expansion import in_words
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import DeclareArray, Program
 from symbolic.suggest import near
@@ -317,7 +318,7 @@ def _check_local(program: Program) -> None:
 def _check_shared(program: Program) -> None:
     """Refuse more shared memory than a block of any GPU can have, where it is declared."""
     total = 0
-    for array in program.body:  # an array is declared at the top of a kernel
+    for array in in_words(program).body:  # an array is declared at the top of a kernel
         if not isinstance(array, DeclareArray) or array.memory != "shared":
             continue
         taken = prod(array.shape) * array.dtype.bits // 8

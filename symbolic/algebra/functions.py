@@ -73,7 +73,7 @@ def _numpy_name(dtype: DType) -> str:
 class Joined(Struct, frozen=True):
     """Which word of an operator on words a function is: of `words` words that come first and as many that come behind.
 
-    `operator` is the operator's name with its law, whose order is a sequence.
+    `operator` is the operator's name with its law, whose order says what counts of the parts.
     """
 
     operator: OperatorName
@@ -86,6 +86,14 @@ class Joined(Struct, frozen=True):
         return f"{self.operator}, and then"
 
 
+class Packed(Struct, frozen=True):
+    """What a function has to do with states (`symbolic.algebra.states`): it makes one of its words, or is its word of
+    the number `word`. `operator` combines states."""
+
+    operator: OperatorName
+    word: int | None = None
+
+
 class FunctionRow(Struct, frozen=True):
     """A function on data. All arguments of a function of mathematics have the type of the result.
 
@@ -94,7 +102,8 @@ class FunctionRow(Struct, frozen=True):
     C++ Programming Guide (Mathematical Functions). `lipschitz` bounds the slope; None where the function is monotone in
     each argument. `compares` is the comparison of a `where`, `array` what a `gather` reads, which has the extents
     `shape`, `external` a function of the user's own. `shown` is how texts write a call, '' for `math.name(a, b)`. A row
-    with `joined` is one word of an associative operator on several words (`symbolic.algebra.word_functions`).
+    with `joined` is one word of an associative operator on several words (`symbolic.algebra.word_functions`), one with
+    `packed` makes a state of words, or takes a word of one.
     """
 
     symbol: str
@@ -112,11 +121,12 @@ class FunctionRow(Struct, frozen=True):
     shown: str = ""
     types: frozenset[DType] = FLOATS
     joined: Joined | None = None
+    packed: Packed | None = None
 
     @property
     def name(self) -> FunctionName:
         """The function as programs and terms hold it."""
-        return FunctionName(self.symbol, self) if self.array or self.external else _name(self.symbol)
+        return FunctionName(self.symbol, self) if self.array or self.external or self.packed else _name(self.symbol)
 
     @property
     def row(self) -> tuple[Any, ...]:
@@ -225,7 +235,7 @@ FUNCTIONS: Final[dict[str, FunctionRow]] = {
 _WHERE: Final = {
     op: FunctionRow(
         f"where{op}", ("a", "b", "x", "y"), compares=op, shown=f"where({{0}} {op} {{1}}, {{2}}, {{3}})",
-        types=frozenset(dtype for dtype in DType if dtype.is_data), defined=defined,
+        types=frozenset(dtype for dtype in DType if dtype.is_data and dtype is not DType.STATE), defined=defined,
     )
     for op, defined in {
         "<": None, "==": None, ">": _less(True, False), "<=": _less(True, True), ">=": _less(False, True),

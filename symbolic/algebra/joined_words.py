@@ -1,4 +1,5 @@
-"""Terms of operators on several words: what is noted is the sequence of parts, and not how they were grouped.
+"""Terms of operators on several words: what is noted is the sequence of parts, and not how they were grouped, nor in
+which order they came where the operator commutes, nor how often each is there where that does not count.
 
 A *part* is some words. A sequence is a part, or a sequence and then a part: what begins alike is the same term. One
 word of a sequence is a term over it; all words of one, in their places, are it again.
@@ -35,11 +36,24 @@ class JoinedWords:
         first, then = self._sequence(op, args[:count]), self._sequence(op, args[count:])
         known = self._known.setdefault(link, {})
         if (first, then) not in known:
-            whole = first
-            for part in self.parts(op, then):
-                whole = self.terms.intern(link, (whole, part))
-            known[first, then] = whole
-        return self.terms.intern(op, (known[first, then],))
+            known[first, then] = self.joined(op, first, then)
+        whole = known[first, then]
+        if self.terms.nodes[whole][0] != link:  # one part, which was there twice
+            return whole if count == 1 else self.terms.nodes[whole][1][op.row.joined.word]
+        return self.terms.intern(op, (whole,))
+
+    def joined(self, op: FunctionName, first: Term, then: Term) -> Term:
+        """Return the sequence of two; where parts may change places they are put in the order of their terms."""
+        order, link = op.row.joined.operator.law.order, op.row.joined.link
+        behind = self.parts(op, then)
+        if order != "sequence":
+            before = self.parts(op, first)
+            if behind[0] <= before[-1]:
+                whole = sorted({*before, *behind} if order == "set" else [*before, *behind])
+                first, *behind = whole
+        for part in behind:
+            first = self.terms.intern(link, (first, part))
+        return first
 
     def parts(self, op: FunctionName, sequence: Term) -> list[Term]:
         """Return the parts of a sequence in their order."""

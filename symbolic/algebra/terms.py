@@ -23,6 +23,7 @@ from symbolic.algebra.choices import Choices, is_choice
 from symbolic.algebra.exact import content, folded, is_finite, over
 from symbolic.algebra.joined_words import JoinedWords
 from symbolic.algebra.operator_laws import LAWS, find_law, infix, law_of
+from symbolic.algebra.states import States
 from symbolic.ir.program import FunctionName, OperatorName
 
 Term: TypeAlias = int
@@ -53,6 +54,7 @@ class Terms:
         self._own: dict[OperatorName, None] = {}
         self._looked_at = 0
         self.words = JoinedWords(self)
+        self.states = States(self)
         self.of_rows: dict[Any, Any] = {}  # what operators give for the values of many threads (`Canonical`)
         self.of_sets: dict[Any, Any] = {}  # what was worked out of sets of terms, which many threads have in common
         self.choices = Choices(self)
@@ -129,6 +131,8 @@ class Terms:
                 return args[0]
             if isinstance(op, FunctionName) and op.row.joined is not None and len(args) > 1:
                 return self.words.apply(op, args)
+            if isinstance(op, FunctionName) and op.row.packed is not None:
+                return self.states.apply(op, args)
             return self.choices.apply(op, *args) if is_choice(op) else self.intern(op, tuple(args))
         nodes, constants = self.nodes, self._constants
         if len(args) == 2:  # the common case, and one in which there is nothing to do
@@ -244,6 +248,8 @@ class Terms:
         """Return all arguments of which an operator that knows no law but those of choices makes a term."""
         if is_choice(op):
             return self.choices.spellings(op, term)
+        if isinstance(op, FunctionName) and op.row.packed is not None:
+            return self.states.spellings(op, term)
         made_by, arguments = self.nodes[term]
         return [arguments] if made_by == op else []
 

@@ -22,7 +22,8 @@ from symbolic.errors import Place
 class DType(Enum):
     """An element type. INDEX is a steering integer (a C `int`), BOOL a steering condition; the rest is data.
 
-    Integers of 8 and 16 bits are moved and converted, and not computed with.
+    Integers of 8 and 16 bits are moved and converted, and not computed with. A STATE is all words of an operator on
+    several (`symbolic.algebra.states`); a program has such values only as long as it has holes.
     """
 
     INDEX = "index"
@@ -39,6 +40,7 @@ class DType(Enum):
     U32 = "u32"
     I64 = "i64"
     U64 = "u64"
+    STATE = "state"
 
     @property
     def is_data(self) -> bool:
@@ -50,7 +52,7 @@ class DType(Enum):
 
     @property
     def bits(self) -> int:
-        """How many bits an element of data has."""
+        """How many bits an element of data has, a state excepted."""
         return int(self.value.lstrip("bfiu"))
 
     @property

@@ -66,7 +66,7 @@ from symbolic.machine.memory import Memory
 from symbolic.machine.rules import Rules
 from symbolic.machine.run import Accumulated, Run
 from symbolic.values.data import Data, DataVector
-from symbolic.values.mapped import CastIndex, Mapped
+from symbolic.values.mapped import CastIndex, Mapped, WordOf
 from symbolic.values.moved import Gathered, Selected, Shuffled
 from symbolic.values.union import Union, merge
 from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, conjunction, guard_at, lift, negation, reach
@@ -380,7 +380,11 @@ class Machine:
                 expected="an operator on words behind no hole: its kernels are checked, not searched",
                 fix="find the holes with an operator on one number, such as `+`, and write what they became",
             )
-        return Mapped(self._canonical().terms, op, operands, node.place)
+        terms, packed = self._canonical().terms, op.row.packed
+        if packed is None:
+            return Mapped(terms, op, operands, node.place)
+        terms.states.open |= packed.word is None
+        return (Mapped if packed.word is None else WordOf)(terms, op, operands, node.place)
 
     def _gather(self, node: Apply, mask: Vector) -> DataVector:
         """Read elements of a read-only array by data; in terms that is a function of the place in it, row-major.

@@ -315,6 +315,22 @@ class Mapped(Data):
         return found
 
 
+class WordOf(Mapped):
+    """A word of a state: it may be whatever the state was made of, of which nothing is known."""
+
+    def kinds(self, terms: Terms, t: int) -> Kinds:
+        return None
+
+    def reduced_by(self, t: int) -> frozenset[str]:
+        return frozenset()
+
+    def _find_sizes(self, terms: Terms, t: int, size: Size) -> tuple[int, int]:
+        return 0, MANY
+
+    def _is_natural(self, terms: Terms, t: int) -> bool:
+        return False
+
+
 class CastIndex(Data):
     """A steering value that depends on holes, cast to data."""
 

@@ -1,0 +1,150 @@
+"""What a kernel stores of a state, asked as the state itself.
+
+`y[i] = op.result(s)` is right if s is the state whose result is wanted, and reductions are asked item by item, of many
+fillings side by side. So where all stores to an output take the same of a state, the state takes its place, in the
+program that is searched and in what is wanted of it. That is the same question as long as no two states have the
+same result: a word of several parts is that of one state; one of a single part may be, of others (`unchanged`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from symbolic.algebra.expansion import state_operators
+from symbolic.algebra.terms import Term, Terms
+from symbolic.ir.program import Apply, Assign, Const, DType, Expr, For, Program, Stmt, Store, Var
+from symbolic.ir.walk import Body, map_bodies, names_in, rebuild, spelling, statements, subexpressions
+
+Wanted = Mapping[str, Sequence[Term]]
+
+
+class StoredStates(Struct, frozen=True):
+    """A program that stores states, and the states that are wanted; `results` is what is taken of those of an output,
+    `taken` what the specification wants of it."""
+
+    program: Program
+    wanted: dict[str, list[Term]]
+    results: Mapping[str, Expr]
+    taken: dict[str, list[Term]]
+
+    def unchanged(self, terms: Terms) -> bool:
+        """Say whether each result is still that of one state, now that the states of a run are in the table."""
+        parts = [state for name in self.results for state in self.wanted[name] if _is_one_part(terms, state)]
+        if not parts:
+            return True
+        return not terms.states.open and all(
+            _state(terms, result, term) == state
+            for name, result in self.results.items()
+            for term, state in zip(self.taken[name], self.wanted[name], strict=True)
+        )
+
+
+def with_states(program: Program, wanted: Wanted, terms: Terms) -> StoredStates:
+    """Return a program with what is wanted of it, said of states; both as they are where it has no states."""
+    operators = state_operators(program)
+    said = {name: [terms.states.of_states(term, operators) for term in some] for name, some in wanted.items()}
+    results, states = dict[str, Expr](), dict(said)
+    program = _with_results_in_place(program) if operators else program
+    for parameter in program.parameters if operators else ():
+        stored = [s.value for s in statements(program.body) if isinstance(s, Store) and s.array == parameter.name]
+        found = [_result(value) for value in stored]
+        first = found[0] if found and parameter.role == "out" else None
+        if first is None or any(each is None or spelling(each) != spelling(first) for each in found):
+            continue
+        whole = [_state(terms, first, term) for term in said[parameter.name]]
+        if None not in whole:
+            results[parameter.name] = first
+            states[parameter.name] = [state for state in whole if state is not None]
+    return StoredStates(replace(program, body=_storing(program.body, results)), states, results, said)
+
+
+def _with_results_in_place(program: Program) -> Program:
+    """Return a program that stores what it took of a state before, where the state is still the same."""
+    order = list(statements(program.body))
+    looped = {id(inner) for stmt in order if isinstance(stmt, For) for inner in statements(stmt.body)}
+    given = defaultdict[str, list[int]](list)
+    for number, stmt in enumerate(order):
+        if isinstance(stmt, Assign):
+            given[stmt.name].append(number)
+    values = {
+        stmt.name: stmt.value
+        for number, stmt in enumerate(order)
+        if isinstance(stmt, Assign) and len(given[stmt.name]) == 1 and id(stmt) not in looped
+        and isinstance(stmt.value, Apply) and _result(stmt.value) is not None
+        and all(each < number for name in names_in(stmt.value) for each in given[name])
+    }  # fmt: skip
+
+    def changed(stmt: Stmt) -> Stmt:
+        if isinstance(stmt, Store) and isinstance(stmt.value, Var) and stmt.value.name in values:
+            return replace(stmt, value=values[stmt.value.name])
+        return map_bodies(stmt, lambda inner: tuple(map(changed, inner)))
+
+    return replace(program, body=tuple(map(changed, program.body)))
+
+
+def _storing(body: Body, results: Mapping[str, Expr]) -> Body:
+    """Return statements that store states to these outputs."""
+
+    def changed(stmt: Stmt) -> Stmt:
+        if isinstance(stmt, Store) and stmt.array in results:
+            return replace(stmt, value=_of(stmt.value))
+        return map_bodies(stmt, lambda inner: tuple(map(changed, inner)))
+
+    return tuple(map(changed, body))
+
+
+def _of(value: Expr) -> Expr:
+    """Return the state of which something is taken."""
+    return next(part for part in subexpressions(value) if part.dtype is DType.STATE)
+
+
+def _result(value: Expr) -> Expr | None:
+    """Return what is taken of a state, which the variable `s` stands for; None where it is not taken of one alone."""
+    states = dict[tuple[object, ...], None]()
+
+    def taken(expr: Expr) -> Expr:
+        match expr:
+            case _ if expr.dtype is DType.STATE:
+                states[spelling(expr)] = None
+                return Var("s", DType.STATE, expr.place)
+            case Const():
+                return expr
+            case Apply(function=function) if not (function.row.defined or function.row.compares or function.row.array):
+                return rebuild(expr, taken)
+        states[()] = None
+        return expr
+
+    found = taken(value)
+    return found if len(states) == 1 and () not in states else None
+
+
+def _state(terms: Terms, result: Expr, term: Term) -> Term | None:
+    """Return the one state of which a term is taken; None where there is none, or more than one."""
+    found = _states(terms, result, term)
+    return found.pop() if found is not None and len(found) == 1 else None
+
+
+def _states(terms: Terms, result: Expr, term: Term) -> set[Term] | None:
+    """Return the states of which a term may be taken; None for all."""
+    match result:
+        case Const(value=value):
+            return None if terms.const(value) == term else set()
+        case Var():
+            return {term}
+    assert isinstance(result, Apply)
+    found = set[Term]()
+    for arguments in terms.spellings(result.function, term):
+        inner = [_states(terms, each, argument) for each, argument in zip(result.operands, arguments, strict=True)]
+        several = [each for each in inner if each is not None]
+        if not several:
+            return None
+        found |= set.intersection(*several)
+    return found
+
+
+def _is_one_part(terms: Terms, state: Term) -> bool:
+    return getattr(getattr(terms.nodes[state][0], "row", None), "packed", None) is not None

@@ -1,0 +1,153 @@
+"""States: all words of an operator on several as one value, which holes may move about and combine in any way.
+
+While a sketch has holes, its words travel together: a state is one value of data (`DType.STATE`), made of words by one
+function, taken apart by others, and combined by an operator that the machine knows like any other. So words of
+different states cannot meet. A program without holes has words only (`in_words`, in `symbolic.algebra.expansion`);
+whatever was found of states is verified of words.
+
+A specification is run on words, too, and what it says is then said of states (`of_states`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from symbolic.algebra.functions import FunctionRow, Packed
+from symbolic.algebra.joined_words import JoinedWords
+from symbolic.algebra.operator_laws import Law, Order
+from symbolic.ir.program import DType, FunctionName, OperatorName
+
+Term: TypeAlias = int
+
+
+class StateLaw(Law, frozen=True, kw_only=True):
+    """An operator on states. `combine` are the functions that give the words of two parts together, of the types
+    `kinds`, each of all words of the first part and then those of the second; `names` are the words' names."""
+
+    combine: tuple[FunctionName, ...]
+    kinds: tuple[DType, ...]
+    names: tuple[str, ...]
+
+
+def state_operator(
+    name: str, order: Order, combine: Sequence[FunctionName], kinds: Sequence[DType], names: Sequence[str]
+) -> OperatorName:
+    """Return the operator on states that combines words by functions."""
+    found: OperatorName = StateLaw(
+        name, _by_words, order, infix=False, own=True, types=frozenset((DType.STATE,)),
+        combine=tuple(combine), kinds=tuple(kinds), names=tuple(names),
+    ).name  # fmt: skip
+    return found
+
+
+def _by_words(a: Any, b: Any) -> Any:
+    raise AssertionError("states are combined word by word")
+
+
+def packing(operator: OperatorName) -> FunctionName:
+    """Return the function that makes a state of its words."""
+    law = operator.law
+    words = ", ".join(f"{{{place}}}" for place in range(len(law.names)))
+    row = FunctionRow(
+        f"{law.symbol}.state", law.names, shown=f"{law.symbol}.state({words})", types=frozenset((DType.STATE,)),
+        packed=Packed(operator),
+    )  # fmt: skip
+    return FunctionName(row.symbol, row)
+
+
+def word_of(operator: OperatorName, word: int) -> FunctionName:
+    """Return the function that takes a word of a state."""
+    law = operator.law
+    row = FunctionRow(
+        f"{law.symbol}.{law.names[word]}", ("s",), shown=f"{{0}}.{law.names[word]}",
+        types=frozenset((law.kinds[word],)), packed=Packed(operator, word),
+    )  # fmt: skip
+    return FunctionName(row.symbol, row)
+
+
+class _Table(Protocol):
+    """The table of terms."""
+
+    nodes: list[tuple[str, tuple[Any, ...]]]
+    words: JoinedWords
+
+    def intern(self, op: str, args: tuple[Any, ...], /) -> Term: ...
+
+    def apply(self, op: str, args: Sequence[Term], /) -> Term: ...
+
+
+class States:
+    """The states in a table of terms. A word of a state that was just made is that word, and a state that is made of
+    all words of one is it again."""
+
+    def __init__(self, terms: _Table) -> None:
+        self.terms = terms
+        self.open = False  # a state was made of words that depend on holes, which may not be in the table
+        self._made: dict[tuple[str, int, Term], list[Term]] = {}
+        self._known: dict[tuple[OperatorName, ...], dict[Term, Term]] = {}
+
+    def apply(self, op: FunctionName, args: Sequence[Term]) -> Term:
+        """Return a state of words, or a word of a state."""
+        packed = op.row.packed
+        if packed.word is not None:
+            made_by, words = self.terms.nodes[args[0]]
+            own = isinstance(made_by, FunctionName) and made_by.row.packed is not None
+            return words[packed.word] if own else self.terms.intern(op, tuple(args))
+        whole = self._taken_apart(packed, args)
+        if whole is not None:
+            return whole
+        count, found = len(self.terms.nodes), self.terms.intern(op, tuple(args))
+        if found == count:
+            for word, term in enumerate(args):
+                self._made.setdefault((packed.operator, word, term), []).append(found)
+        return found
+
+    def _taken_apart(self, packed: Packed, words: Sequence[Term]) -> Term | None:
+        """Return the state of which these are all words, in their places."""
+        found = set[Term]()
+        for place, word in enumerate(words):
+            made_by, args = self.terms.nodes[word]
+            own = made_by.row.packed if isinstance(made_by, FunctionName) else None
+            if own is None or own.word != place or own.operator != packed.operator:
+                return None
+            found.add(args[0])
+        return found.pop() if len(found) == 1 else None
+
+    def spellings(self, op: FunctionName, term: Term) -> Iterable[tuple[Term, ...]]:
+        """Return the arguments of which a function makes a term, as far as states are in the table."""
+        packed, (made_by, args) = op.row.packed, self.terms.nodes[term]
+        if packed.word is None:
+            operator = packed.operator
+            words = (word_of(operator, word) for word in range(len(operator.law.names)))
+            return [tuple(self.terms.apply(word, (term,)) for word in words)]
+        whole = [args] if made_by == op else []
+        return [*whole, *((state,) for state in self._made.get((packed.operator, packed.word, term), ()))]
+
+    def of_states(self, term: Term, operators: tuple[OperatorName, ...]) -> Term:
+        """Return a term on words as one on states of these operators."""
+        known, waiting = self._known.setdefault(operators, {}), [term]
+        while waiting:
+            part = waiting[-1]
+            op, args = self.terms.nodes[part]
+            inner = () if op in ("atom", "const", "unwritten") else args
+            missing = [each for each in inner if each not in known]
+            if not missing:
+                known[waiting.pop()] = self._of_states(part, [known[each] for each in inner], known, operators)
+            waiting += missing
+        return known[term]
+
+    def _of_states(
+        self, term: Term, inner: Sequence[Term], known: Mapping[Term, Term], operators: Sequence[OperatorName]
+    ) -> Term:
+        """Return a term on words as one on states, given what it is made of."""
+        op, args = self.terms.nodes[term]
+        if not isinstance(op, FunctionName) or op.row.joined is None:
+            return term if tuple(inner) == args or not inner else self.terms.apply(op, inner)
+        operator = next((each for each in operators if op in each.law.combine), None)
+        if operator is None:
+            return term
+        parts = [self.terms.nodes[part][1] for part in self.terms.words.parts(op, args[0])]
+        states = [self.terms.apply(packing(operator), [known[word] for word in words]) for words in parts]
+        whole = self.terms.apply(operator, states)
+        return self.terms.apply(word_of(operator, op.row.joined.word), (whole,))

@@ -1,0 +1,295 @@
+"""Operators of several words under holes: states are moved and combined whole, and what is found is right of words."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from swizzle import (
+    SwizzleError,
+    cuda,
+    f32,
+    i32,
+    operator,
+    scan_operator,
+    serial,
+    sketch,
+    solve,
+    spec,
+    sw_cond,
+    sw_xform,
+)
+from swizzle.sketches.sketch import Sketch
+from swizzle.specs.specification import numbers
+from swizzle.specs.verify import verify
+from symbolic.algebra.numbers import Numbers
+from symbolic.ir.program import Binary, Const, DType, Expr, Var
+from symbolic.machine.machine import Machine
+from templates.formula import fill
+
+N = 8
+
+
+@serial
+def smoothed(x: f32, a: f32):  # type: ignore[no-untyped-def]
+    h = 0
+    for v, g in zip(x, a, strict=True):
+        h = g * h + v
+    return h
+
+
+@serial
+def average(x: f32):  # type: ignore[no-untyped-def]
+    total, count = 0, 0
+    for v in x:
+        total += v
+        count += 1
+    return total / count
+
+
+@operator
+def argmin(a: (f32, i32), b: (f32, i32)):  # type: ignore[valid-type, no-untyped-def]
+    return a if a[0] < b[0] or (a[0] == b[0] and a[1] < b[1]) else b
+
+
+@operator
+def affine(a: (i32, i32), b: (i32, i32)):  # type: ignore[valid-type, no-untyped-def]
+    return a[0] * b[0], a[1] * b[0] + b[1]
+
+
+recurrence, mean, least, maps = (scan_operator(each) for each in (smoothed, average, argmin, affine))
+
+
+@spec
+def prefixes(v: Any, g: Any) -> Any:
+    return [recurrence.result(*words) for words in recurrence.scan(v, g)]
+
+
+def numbers_of(program: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Return what the machine leaves in a program's outputs, on numbers."""
+    run = Machine(program, Numbers(), given).run()
+    assert not run.violations
+    return {p.name: run.memories[p.name].data for p in program.parameters if p.role == "out"}
+
+
+def test_a_scan_of_a_recurrence() -> None:
+    """Lane and condition are found; with the operands swapped, and with one step too few, there is nothing to find."""
+
+    @sketch(spec=prefixes, block=N, warp_size=N, v=f32[N], g=f32[N], y=f32.out[N])
+    def scan(v, g, y):  # type: ignore[no-untyped-def]
+        lane = cuda.laneid
+        s = recurrence.lift(v[lane], g[lane])
+        for k in range(3):
+            before = cuda.shfl_sync(cuda.FULL_MASK, s, sw_xform(lane, N, 1 << k))
+            s = recurrence.combine(before, s) if sw_cond(lane, 1 << k) else s
+        y[lane] = recurrence.result(s)
+
+    best = solve(scan).best
+    assert [hole.formula for hole in best.holes] == ["(lane - (1 << k)) % 8", "lane >= (1 << k)"]
+    rng = random.Random(1)
+    given = {name: np.array([rng.randint(-3, 3) for _ in range(N)], np.float32) for name in "vg"}
+    found = numbers_of(best.program, given)["y"].tolist()
+    assert found == [smoothed(given["v"][: i + 1], given["g"][: i + 1]) for i in range(N)]
+    assert "smoothed_combine_h(" in best.to_cuda()
+    with pytest.raises(SwizzleError, match=r"numba\.cuda has no text of the function"):
+        best.to_numba()
+
+    @sketch(spec=prefixes, block=N, warp_size=N, v=f32[N], g=f32[N], y=f32.out[N])
+    def swapped(v, g, y):  # type: ignore[no-untyped-def]
+        lane = cuda.laneid
+        s = recurrence.lift(v[lane], g[lane])
+        for k in range(3):
+            before = cuda.shfl_sync(cuda.FULL_MASK, s, sw_xform(lane, N, 1 << k))
+            s = recurrence.combine(s, before) if sw_cond(lane, 1 << k) else s
+        y[lane] = recurrence.result(s)
+
+    @sketch(spec=prefixes, block=N, warp_size=N, v=f32[N], g=f32[N], y=f32.out[N])
+    def short(v, g, y):  # type: ignore[no-untyped-def]
+        lane = cuda.laneid
+        s = recurrence.lift(v[lane], g[lane])
+        for k in range(2):
+            before = cuda.shfl_sync(cuda.FULL_MASK, s, sw_xform(lane, N, 1 << k))
+            s = recurrence.combine(before, s) if sw_cond(lane, 1 << k) else s
+        y[lane] = recurrence.result(s)
+
+    assert solve(swapped).status == solve(short).status == "unsat"
+
+
+def test_a_tree_in_shared_memory() -> None:
+    """An array of states is an array for each word. The mean commutes, so parts may come in any order."""
+
+    @spec
+    def mean_of(x: Any) -> Any:
+        return [mean.result(*mean.scan(x)[-1])]
+
+    @sketch(spec=mean_of, block=16, warp_size=8, x=f32[16], y=f32.out[1])
+    def tree(x, y):  # type: ignore[no-untyped-def]
+        t = cuda.threadIdx.x
+        parts = cuda.shared.array(16, mean)
+        parts[t] = mean.lift(x[t])
+        cuda.syncthreads()
+        for k in range(4):
+            if sw_cond(t, 8 >> k):
+                parts[t] = mean.combine(parts[t], parts[sw_xform(t, 16, 8 >> k)])
+            cuda.syncthreads()
+        if t == 0:
+            y[0] = mean.result(parts[0])
+
+    best = solve(tree).best
+    assert [hole.formula for hole in best.holes] == ["t < (8 >> k)", "t + (8 >> k)"]
+    assert "float parts_total[16]" in best.to_cuda() and "int parts_count[16]" in best.to_cuda()
+
+
+def test_two_results_of_an_operator_that_commutes() -> None:
+    """Ties go to the lesser index: parts may come in any order, and twice, as all lanes put together do."""
+
+    @spec
+    def where_least(x: Any) -> Any:
+        value, index = least.scan(x, list(range(N)))[-1]
+        return [value] * N, [index] * N
+
+    @sketch(spec=where_least, block=N, warp_size=N, x=f32[N], y=f32.out[N], at=i32.out[N])
+    def butterfly(x, y, at):  # type: ignore[no-untyped-def]
+        lane = cuda.laneid
+        s = least.lift(x[lane], i32(lane))
+        for mask in (4, 2, 1):
+            s = least.combine(s, cuda.shfl_sync(cuda.FULL_MASK, s, sw_xform(lane, N, mask)))
+        value, index = least.result(s)
+        y[lane] = value
+        at[lane] = index
+
+    best = solve(butterfly).best
+    x = np.array([3, 1, 2, 1, 5, 1, 7, 4], np.float32)
+    found = numbers_of(best.program, {"x": x})
+    assert found["y"].tolist() == [1] * N and found["at"].tolist() == [1] * N
+
+
+def _reduction(flip: bool, lanes: int) -> Sketch:
+    @spec
+    def whole(p: Any, q: Any) -> Any:
+        return [maps.result(*maps.scan(p, q)[-1])[1]]
+
+    if not flip:
+
+        @sketch(spec=whole, block=lanes, warp_size=lanes, p=i32[lanes], q=i32[lanes], y=i32.out[1])
+        def reduction(p, q, y):  # type: ignore[no-untyped-def]
+            lane = cuda.laneid
+            s = maps.lift(p[lane], q[lane])
+            for d in (1, 2):
+                s = maps.combine(s, cuda.shfl_sync(cuda.FULL_MASK, s, sw_xform(lane, lanes, d)))
+            _, offset = maps.result(s)
+            if lane == 0:
+                y[0] = offset
+
+        return reduction
+
+    @sketch(spec=whole, block=lanes, warp_size=lanes, p=i32[lanes], q=i32[lanes], y=i32.out[1])
+    def flipped(p, q, y):  # type: ignore[no-untyped-def]
+        lane = cuda.laneid
+        s = maps.lift(p[lane], q[lane])
+        for d in (1, 2):
+            s = maps.combine(cuda.shfl_sync(cuda.FULL_MASK, s, sw_xform(lane, lanes, d)), s)
+        _, offset = maps.result(s)
+        if lane == 0:
+            y[0] = offset
+
+    return flipped
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_each_filling_is_right_of_numbers_or_wrong_of_terms(flip: bool) -> None:
+    """All affine functions of lane and distance at 4 lanes: what the machine says of the words and what the search says
+    of the states is what Python says of random numbers."""
+    made = _reduction(flip, 4)
+    rng = random.Random(2)
+    arrays = {name: np.array([rng.randint(2, 99) for _ in range(4)], np.int32) for name in "pq"}
+    wanted = numbers(made.program, made.spec, arrays)["y"].tolist()
+    place, right = made.program.place, 0
+    for a, b, c in itertools.product(range(4), repeat=3):
+        total: Expr = Const(c, DType.INDEX, place)
+        for factor, name in ((a, "0"), (b, "1")):
+            times = Binary("*", Var(name, DType.INDEX, place), Const(factor, DType.INDEX, place), DType.INDEX, place)
+            total = Binary("+", total, times, DType.INDEX, place)
+        program = fill(made.program, [Binary("%", total, Const(4, DType.INDEX, place), DType.INDEX, place)])
+        equal = verify(program, made.spec).equal
+        assert equal == (numbers_of(program, arrays)["y"].tolist() == wanted), (a, b, c)
+        right += equal
+    assert (solve(made).status == "sat") == (right > 0)
+    assert (right > 0) != flip
+
+
+def test_states_written_out() -> None:
+    """Each word keeps its place in swaps, choices, local arrays and calls within each other."""
+
+    @cuda.jit(device=True)
+    def after(s, t):  # type: ignore[no-untyped-def]
+        return maps.combine(s, t), t
+
+    @spec
+    def some(p: Any, q: Any) -> Any:
+        found = []
+        for i in range(4):
+            a, b, c = ((p[(i + j) % 4], q[(i + j) % 4]) for j in range(3))
+            a, b = b, a
+            whole = maps.combine(*maps.combine(*a, *b), *maps.combine(*c, *a))
+            found.append(maps.result(*whole)[1])
+        return found
+
+    @sketch(spec=some, block=4, warp_size=4, p=i32[4], q=i32[4], y=i32.out[4])
+    def kernel(p, q, y):  # type: ignore[no-untyped-def]
+        i = cuda.laneid
+        mine = cuda.local.array(3, maps)
+        for j in range(3):
+            mine[j] = maps.lift(p[(i + j) % 4], q[(i + j) % 4])
+        a, b = mine[0], mine[1]
+        a, b = b, a
+        c = mine[2]
+        c, a = after(c, a)
+        s = maps.combine(a, b)
+        s = maps.combine(s, c) if i >= 0 else maps.lift(p[9], q[9])
+        _, offset = maps.result(s)
+        y[i] = offset
+
+    assert verify(kernel.program, kernel.spec).equal
+    rng = random.Random(3)
+    arrays = {name: np.array([rng.randint(-99, 99) for _ in range(4)], np.int32) for name in "pq"}
+    assert (
+        numbers_of(kernel.program, arrays)["y"].tolist() == numbers(kernel.program, kernel.spec, arrays)["y"].tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("s = s + t", "`+` of states"),
+        ("s = -s", "`-` of states"),
+        ("s = maps.combine(s, v[0])", "an operand of `affine.combine` is f32 data"),
+        ("y[0] = s", "the value stored to y is a state"),
+        ("y[0] = f32(s)", "f32(...) of states"),
+        ("s = recurrence.combine(s, t)", "a state of affine where one of smoothed is needed"),
+        ("s = recurrence.lift(v[0], v[1])", "a state of smoothed where one of affine is needed"),
+        ("s = 0", "the new value of s is an index"),
+        ("a, b = maps.combine(s, t)", "one value for 2 targets"),
+        ("y[0] = where(v[0] < v[1], s, t)", "`where` of states"),
+    ],
+)
+def test_states_are_no_numbers(line: str, found: str, tmp_path: Any) -> None:
+    """Each mistake is one error, at its place."""
+    from swizzle import load
+
+    names = "cuda f32 i32 operator scan_operator serial sketch spec where"
+    file = tmp_path / "wrong.py"
+    file.write_text(
+        f"from swizzle import {', '.join(names.split())}\n"
+        "from tests.swizzle.problem.test_stored_states import maps, recurrence\n"
+        "@sketch(spec=lambda v, p: v, block=4, warp_size=4, v=f32[4], p=i32[4], y=f32.out[4])\n"
+        "def wrong(v, p, y):\n    s = maps.lift(p[0], p[1])\n    t = maps.lift(p[1], p[2])\n"
+        f"    {line}\n"
+    )
+    with pytest.raises(SwizzleError) as caught:
+        load(str(file))
+    assert caught.value.found == found and caught.value.place is not None and caught.value.place.line == 7
