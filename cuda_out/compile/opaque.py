@@ -37,6 +37,20 @@ _EXTERNAL: Final = re.compile(
 )
 
 
+_DEFINED: Final = re.compile(rf"{re.escape(CALLED)}[^(]*\(([^)]*)\) \{{\n")
+_OPERAND: Final = {
+    "int": "r", "unsigned int": "r", "long long": "l", "unsigned long long": "l", "float": "f", "double": "d",
+}  # fmt: skip
+
+
+def _with_all_operands(match: re.Match[str]) -> str:
+    """Return the beginning of a function that reads all its operands: compilers pass nothing for one that is not read,
+    and then it is not known of which words a word was made."""
+    operands = [each.rpartition(" ") for each in re.split(r",\s*", match[1])]
+    read = ", ".join(f'"{_OPERAND[kind]}"({name})' for kind, _, name in operands if kind in _OPERAND)
+    return f'{match[0]}  asm volatile("" :: {read});\n'
+
+
 def with_opaque_calls(text: str) -> str:
     """Return CUDA C++ text in which functions of mathematics and the user's own are declared only, and those on words
     are not inlined; the same text where it calls none."""
@@ -47,7 +61,7 @@ def with_opaque_calls(text: str) -> str:
         used[match[1]] = None
         return PREFIX + match[1]
 
-    changed = _CALL.sub(called, text).replace(INLINED, CALLED)
+    changed = _DEFINED.sub(_with_all_operands, _CALL.sub(called, text).replace(INLINED, CALLED))
     declared = []
     for name in used:
         row, dtype = SPELLED[name]

@@ -28,6 +28,7 @@ from swizzle.scans.text import shown
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import ScanExample, Sketch
 from swizzle.specs.verify import run_canonical, verify
+from symbolic.algebra.expansion import in_words
 from symbolic.algebra.terms import Terms
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import constant, substituted
@@ -486,7 +487,7 @@ def _placement(sketch: Sketch) -> FoundLayout:
             "elements from 0 on",
             "keep element j at sw_place(j)",
         )
-    arrays = [array for array in _shared(sketch.program) if len(array.shape) == 1 and array.shape[0] >= size]
+    arrays = [array for array in _shared(in_words(sketch.program)) if len(array.shape) == 1 and array.shape[0] >= size]
     if not arrays or size < 2:
         _mistake(
             first,
