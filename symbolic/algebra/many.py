@@ -24,7 +24,7 @@ def apply_pairs(terms: Terms, op: str, a: Ids, b: Ids) -> Ids:
     keys = list(zip(repeat(op), zip(low.tolist(), high.tolist(), strict=True), strict=False))
     found: Any = terms.known(keys)
     if None in found:
-        factors = _used(terms, np.concatenate([a, b]))
+        factors = distinct_terms(terms, np.concatenate([a, b]))
         if op == "*" and _operators(terms, factors) <= {"atom"}:
             found = terms.add(keys, found, _differ(low * len(terms.nodes) + high))
         else:
@@ -59,7 +59,7 @@ def apply_rows(terms: Terms, op: str, rows: Ids) -> Ids:
 
 def _are_items(terms: Terms, rows: Ids) -> bool:
     """Say whether each row, which is sorted, is the items of a canonical sum: no numbers, multiples, sums, or twins."""
-    used = _used(terms, rows)
+    used = distinct_terms(terms, rows)
     if (rows[:, 1:] == rows[:, :-1]).any() or _operators(terms, used) & {"+", "const", "unwritten"}:
         return False
     return not terms.has_multiples(used)
@@ -71,7 +71,7 @@ def _differ(numbers: Ids) -> bool:
     return not (ordered[1:] == ordered[:-1]).any()
 
 
-def _used(terms: Terms, ids: Ids) -> list[Term]:
+def distinct_terms(terms: Terms, ids: Ids) -> list[Term]:
     """Return terms, each once."""
     there = np.zeros(len(terms.nodes), bool)
     there[ids.reshape(-1)] = True

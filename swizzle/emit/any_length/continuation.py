@@ -10,7 +10,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from operator import itemgetter
+from itertools import compress
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from cuda_out.tiling.tiling import Tiling
 from swizzle.specs.specification import Meaning, outputs
-from symbolic.algebra.many import apply_pairs
+from symbolic.algebra.many import apply_pairs, distinct_terms
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import SwizzleError
 from symbolic.ir.layout import flat_index, unflattened
@@ -101,27 +101,27 @@ class SharedTerms:
     ) -> list[Term]:
         """Translate elements and products of two of them, all at once; return what else there is."""
         nodes = source.terms.nodes
+        made = list(map(nodes.__getitem__, parts))
+        are_atoms = [op == "atom" and source.shapes[args[0]] != () for op, args in made]
+        are_pairs = [op == "*" and len(args) == 2 for op, args in made]
         places = defaultdict[str, dict[Term, int]](dict)
-        products: dict[Term, tuple[Term, Term]] = {}
-        rest: list[Term] = []
-        for part, (op, args) in zip(parts, map(nodes.__getitem__, parts), strict=True):
-            if op == "atom" and source.shapes[args[0]]:
-                places[args[0]][part] = args[1]
-            elif op == "*" and len(args) == 2 and nodes[args[0]][0] == "atom" == nodes[args[1]][0]:
-                products[part] = args
-            else:
-                rest.append(part)
+        for part, (_, (name, place)) in zip(compress(parts, are_atoms), compress(made, are_atoms), strict=True):
+            places[name][part] = place
         for name, flat in places.items():
             columns = np.unravel_index(list(flat.values()), source.shapes[name])
             moved = ((column - d).tolist() for column, d in zip(columns, by[name], strict=True))
             for part, index in zip(flat, zip(*moved, strict=True), strict=True):
                 memo[part] = self.atom(name, index) if min(index) >= 0 else None
-        sides = [list(map(memo.get, map(itemgetter(i), products.values()))) for i in (0, 1)]
-        if None in sides[0] or None in sides[1]:  # some leave their arrays, or are scalars
-            return sorted([*rest, *products])
-        found = apply_pairs(self.terms, "*", *np.array(sides, np.int64))
-        memo.update(zip(products, found.tolist(), strict=True))
-        return rest
+        pairs = np.array([args for _, args in compress(made, are_pairs)], np.int64).reshape(-1, 2)
+        known = distinct_terms(source.terms, pairs)
+        at = np.full(len(nodes), UNWRITTEN)
+        at[known] = [memo.get(part) or UNWRITTEN for part in known]
+        sides = at[pairs]
+        whole = sides.all(axis=1)
+        products = np.array(list(compress(parts, are_pairs)), np.int64)[whole]
+        found = apply_pairs(self.terms, "*", sides[whole, 0], sides[whole, 1])
+        memo.update(zip(products.tolist(), found.tolist(), strict=True))
+        return [part for part in parts if part not in memo]
 
     def translate(
         self, source: MeaningAt, term: Term, by: Mapping[str, Index], memo: dict[Term, Term | None]
@@ -167,21 +167,12 @@ class SharedTerms:
         Terms have more in common than not, so each is looked at once; 0 where a term has no elements.
         """
         found: dict[Term, int] = {}
-        waiting = list(asked)
-        while waiting:
-            term = waiting[-1]
-            if term in found:
-                waiting.pop()
-                continue
+        for term in self.terms.made_of_all(asked, found):
             op, args = self.terms.nodes[term]
             if op == "atom":
                 found[term] = of(*args)
-                continue
-            args = () if op == "const" else args
-            missing = [arg for arg in args if arg not in found]
-            waiting += missing
-            if not missing:
-                found[term] = max((found[arg] for arg in args), default=0)
+            else:
+                found[term] = max(map(found.__getitem__, () if op == "const" else args), default=0)
         return found
 
 
