@@ -41,6 +41,7 @@ from templates.xform_lists import ListedXforms
 # Each of these is varied by an experiment: python bench/tuned.py tables.FEW 2 4 8 16
 TOGETHER = 64  # leaves that are run at once
 FIRST_FAILURES, MORE_FAILURES = 40, 1.3  # after which the search starts afresh, and how much later each time
+STORES = 32  # of a thread, beyond which one thread is looked at first, and not four
 FEW = 8  # functions that are tried one by one
 MANY = 1 << 32  # functions, as only maps of bits have: their hulls say little, so that other holes are tried first
 OF_HOLE = 0.05  # how much a failure counts at the hole's other points
@@ -106,6 +107,8 @@ class Tables:
         self._none: list[Template] | None = None  # of each hole, when they were searched together and had no filling
         block = problem.run.shape.block_threads
         few = {t for t in (0, 1, block // 2, block - 1) if t < block}
+        if max(len(problem.final_writes(name)) for name in problem.finals) > STORES:
+            few = {block - 1}
         first = _far_apart(problem, TIED) if self._large else problem.demands_of(few)
         self.examples = Examples(problem, self._values.guards, self._values.union, first, self._learn)
 
