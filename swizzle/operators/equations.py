@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from symbolic.expressions.formulas import TRUTH, Answered, Sort, decide
 
 SECONDS: Final = 5.0
 MOST_CASES: Final = 6
+MOST_VALUES: Final = 64
 
 
 def prove(
@@ -39,31 +41,53 @@ def prove(
     left = [(a, b) for a, b in claims if a is not b]
     if not left or _same_polynomials(left, premises) or _same_lattice(left, premises):
         return Answered("proved")
-    values = dict(_few_values(premises))
+    values = few_values(premises)
     left = [(a, b) for a, b in left if not _same_by_values(a, b, values)]
     if not left:
         return Answered("proved")
     return decide(left, sorts, premises, infinite=infinite, timeout=seconds)
 
 
-def _few_values(premises: Sequence[Expression]) -> Iterable[tuple[str, Sequence[Expression]]]:
-    """Yield the names of which premises say that they are one of some numbers, with these."""
+def few_values(premises: Sequence[Expression]) -> dict[str, Sequence[Expression]]:
+    """Return the names of which premises say that they are one of some numbers, with these."""
+    found: dict[str, Sequence[Expression]] = {}
     for premise in premises:
         for part in premise.arguments if premise.operator == "and" else (premise,):
             if part.operator == "or":
-                said = [dict(_value(each)) for each in part.arguments]
-                names = {name for each in said for name in each}
-                if len(names) == 1 and all(said):
-                    (name,) = names
-                    yield name.value, [each[name] for each in said]
+                said = [_values(each) for each in part.arguments]
+                for name in sorted(set.intersection(*(set(each) for each in said))):
+                    found.setdefault(name, list(dict.fromkeys(each[name] for each in said)))
+    return found
+
+
+def _values(condition: Expression) -> dict[str, Expression]:
+    """Return the names that are numbers where a condition holds."""
+    parts = condition.arguments if condition.operator == "and" else (condition,)
+    return {name.value: number for part in parts for name, number in _value(part)}
+
+
+def cases(names: Iterable[str], values: Mapping[str, Sequence[Expression]]) -> list[dict[str, Expression]]:
+    """Return all that some names may be together, by the few values of each; none where these are too many."""
+    some = [name for name in sorted(names) if name in values]
+    if math.prod(len(values[name]) for name in some) > MOST_VALUES:
+        return []
+    return [dict(zip(some, chosen, strict=True)) for chosen in itertools.product(*(values[name] for name in some))]
 
 
 def _same_by_values(a: Expression, b: Expression, values: Mapping[str, Sequence[Expression]]) -> bool:
-    """Tell whether two expressions are one, whichever of its few values a name has: the state of an automaton."""
-    return any(
-        all(_same(*(expanded(substituted(side, {name: value})) for side in (a, b))) for value in values[name])
-        for name in sorted((a.names | b.names) & values.keys())
-    )
+    """Tell whether two expressions are one, whichever of their few values the words of a part have.
+
+    So is combining of automata, whatever their states are: with the words of the first part known, either way says
+    which words of the second one are asked, and which of the third one by these.
+    """
+    names = [name for name in sorted(a.names | b.names) if name in values]
+    parts = [list(some) for _, some in itertools.groupby(names, lambda name: name.partition(".")[0])]
+    for some in parts:
+        known, rest = cases(some, values), {} if some is parts[-1] else {n: values[n] for n in names if n not in some}
+        sides = ((expanded(substituted(a, case)), expanded(substituted(b, case))) for case in known)
+        if known and all(_same(one, other) or _same_by_values(one, other, rest) for one, other in sides):
+            return True
+    return False
 
 
 def _same_lattice(claims: Sequence[tuple[Expression, Expression]], premises: Sequence[Expression]) -> bool:

@@ -27,7 +27,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from swizzle.operators.carrier import Carrier, Values
-from swizzle.operators.equations import SECONDS, prove
+from swizzle.operators.equations import SECONDS, cases, few_values, prove
 from swizzle.operators.invariants import inductive, orders
 from swizzle.operators.loop import BOOL, Domain, name_of
 from swizzle.operators.samples import random_parts, random_rows
@@ -259,8 +259,6 @@ class Prover:
     def associative(self) -> LawProof:
         """Three parts, both ways."""
         carrier = self.carrier
-        if looked_up(carrier) is not None:
-            return LawProof("proved")
         a, b, c = (carrier.part(side) for side in "abc")
         left, right = _both_ways(carrier, a, b, c)
         found = self.law(list(zip(left.values(), right.values(), strict=True)), "abc")
@@ -325,13 +323,7 @@ class Prover:
         before = {word: self.loop.initial[word] for word in carrier.words if word in self.loop.initial}
         if len(before) == len(carrier.words) > 4 and not any(each.infinite for each in before.values()):
             yield before  # of so many words not all combinations are tried
-        table = looked_up(carrier)
-        if table is not None:  # each word is the number by which it is looked up
-            numbers = {node for node in subexpressions(carrier.within) if node.constant and not node.truth}
-            by_word = {_at(table, each): each for each in numbers}
-            names = {word: name_of(f"b.{word}", dtype) for word, dtype in carrier.words.items()}
-            if all(name in by_word for name in names.values()):
-                yield {word: by_word[name] for word, name in names.items()}
+        yield from _of_automaton(carrier)
         options: list[list[Any]] = []
         for word, dtype in carrier.words.items():
             if dtype is BOOL:
@@ -358,32 +350,17 @@ class Prover:
                 continue
 
 
-def looked_up(carrier: Carrier) -> Expression | None:
-    """Return f(x; b), if combining is composing: word w of two parts is f(w of a; b).
-
-    It is if f is a word of b, by conditions on x alone, or a number k with f(k; b) = k. Then the words of three parts
-    are f(f(w of a; b); c) either way: what is chosen of b, and what c makes of it, in whichever order these are done.
-    """
-    kinds = set(carrier.words.values())
-    if len(kinds) != 1:
-        return None
-    x, words = name_of("x", *kinds), {f"b.{word}" for word in carrier.words}
-    alike = {substituted(each, {f"a.{word}": x}) for word, each in carrier.combine.items()}
-    if len(alike) != 1:
-        return None
-    (found,) = alike
-
-    def chosen(node: Expression) -> bool:
-        if node.operator == "select":
-            condition, *both_ways = node.arguments
-            return condition.names <= {x.value} and all(map(chosen, both_ways))
-        return node.value in words if node.operator == "name" else node.constant and _at(found, node) is node
-
-    return found if chosen(found) else None
-
-
-def _at(found: Expression, number: Expression) -> Expression:
-    return substituted(found, {"x": number})
+def _of_automaton(carrier: Carrier) -> Iterable[Values]:
+    """Yield the words by which each word of a second part is looked up, where they have few values."""
+    values, found = few_values([carrier.within]), dict[str, Expression]()
+    of_first = {f"a.{word}": values[word] for word in carrier.words if word in values}
+    for word, each in carrier.combine.items():
+        own = name_of(f"b.{word}", carrier.words[word])
+        case = next((case for case in cases(each.names, of_first) if substituted(each, case) is own), {})
+        if f"a.{word}" in case:
+            found[word] = case[f"a.{word}"]
+    if found.keys() == carrier.words.keys():
+        yield found
 
 
 def _close(a: Sequence[Any], b: Sequence[Any]) -> bool:

@@ -7,7 +7,8 @@ has to begin with something. That is tried on samples of its own, in which x, or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -25,6 +26,8 @@ SAME: Final = 6
 """Samples, the first ones, with the same k: what is the same in all of them is a constant like k."""
 EACH: Final = 3
 """Samples of each word of an identity and each side."""
+MANY: Final = 1 << 22
+"""Values of rows that are told apart at once."""
 _BINARY: Final[tuple[tuple[str, Any, bool], ...]] = (
     ("+", np.add, True), ("*", np.multiply, True), ("max", np.maximum, True), ("min", np.minimum, True),
     ("-", np.subtract, False),
@@ -53,6 +56,23 @@ def samples(sort: Sort, count: int, rng: Any) -> Array:
 def of_neutral(what: str, sort: Sort, k: Array) -> Array:
     """Return a word of an identity as numbers."""
     return k if what == "k" else np.full(len(k), neutral(what, sort).value, dtype_of(sort))
+
+
+def _together(blocks: Iterable[tuple[Array, Array]]) -> Iterator[tuple[Array, Array]]:
+    """Yield blocks of rows put together to many rows, as what they are compared with is sorted for each."""
+    rows: list[Array] = []
+    columns: list[Array] = []
+    count = 0
+    for some, values in blocks:
+        if len(some):
+            rows.append(some)
+            columns.append(values)
+            count += values.size
+        if count > MANY:
+            yield np.concatenate(rows), np.concatenate(columns)
+            rows, columns, count = [], [], 0
+    if rows:
+        yield np.concatenate(rows), np.concatenate(columns)
 
 
 @dataclass
@@ -105,33 +125,37 @@ class Trees:
     def grow(self, wanted: Callable[[Array], Array] | None = None) -> TreeLevel:
         """Add all functions of one leaf more; with `wanted`, which tells rows of values that are, return these only."""
         size = len(self.levels) + 1
+
+        def kept() -> Iterator[tuple[Array, Array]]:
+            for rows, columns in self._combinations(size):
+                keep = (columns[:, 1:SAME] != columns[:, :1]).any(axis=1)  # else it is k, or a number
+                if wanted is not None:
+                    keep &= wanted(columns)
+                yield rows[keep], columns[keep]
+
         made: list[Array] = []
         values: list[Array] = []
-        for rows, columns in self._combinations(size):
-            keep = (columns[:, 1:SAME] != columns[:, :1]).any(axis=1)  # else it is k, or a number
-            if wanted is not None:
-                keep &= wanted(columns)
-            rows, columns = rows[keep], columns[keep]
-            if len(rows):
-                rows, columns, self._seen = self._new(rows, columns, self._seen)
-                made.append(rows)
-                values.append(columns)
+        for rows, columns in _together(kept()):
+            rows, columns, self._seen = self._new(rows, columns, self._seen)
+            made.append(rows)
+            values.append(columns)
         level = TreeLevel(
             np.concatenate(made) if made else np.zeros((0, 4), np.int64),
             np.concatenate(values) if values else np.zeros((0, self.levels[0].values.shape[1])),
         )
         if wanted is None:
+            self._rows = None
             self.levels.append(level)
             self._grow_tests(size)
         return level
 
     def _grow_tests(self, size: int) -> None:
         made, values = [], []
-        for a in range(1, size):
-            for rows, columns in self._pairs(a, size - a, _TESTS):
-                rows, columns, self._seen_tests = self._new(rows, columns, self._seen_tests)
-                made.append(rows)
-                values.append(columns)
+        pairs = itertools.chain.from_iterable(self._pairs(a, size - a, _TESTS) for a in range(1, size))
+        for rows, columns in _together(pairs):
+            rows, columns, self._seen_tests = self._new(rows, columns, self._seen_tests)
+            made.append(rows)
+            values.append(columns)
         self.tests.append(TreeLevel(np.concatenate(made), np.concatenate(values)))
 
     def _new(self, rows: Array, columns: Array, seen: Array) -> tuple[Array, Array, Array]:
@@ -186,7 +210,7 @@ class Trees:
 
     def rows(self) -> tuple[TreeRows, TreeRows]:
         """Return what each function, and each test, is made of."""
-        if self._rows is None or len(self._rows[0]) != self.first(len(self.levels) + 1):
+        if self._rows is None:
             numbers, tests = (
                 [row for level in some for row in level.made.tolist()] for some in (self.levels, self.tests)
             )

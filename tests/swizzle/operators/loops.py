@@ -257,6 +257,20 @@ def by_thirteen(x: i32):
 
 
 @serial
+def of_two_words(x: i32):
+    q, p = 0, 0
+    for v in x:
+        if q == 0 and v > 2:
+            q = 1
+        elif q == 1 and p < 2:
+            q = 2
+        else:
+            q = 0
+        p = (p + v) % 4
+    return p + q
+
+
+@serial
 def caught(x: i32):
     """An automaton with a state that it never leaves."""
     q = 0

@@ -6,7 +6,6 @@ import itertools
 import json
 import random
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,13 +14,13 @@ from swizzle import f32, i32, u32
 from swizzle.operators import operator_of
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.cub import cub
-from swizzle.operators.loop import name_of
-from swizzle.operators.proof import looked_up
+from swizzle.operators.equations import prove
 from swizzle.operators.samples import random_rows
 from swizzle.operators.serial import Serial, serial
 from swizzle.operators.splits import Splits
 from symbolic.errors import SwizzleError
-from symbolic.expressions.expression import ONE, add, less, select
+from symbolic.expressions.expression import ZERO, constant, either, equal, less, multiply, number_name, select
+from symbolic.expressions.formulas import INTEGER
 from tests.swizzle.operators import loops
 from tests.swizzle.operators.found import found_of
 
@@ -31,7 +30,7 @@ WORDS = {
     "recurrence": 2, "smoothed": 3, "automaton": 3, "argmax": 3, "second_largest": 2, "balanced": 2, "is_sorted": 3,
     "line_of_sight": 2, "second_largest_by_order": 2, "clamped": 3, "clamped_by_tests": 3, "softmax": 2,
     "log_sum_exp": 1, "parity": 1, "flags_met": 1, "flags_kept": 2, "seen": 0,
-    "by_thirteen": 13, "caught": 4,
+    "by_thirteen": 13, "caught": 4, "of_two_words": 14,
 }  # fmt: skip
 """How many words of state each loop needs, at most."""
 
@@ -64,19 +63,16 @@ def test_an_operator_is_found_and_proved(name: str) -> None:
         assert found.carrier.joined(words, identity) == pytest.approx(words)
 
 
-def test_what_is_looked_up_in_words_of_the_second_part_composes() -> None:
-    """Associative for all tables, which all tables of three states confirm; what conditions on them choose is not."""
-    carrier = found_of("automaton").carrier
-    assert carrier is not None and looked_up(carrier) is not None
-    tables = list(itertools.product(range(3), repeat=3))
-    for a, b, c in itertools.product(tables, tables[::5], tables):
-        assert carrier.joined(carrier.joined(a, b), c) == carrier.joined(a, carrier.joined(b, c))
-    first, second = (name_of(name, carrier.words["q0"]) for name in ("b.q0", "b.q1"))
-    for changed in (add(first, ONE), select(less(first, second), first, second), ONE):
-        other = {
-            word: select(less(name_of(f"a.{word}", carrier.words[word]), ONE), changed, first) for word in carrier.words
-        }
-        assert looked_up(replace(carrier, combine=other)) is None, changed
+def test_equations_by_the_few_values_of_a_part() -> None:
+    """Both sides are compared whatever the other parts are, and a value for which they differ is not passed over."""
+    a, b, c = (number_name(name) for name in ("a.q", "b.q", "b.p"))
+    given = [either(*(equal(a, constant(each)) for each in range(9)))]
+    table = select(less(a, constant(5)), select(equal(a, ZERO), b, c), multiply(b, c))
+    for wrong in (False, True):
+        last = select(equal(a, constant(8)), c, table) if wrong else table
+        claims = [(select(less(constant(4), a), multiply(c, b), select(less(ZERO, a), c, b)), last)]
+        found = prove(claims, dict.fromkeys(("a.q", "b.q", "b.p"), INTEGER), given)
+        assert found.verdict == ("refuted" if wrong else "proved") and (not wrong or found.values["a.q"] == 8)
 
 
 def test_words_that_wrap_are_refuted_with_numbers() -> None:
