@@ -22,6 +22,12 @@ def register_arrays(program: Program) -> frozenset[str]:
     )
 
 
+def operand_arrays(program: Program) -> frozenset[str]:
+    """Return the names of the arrays whose elements are operands of instructions where the index is a constant: those
+    in registers, and those that are passed by value."""
+    return register_arrays(program) | {parameter.name for parameter in program.parameters if parameter.by_value}
+
+
 def _definitions(body: Body, guards: tuple[Expr, ...]) -> Iterator[tuple[str, tuple[Expr, ...]]]:
     """Yield every definition of a scalar: its name, and the expressions that decide its value."""
     for stmt in body:
@@ -90,8 +96,8 @@ def _assigned(body: Body) -> frozenset[str]:
 
 
 def loops_to_unroll(program: Program) -> frozenset[ir.For]:
-    """Return the loops that decide the static indices of register arrays."""
-    static, arrays = static_names(program), register_arrays(program)
+    """Return the loops that decide the static indices of registers and of what is passed by value."""
+    static, arrays = static_names(program), operand_arrays(program)
     definitions = list(_definitions(program.body, ()))
     needed: set[str] = set()
     for stmt in statements(program.body):

@@ -74,12 +74,12 @@ class Emitter:
         self._depth -= 1
 
     @contextmanager
-    def block(self, head: str) -> Iterator[None]:
-        """Nest what follows in `head {` ... `}`."""
+    def block(self, head: str, end: str = "}") -> Iterator[None]:
+        """Nest what follows in `head {` ... `}`, or another `end`."""
         self.line(f"{head} {{".lstrip())
         with self.nested():
             yield
-        self.line("}")
+        self.line(end)
 
     def text(self) -> str:
         return "".join(f"{line}\n" for line in self._lines)

@@ -145,6 +145,8 @@ def _changes(text: str, entry: str, sizes: Sequence[int]) -> Iterator[tuple[int,
         body = body[:at] + re.sub(r"[^\n]", " ", body[at:stop]) + body[stop:]
     pointers = re.findall(r"\*[^,)]*?(\w+)\s*[,)]", body[opening:first])
     extents = {name: [size] for name, size in zip(pointers, sizes, strict=False)}
+    if passed := [int(size) for size in re.findall(r"^  [\w ]+ at\[(\d+)\];$", text[:begin], re.M)]:
+        extents["at"] = [min(passed)]  # of what is passed by value
     declared = []
     for array in _ARRAY.finditer(body, first):
         extents[array[1]] = [int(size) for size in re.findall(r"\d+", array[2])]
@@ -205,7 +207,8 @@ def _shuffles(body: str, first: int) -> Iterator[tuple[int, int, str, str]]:
 def _scalars(body: str, first: int, declared: Sequence[str]) -> Iterator[tuple[int, int, str, str]]:
     """Yield each use of a scalar parameter as that of another one of its type, or as twice itself. Lengths, which are
     `long long`, are left out."""
-    types = {name: kind for kind, _, name in (each.rpartition(" ") for each in declared) if "*" not in kind}
+    numbers = [each.rpartition(" ") for each in declared if not re.search(r"\*|^const ", each)]
+    types = {name: kind for kind, _, name in numbers}
     for name, kind in types.items():
         others = [other for other in types if types[other] == kind and other != name]
         if kind == "long long" or (kind in ("__half", "__nv_bfloat16") and not others):

@@ -18,7 +18,7 @@ from msgspec import Struct
 from cuda_out.c.emitter import Emitter
 from cuda_out.c.expressions import function_name
 from cuda_out.c.helpers import external_text, helper_text, operator_text, word_function_text
-from cuda_out.c.identifiers import kernel_name
+from cuda_out.c.identifiers import c_name, kernel_name
 from cuda_out.c.statements import StatementPrinter
 from cuda_out.c.types import C_TYPE, HALF_HEADER
 from cuda_out.passes.finals import inline_finals
@@ -40,7 +40,8 @@ class CudaSource(Struct, frozen=True):
 
     `entry` is the exported symbol; in C++, it is in `namespace`, together with the host function `launcher`.
     `arguments` are the parameters' names, in the order in which the kernel takes their pointers; `scalars` has the
-    types of those that it takes by value. `block` and `grid` are the launch shape that it was printed for.
+    types of those that it takes by value, `by_value` the bytes of the structures that arrays by value are. `block` and
+    `grid` are the launch shape that it was printed for.
 
     A kernel with a `tiling` takes its lengths after the pointers, one `long long` for each tiled axis, and its grid
     follows from them; `length_names` are their names. `alignment` holds, for each array, the number of bytes of which
@@ -62,6 +63,7 @@ class CudaSource(Struct, frozen=True):
     origins: tuple[Place | None, ...] = ()
     scalars: Mapping[str, DType] = {}
     shared_bytes: int = 0
+    by_value: Mapping[str, int] = {}
 
     def lengths(self, wanted: Mapping[Axis, int] | None = None) -> tuple[int, ...]:
         """Return the arguments after the pointers: the given lengths, or else those of the sketch."""
@@ -102,6 +104,7 @@ class _File:
         self.operators = operators_of(program)
         self.externals = [function for function, _ in functions_of(program) if function.row.external]
         self.functions = word_functions_of(program)
+        self.given = [parameter for parameter in program.parameters if parameter.by_value]
         self.body, self.statements = self._statements(whole=True)
         if not self.statements.expressions.guarded:
             self.body, self.statements = self._statements(whole=False)
@@ -115,7 +118,7 @@ class _File:
         body = Emitter(depth=2 if whole else 1)
         functions = [function_name(*operator) for operator in self.operators]
         functions += [row.spelled for row in self.functions]
-        taken = (self.entry, f"launch_{self.entry}", "known", *functions)
+        taken = (self.entry, f"launch_{self.entry}", "known", *functions, *map(self._structure, self.given))
         printer = StatementPrinter(self.program, body, taken, self.tiling, whole=whole, vectors=self.vectors)
         printer.kernel_body()
         if printer.expressions.guarded:
@@ -148,6 +151,11 @@ class _File:
             for line in helper.splitlines():
                 out.line(line)
             out.line()
+        for parameter in self.given:
+            out.line(f"/// What the kernel takes for {self.names[parameter.name]}: its elements, row-major.")
+            with out.block(f"struct {self._structure(parameter)}", end="};"):
+                out.line(f"{C_TYPE[parameter.dtype]} at[{math.prod(parameter.shape)}];")
+            out.line()
         for line, out.origin in zip(kernel.splitlines(), origins, strict=True):
             out.line(line)
         out.origin = None
@@ -172,6 +180,7 @@ class _File:
             tuple(out.origins),
             {parameter.name: parameter.dtype for parameter in program.parameters if parameter.is_scalar},
             self.statements.dynamic.bytes,
+            {parameter.name: math.prod(parameter.shape) * parameter.dtype.bits // 8 for parameter in self.given},
         )
 
     def _uses(self, dtype: DType) -> bool:
@@ -184,7 +193,13 @@ class _File:
             )
         )
 
+    def _structure(self, parameter: Parameter) -> str:
+        """Return the name of the type that a parameter by value has."""
+        return f"{self.entry}_{c_name(parameter.name)}"
+
     def _parameter(self, parameter: Parameter) -> str:
+        if parameter.by_value:
+            return f"const {self._structure(parameter)} {self.names[parameter.name]}"
         if parameter.is_scalar:
             return f"{C_TYPE[parameter.dtype]} {self.names[parameter.name]}"
         const = "const " if parameter.role in ("in", "const") else ""
@@ -202,7 +217,8 @@ class _File:
         aligned = self.statements.alignment(parameter.name)
         note = f", aligned to {aligned} bytes" if aligned > 1 else ""
         note += f", each from 0 to {parameter.below - 1}" if parameter.below else ""
-        return f"{parameter.role} {parameter.dtype.value}[{self._shape(parameter)}]{note}"
+        role = "by value:" if parameter.by_value else parameter.role
+        return f"{role} {parameter.dtype.value}[{self._shape(parameter)}]{note}"
 
     def _kernel(self) -> tuple[str, list[Place | None]]:
         """Return the kernel's text, and where in the sketch each line comes from."""
@@ -261,7 +277,12 @@ class _File:
         block = ", ".join(map(str, program.block))
         lengths = [name for name, _ in self._lengths()]
         names = ", ".join([*(self.names[parameter.name] for parameter in program.parameters), *lengths])
-        parameters = [self._parameter(parameter).replace(" __restrict__", "") for parameter in program.parameters]
+        parameters = [
+            f"const {self._structure(parameter)}& {self.names[parameter.name]}"
+            if parameter.by_value
+            else self._parameter(parameter).replace(" __restrict__", "")
+            for parameter in program.parameters
+        ]
         out.line("#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)")
         what = "with as many blocks as the lengths take" if lengths else "on the grid that it was made for"
         out.line(f"/// Launches the kernel {what}; all pointers are device pointers.")

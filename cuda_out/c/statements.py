@@ -65,6 +65,7 @@ class StatementPrinter:
         self.scalars, self.arrays = placements(program)
         self.unrolled = loops_to_unroll(program)
         tiled = {parameter.name for parameter in program.parameters}
+        given = {parameter.name for parameter in program.parameters if parameter.by_value}
         self.vectors = {
             loop: vector
             for loop, vector in vector_accesses(program).items()
@@ -81,7 +82,7 @@ class StatementPrinter:
         while self.memory in {*self.names.values(), *self.taken}:
             self.memory += "_"
         self.expressions = ExpressionPrinter(
-            names=self.names,
+            names=self.names | {name: f"{self.names[name]}.at" for name in given},
             shapes={p.name: tiles.shape(p) if tiles else p.shape for p in program.parameters},
             coordinates=coordinate_text(program)
             | {key: CText(name, PRIMARY) for key, name in (tiles.coordinates() if tiles else {}).items()},

@@ -44,10 +44,10 @@ def launch(
 
     `kernel` may be qualified and instantiated: `ns::scale<float, 3>`; a namespace may be left out. Arguments are NumPy
     arrays (copied to the device, and back unless read-only), objects with `__cuda_array_interface__` (used in place)
-    and NumPy scalars of exactly the kernel's types. `stream` is a numba or cuda.core stream or a handle; with a stream,
-    and without NumPy arrays, the call returns before the kernel has run. `shared_bytes` is the size of an
-    `extern __shared__` array. `alignment` is for kernels that load and store vectors: it holds, for each argument, the
-    number of bytes of which a device array's address must be a multiple.
+    and NumPy scalars of exactly the kernel's types, structures as `structure` makes them. `stream` is a numba or
+    cuda.core stream or a handle; with a stream, and without NumPy arrays, the call returns before the kernel has run.
+    `shared_bytes` is the size of an `extern __shared__` array. `alignment` is for kernels that load and store vectors:
+    it holds, for each argument, the number of bytes of which a device array's address must be a multiple.
 
     Raises SwizzleError if there is no GPU or an argument does not fit.
     """
@@ -85,13 +85,42 @@ def launch(
             values.append(value.pointer if isinstance(value, DeviceArray) else value)
     if shared_bytes:
         _allow_shared(compiled.handle, cuda.get_current_device().id, shared_bytes)
-    config = LaunchConfig(grid=grid, block=block, shmem_size=shared_bytes)
-    launch_kernel(Stream.from_handle(handle), config, compiled, *values)
+    if any(isinstance(value, np.void) for value in values):
+        _launch_with_structures(compiled.handle, grid, block, shared_bytes, handle, values)
+    else:
+        config = LaunchConfig(grid=grid, block=block, shmem_size=shared_bytes)
+        launch_kernel(Stream.from_handle(handle), config, compiled, *values)
     if copies or stream is None:
         cuda.synchronize()
     for position, copy in copies.items():
         if arguments[position].flags.writeable:
             copy.copy_to_host(arguments[position])
+
+
+def structure(array: np.ndarray[Any, Any]) -> np.void:
+    """Return the structure by which an array is passed by value: its elements, row-major."""
+    made = np.zeros((), np.dtype([("at", array.dtype, array.shape)]))
+    made["at"] = array
+    found: Any = made[()]
+    assert isinstance(found, np.void)
+    return found
+
+
+def _launch_with_structures(
+    kernel: Any, grid: Shape3, block: Shape3, shared_bytes: int, stream: int, values: Sequence[Any]
+) -> None:
+    """Launch a kernel that takes structures, which cuda.core does not pass on."""
+    from cuda.bindings import driver
+
+    given = [
+        np.frombuffer(value.tobytes() if isinstance(value, np.generic) else int(value).to_bytes(8, "little"), np.uint8)
+        for value in values
+    ]
+    places = np.array([each.ctypes.data for each in given], np.uint64)
+    function = driver.CUfunction(int(kernel))
+    (status,) = driver.cuLaunchKernel(function, *grid, *block, shared_bytes, stream, places.ctypes.data, 0)
+    if status:
+        raise RuntimeError(f"the launch failed: {status.name}")
 
 
 def _allow_shared(kernel: Any, device: int, shared_bytes: int) -> None:

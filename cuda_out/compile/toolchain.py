@@ -116,7 +116,7 @@ def compile_both_forms(text: str, header: str, namespace: str, arch: str) -> Non
         unit = f'#include "kernel.cu"\n#define {namespace} {namespace}_header\n#include "kernel.cuh"\n'
         for name, part in (("kernel.cu", text), ("kernel.cuh", header), ("unit.cu", unit)):
             Path(scratch, name).write_text(part)
-        command = ["nvcc", "-std=c++17", f"-arch={arch}", "-Werror", "all-warnings", "-c", "-o", "unit.o", "unit.cu"]
+        command = ["nvcc", "-std=c++17", f"-arch={arch}", "-c", "-o", "unit.o", "unit.cu"]
         done = run_compiler(command, scratch / "unit.o")
     log = done.log
     if "Unsupported gpu architecture" not in log:
@@ -243,7 +243,7 @@ def _compile_nvcc(text: str, arch: str, name: str) -> Compiled:
     with scratch_folder() as scratch:
         source = Path(scratch, "kernel.cu")  # one fixed name, so that the intermediate files' names are known
         source.write_text(text)
-        command = ["nvcc", "-std=c++17", f"-arch={arch}", "-Xptxas", "-v", "-Werror", "all-warnings", "--keep"]
+        command = ["nvcc", "-std=c++17", f"-arch={arch}", "-Xptxas", "-v", "--keep"]
         command += ["--keep-dir", str(scratch), "-c", "-o", f"{scratch}/kernel.o", str(source)]
         done = run_compiler(command, scratch / "kernel.o")
         log = done.log.replace(str(source), name)
@@ -368,7 +368,11 @@ def _resources(log: str) -> dict[str, Resources]:
 
 
 def _refuse_warnings(failed: bool, log: str, text: str) -> None:
-    if failed or re.search(r"\bwarning\b", log):
+    """Refuse all warnings but one: an architecture that holds fewer blocks than the kernel asks for leaves that out."""
+    said = re.sub(
+        r"warning *: Value of minnctapersm for entry \w+ is out of range. minnctapersm will be ignored", "", log
+    )
+    if failed or re.search(r"\bwarning\b", said):
         raise CompileError(log, text)
 
 

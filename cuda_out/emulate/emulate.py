@@ -76,8 +76,9 @@ def emulate(
     """Run `kernel` of the CUDA C++ `text` on the CPU; arrays are changed in place, as device memory would be.
 
     `kernel` may be qualified and instantiated: `ns::scale<float, 3>`; a namespace may be left out. Arguments are
-    NumPy arrays and NumPy scalars of exactly the kernel's types. `order` says in which order lanes, warps and
-    blocks take turns (0 ascending, 1 descending, more: pseudo-random) and what uninitialised shared memory holds.
+    NumPy arrays and NumPy scalars of exactly the kernel's types, `np.void` for a structure. `order` says in which order
+    lanes, warps and blocks take turns (0 ascending, 1 descending, more: pseudo-random) and what uninitialised shared
+    memory holds.
     So many `resident` blocks take turns, the others wait until one has ended; where there are several, volatile stores
     are seen late, and out of order where no `__threadfence()` orders them, and volatile loads may give older values.
     `warp_size` is a power of two up to 64; a mask of all ones means every lane of the warp. `timeout` is in
@@ -148,7 +149,8 @@ def emulate_checked(
         )
         results.append(copies)
         for position, (first, other) in enumerate(zip(results[0], copies, strict=True) if alike else ()):
-            _compare(position, np.asarray(first), np.asarray(other), orders[0], order)
+            if isinstance(first, np.ndarray):
+                _compare(position, first, np.asarray(other), orders[0], order)
     for argument, result in zip(arguments, results[0], strict=True):
         if isinstance(argument, np.ndarray) and argument.flags.writeable:
             argument[...] = result
@@ -190,7 +192,8 @@ def _check_launch(grid: Shape3, block: Shape3, warp_size: int, arguments: Sequen
                 expected="a NumPy array, or a NumPy scalar such as np.int32(5)",
                 fix="convert it: np.asarray(...), np.float32(...)",
             )
-        if argument.dtype.str[1:] not in _DTYPES or not argument.dtype.isnative:
+        known = argument.dtype.str[1:] in _DTYPES and argument.dtype.isnative
+        if not known and not isinstance(argument, np.void):
             raise SwizzleError(
                 f"argument {position} has dtype {argument.dtype}",
                 expected=f"one of {_DTYPES}",

@@ -45,8 +45,10 @@ template <class T> void receive(T* values, size_t count) {
 }
 
 void check(const Argument& argument, const Parameter& parameter, size_t index) {
-    const bool same = parameter.kind == argument.kind && parameter.size == argument.item_bytes;
-    if ((same || parameter.kind == '?') && parameter.pointer == bool(argument.is_array)) return;
+    const bool sized = parameter.size == argument.item_bytes, record = argument.kind == 'V' && !parameter.pointer;
+    const bool same = sized && parameter.kind == argument.kind;
+    const bool fits = record ? sized : parameter.kind == '?';
+    if ((same || fits) && parameter.pointer == bool(argument.is_array)) return;
     answer_failure('A',
                    format("argument %zu is %s of type %c%llu, but %s takes %s of type %c%u", index,
                           argument.is_array ? "an array" : "a scalar", argument.kind,

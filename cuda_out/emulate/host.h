@@ -51,10 +51,33 @@ struct Argument {  // becomes whatever the function takes
     operator long long() const { return static_cast<long long>(word); }
 };
 
+// The bytes of a structure follow from a word: eight at a time, each time with another mask.
+inline Word nth(Word word, size_t at) { return word ^ (at / sizeof(Word) * 0x9E3779B97F4A7C15ull); }
+
+struct Record {  // becomes a structure
+    Word word;
+    template <class T> operator T() const {
+        T made;
+        for (size_t at = 0; at < sizeof made; at += sizeof(Word)) {
+            const Word part = nth(word, at);
+            const size_t left = sizeof made - at;
+            __builtin_memcpy(reinterpret_cast<char*>(&made) + at, &part, left < sizeof part ? left : sizeof part);
+        }
+        return made;
+    }
+};
+
 template <class T> Word word(const T& value) {
-    static_assert(sizeof value <= sizeof(Word), "no argument of a kernel has more bytes");
     Word found = 0;
-    __builtin_memcpy(&found, &value, sizeof value);
+    const void* const bytes = &value;
+    __builtin_memcpy(&found, bytes, sizeof value < sizeof found ? sizeof value : sizeof found);
+    for (size_t at = 0; at < sizeof value; at += sizeof found) {  // of a structure whose bytes are others, another word
+        Word part = 0;
+        const size_t left = sizeof value - at, size = left < sizeof part ? left : sizeof part;
+        __builtin_memcpy(&part, static_cast<const char*>(bytes) + at, size);
+        const Word wanted = nth(found, at) << 8 * (sizeof part - size) >> 8 * (sizeof part - size);
+        if (part != wanted) return ~found;
+    }
     return found;
 }
 

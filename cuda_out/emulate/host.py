@@ -51,8 +51,8 @@ _SCALARS: Final[Mapping[DType, tuple[int, ...]]] = {
 
 
 class HostCall(Struct, frozen=True):
-    """A call of a host function: addresses of its arrays and the bits of its scalars, in order, lengths, and a stream,
-    or none where it is left out.
+    """A call of a host function: addresses of arrays, the bits of scalars and the first bytes of structures,
+    in order, lengths, and a stream, or none where it is left out.
 
     `blocks` are those that it must launch; None: it must not launch, and return `status`, any error where that is None.
     The device has as much shared memory as the kernel takes, and no more; or `short`, a byte less.
@@ -82,7 +82,8 @@ class NoHostFunction(Exception):
 def calls(source: CudaSource) -> Iterator[HostCall]:
     """Yield the calls that a host function is tried on: lengths that cut blocks, the most blocks and one more, nothing,
     negative lengths and what is no multiple, addresses that are not aligned, streams, a launch that fails."""
-    plain, arrays = _plain(source), [n for n, name in enumerate(source.arguments) if name not in source.scalars]
+    passed = {*source.scalars, *source.by_value}
+    plain, arrays = _plain(source), [n for n, name in enumerate(source.arguments) if name not in passed]
     yield _call(source, plain, source.lengths(), None)
     yield _call(source, plain, source.lengths(), 0x51)
     yield replace(_call(source, plain, source.lengths(), 0x52), status=FAILED)
@@ -117,11 +118,17 @@ def calls(source: CudaSource) -> Iterator[HostCall]:
 
 
 def _plain(source: CudaSource) -> tuple[int, ...]:
-    """Return an address for each array and the bits of a number for each scalar, all different."""
-    return tuple(
-        _SCALARS[source.scalars[name]][0] + number if name in source.scalars else 0x7F00_0000_0000 + 0x1_0000 * number
-        for number, name in enumerate(source.arguments)
-    )
+    """Return an address for each array, the bits of a number for each scalar, the first bytes of each structure, all
+    different."""
+
+    def word(number: int, name: str) -> int:
+        if name in source.scalars:
+            return _SCALARS[source.scalars[name]][0] + number
+        if name in source.by_value:
+            return (0xA1B2_C3D4_E5F6_9788 + number) & (1 << 8 * min(8, source.by_value[name])) - 1
+        return 0x7F00_0000_0000 + 0x1_0000 * number
+
+    return tuple(word(number, name) for number, name in enumerate(source.arguments))
 
 
 def calls_named(source: CudaSource, text: str, printed: str) -> Iterator[HostCall]:
@@ -276,7 +283,14 @@ def _result(call: HostCall) -> int:
 
 def _spelled(source: CudaSource, name: str, call: HostCall) -> str:
     words = [*call.addresses, *map(_word, call.lengths), *([] if call.stream is None else [call.stream])]
-    kinds = [f"Scalar<{C_TYPE[source.scalars[n]]}>" if n in source.scalars else "Argument" for n in source.arguments]
+    kinds = [
+        f"Scalar<{C_TYPE[source.scalars[n]]}>"
+        if n in source.scalars
+        else "Record"
+        if n in source.by_value
+        else "Argument"
+        for n in source.arguments
+    ]
     kinds += ["Argument"] * (len(words) - len(kinds))
     given = ", ".join(f"swizzle_host::{kind}{{{word}ull}}" for kind, word in zip(kinds, words, strict=True))
     return f"{source.namespace}::{name}({given})"

@@ -154,7 +154,7 @@ class _Module:
         return [self.tiles.extent_text(parameter, dimension) for dimension in range(len(parameter.shape))]
 
     def _says(self, parameter: Parameter) -> str:
-        role = "" if parameter.role == "in" else f"{parameter.role} "
+        role = {"in": "", "by_value": "const "}.get(parameter.role, f"{parameter.role} ")
         dtype = NUMBA_TYPE[parameter.dtype]
         if parameter.is_scalar:
             return f"{self.names[parameter.name]}: {dtype}, one number"

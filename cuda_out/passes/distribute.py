@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from cuda_out.analysis.facts import Facts, after, facts_where, launch_facts, loop_facts
-from cuda_out.analysis.unroll import register_arrays, static_names
+from cuda_out.analysis.unroll import operand_arrays, static_names
 from cuda_out.passes.index_tree import (
     LARGEST,
     Decision,
@@ -53,10 +53,10 @@ class _Distributor:
 
     def __init__(self, program: Program, largest: int) -> None:
         self._largest = largest
-        self._arrays = register_arrays(program)
+        self._arrays = operand_arrays(program)
         self._static = static_names(program)
         self._fresh = FreshNames(all_names(program))
-        self._shapes: dict[str, tuple[int, ...]] = {}
+        self._shapes: dict[str, tuple[int, ...]] = {p.name: p.shape for p in program.parameters if p.by_value}
         for stmt in statements(program.body):
             if isinstance(stmt, ir.DeclareArray | ir.DeclareAccumulator):
                 self._shapes[stmt.name] = stmt.shape

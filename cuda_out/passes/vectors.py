@@ -65,8 +65,8 @@ class VectorAccess(Struct, frozen=True):
 
 
 def arrays_in_memory(program: Program) -> dict[str, InMemory]:
-    """Return the parameters that are arrays and the shared arrays, by name."""
-    found: dict[str, InMemory] = {parameter.name: parameter for parameter in program.parameters if parameter.shape}
+    """Return the parameters that are arrays in memory and the shared arrays, by name."""
+    found: dict[str, InMemory] = {p.name: p for p in program.parameters if p.shape and not p.by_value}
     for stmt in statements(program.body):
         if isinstance(stmt, ir.DeclareArray) and stmt.memory == "shared":
             found[stmt.name] = stmt

@@ -106,7 +106,7 @@ class PtxMachine:
         self.registers = Registers(shape, self.memory, deferred, kernel.registers)
         self.registers.symbols["%dynamic_smem_size"] = dynamic
         self.operators = operators or {}
-        self.parameters: dict[str, int | Register | dict[int, int | Register]] = {}
+        self.parameters: dict[str, int | Register | dict[tuple[int, int], int | Register]] = {}
         parts = [part for each in arguments for part in _parts(each)]
         self.kinds = {each.name: each.kind for each in parts if isinstance(each, LaunchArray)}
         self.transfers = Transfers(self.registers, self.parameters, self.kinds)
@@ -121,16 +121,10 @@ class PtxMachine:
         if len(arguments) != len(kernel.parameters):
             raise NotInterpreted(f"{kernel.name} with {len(arguments)} arguments: it takes {len(kernel.parameters)}")
         for (name, kind), argument in zip(kernel.parameters, arguments, strict=True):
-            size = 64
-            if isinstance(argument, np.generic):
-                size = 8 * argument.itemsize
-            elif isinstance(argument, LaunchScalar):
-                size = width(argument.kind)
-            elif isinstance(argument, LaunchRecord):
-                size = 8 * argument.size
+            size = 8 * argument.size if isinstance(argument, LaunchRecord) else _bits(argument)
             record = 8 * record_size(kind)
             if isinstance(argument, LaunchRecord) and record == size:
-                self.parameters[name] = {at: self._given(part) for at, part in argument.parts}
+                self.parameters[name] = {(at, _bits(part)): self._given(part) for at, part in argument.parts}
             elif record or isinstance(argument, LaunchRecord) or width(kind) != size:
                 has = f"a structure of {record // 8} bytes" if record else f".{kind}"
                 raise NotInterpreted(f"the parameter {name} is {has}: {size} bits are passed")
@@ -426,6 +420,20 @@ class PtxMachine:
                     f"({first}) and {shape.describe(race.second_thread)} {does[1]} it ({second}) "
                     "with no barrier between"
                 )
+
+
+def record_of(elements: Sequence[LaunchScalar | np.generic], item: int) -> LaunchArgument:
+    """Return what a launch is given for a structure of equal elements, `item` bytes each; PTX has one as a number."""
+    if len(elements) == 1 and item > 1:
+        return elements[0]
+    return LaunchRecord(len(elements) * item, tuple((n * item, each) for n, each in enumerate(elements)))
+
+
+def _bits(argument: LaunchArgument) -> int:
+    """Return the bits of an argument that is no structure; addresses and lengths have 64."""
+    if isinstance(argument, np.generic):
+        return 8 * argument.itemsize
+    return width(argument.kind) if isinstance(argument, LaunchScalar) else 64
 
 
 def _parts(argument: LaunchArgument) -> Iterator[LaunchArgument]:

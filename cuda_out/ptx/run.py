@@ -10,7 +10,7 @@ import numpy as np
 
 from cuda_out.compile.shapes import Shape3, check_shapes
 from cuda_out.ptx.kinds import typed, untyped
-from cuda_out.ptx.machine import LaunchArray, PtxMachine
+from cuda_out.ptx.machine import LaunchArgument, LaunchArray, PtxMachine, record_of
 from cuda_out.ptx.memory import UNWRITTEN, Broken
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import Notes
@@ -47,8 +47,12 @@ def interpret(
     Raises Broken for accesses out of bounds, races, absent lanes and the like, NotInterpreted for PTX that is not
     known here.
     """
-    given: list[LaunchArray | np.generic] = []
+    given: list[LaunchArgument] = []
     for number, argument in enumerate(arguments):
+        if isinstance(argument, np.void):  # a structure of one array
+            elements = np.ravel(argument["at"])
+            given.append(record_of(list(elements), elements.itemsize))
+            continue
         kind = f"{argument.dtype.kind if argument.dtype.kind != 'i' else 's'}{8 * argument.dtype.itemsize}"
         if isinstance(argument, np.ndarray):
             bits = untyped(np.ravel(argument), kind)

@@ -38,7 +38,7 @@ from cuda_out.ptx.indices import (
     variable,
 )
 from cuda_out.ptx.kinds import KIND_OF, Bits, width
-from cuda_out.ptx.machine import MATRICES, LaunchArray, LaunchScalar, PtxMachine
+from cuda_out.ptx.machine import MATRICES, LaunchArgument, LaunchArray, LaunchScalar, PtxMachine
 from cuda_out.ptx.memory import UNWRITTEN as NEVER
 from cuda_out.ptx.memory import Broken, Lanes, Region
 from cuda_out.ptx.notes import Notes
@@ -47,7 +47,7 @@ from cuda_out.ptx.registers import Register, Registers
 from cuda_out.ptx.run import kernel_of
 from cuda_out.ptx.syntax import Address, Group, Instruction, Kernel, Name, NotInterpreted, Operand
 from cuda_out.ptx.transfers import Transfers
-from cuda_out.ptx.validate import SHOWN, Validation, WrittenOut, alignments, output_difference
+from cuda_out.ptx.validate import SHOWN, Validation, WrittenOut, alignments, elements_of, output_difference
 from cuda_out.tiling.tiling import TiledAxis, Tiling
 from symbolic.algebra.terms import Term, Terms
 from symbolic.ir.layout import cell_name, flat_index
@@ -593,11 +593,14 @@ class TileValidator:
             for each in self.cuts
         ]
         self.indices = Indices(most, cases)
-        self.windows = {p.name: Window(p, tiling, self.cuts, first) for p in program.parameters if not p.is_scalar}
+        arrays = [p for p in program.parameters if not p.is_scalar and not p.by_value]
+        self.windows = {p.name: Window(p, tiling, self.cuts, first) for p in arrays}
         pairs = zip(program.parameters, alignments(program, alignment), strict=True)
         self.arguments = [self._argument(parameter, align) for parameter, align in pairs]
 
-    def _argument(self, parameter: Parameter, align: int) -> LaunchArray | LaunchScalar:
+    def _argument(self, parameter: Parameter, align: int) -> LaunchArgument:
+        if parameter.by_value:
+            return elements_of(parameter, self.written.terms)
         if parameter.is_scalar:
             return LaunchScalar(KIND_OF[parameter.dtype], self.written.terms.atom(parameter.name, 0))
         window, given = self.windows[parameter.name], parameter.role != "out"

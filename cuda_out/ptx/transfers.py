@@ -23,7 +23,7 @@ class Transfers:
     def __init__(
         self,
         registers: Registers,
-        parameters: Mapping[str, int | Register | dict[int, int | Register]],
+        parameters: Mapping[str, int | Register | dict[tuple[int, int], int | Register]],
         kinds: Mapping[str, str],
     ) -> None:
         self.registers, self.parameters = registers, parameters
@@ -82,10 +82,10 @@ class Transfers:
             for number, each in enumerate(targets):
                 given = self.parameters[source.base]
                 if isinstance(given, dict):
-                    begin = source.offset + number * width(kind) // 8
-                    if begin not in given:
+                    field = source.offset + number * width(kind) // 8, width(kind)
+                    if field not in given:
                         raise NotInterpreted(f"{instruction}, a part of a structure that is none of its fields")
-                    given = given[begin]
+                    given = given[field]
                 if isinstance(given, int):
                     full = np.full(len(self.registers.every), given & (1 << 64) - 1, np.uint64)
                     given = full, 0 * self.registers.every

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from cuda_out.ptx.expected import Expected
 from cuda_out.ptx.kinds import KIND_OF, number_kind, width
-from cuda_out.ptx.machine import WIDEST, LaunchArray, LaunchScalar, PtxMachine
+from cuda_out.ptx.machine import WIDEST, LaunchArgument, LaunchArray, LaunchScalar, PtxMachine, record_of
 from cuda_out.ptx.memory import UNWRITTEN as NEVER
 from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.normal import Normal
@@ -77,10 +77,13 @@ class Validator:
         self.program, self.wanted, self.written = program, wanted, written
         terms, kinds = written.terms, {p.name: KIND_OF[p.dtype] for p in program.parameters}
         self.outputs = sum(len(values) for values in wanted.values())
-        self.arguments: list[LaunchArray | LaunchScalar] = []
+        self.arguments: list[LaunchArgument] = []
         for parameter, align in zip(program.parameters, alignments(program, alignment), strict=True):
             if parameter.is_scalar:
                 self.arguments.append(LaunchScalar(kinds[parameter.name], terms.atom(parameter.name, 0)))
+                continue
+            if parameter.by_value:
+                self.arguments.append(elements_of(parameter, terms))
                 continue
             size, given = prod(parameter.shape), parameter.role != "out"
             atoms = np.array([terms.atom(parameter.name, i) if given else 0 for i in range(size)], np.int64)
@@ -107,6 +110,13 @@ class Validator:
             return Validation("different", self.outputs, races[:SHOWN], broken=True)
         findings, broken = _compare(self.program, machine, self.wanted, self.written)
         return Validation("different" if findings else "equal", self.outputs, tuple(findings), broken)
+
+
+def elements_of(parameter: Parameter, terms: Terms) -> LaunchArgument:
+    """Return what a launch is given for an array by value: its elements, each a variable."""
+    kind = KIND_OF[parameter.dtype]
+    elements = [LaunchScalar(kind, terms.atom(parameter.name, i)) for i in range(prod(parameter.shape))]
+    return record_of(elements, width(kind) // 8)
 
 
 def alignments(program: Program, given: Sequence[int] | None) -> Sequence[int]:

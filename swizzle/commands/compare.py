@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 
 from cuda_out.c.printer import CudaSource
-from cuda_out.compile.launch import launch
+from cuda_out.compile.launch import launch, structure
 from cuda_out.emulate.emulate import EmulationError, emulate_checked
 from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.run import interpret
@@ -45,8 +45,10 @@ class Compared(Struct, frozen=True):
 
 
 def arguments(size: LaunchSize, arrays: Sequence[Array]) -> list[Argument]:
-    """Return what the kernel takes: its arrays and scalars, then its lengths."""
-    return [*(array if array.ndim else array[()] for array in arrays), *map(np.int64, size.lengths)]
+    """Return what the kernel takes: its arrays, scalars and structures, then its lengths."""
+    given = zip(size.filled.program.parameters, arrays, strict=True)
+    values = [structure(array) if p.by_value else array if p.shape else array[()] for p, array in given]
+    return [*values, *map(np.int64, size.lengths)]
 
 
 def on_cpu(source: CudaSource) -> Runner:

@@ -62,7 +62,8 @@ class MutationOutcome(Struct, frozen=True):
 def try_mutants(source: CudaSource, sizes: Sequence[LaunchSize], at_most: int | None = None) -> MutationOutcome:
     """Try both checks on the mutants of a printed text that has passed them at these sizes: on all, or on an even
     choice of them. A check sees a mutant if it does so at one size."""
-    extents = [prod(p.shape) for p in sizes[0].filled.program.parameters if not p.is_scalar]
+    given = sizes[0].filled.program.parameters
+    extents = [prod(p.shape) for p in given if p.shape and not p.by_value]
     variants = mutants(source.text, source.entry, extents)
     if at_most is not None and len(variants) > at_most:
         variants = tuple(variants[number * len(variants) // at_most] for number in range(at_most))

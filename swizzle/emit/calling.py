@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cuda_out.c.printer import MAX_BLOCKS, CudaSource
-from cuda_out.compile.launch import gpu_available, launch
+from cuda_out.compile.launch import gpu_available, launch, structure
 from cuda_out.emulate.emulate import emulate
 from cuda_out.tiling.tiling import AXES, Tiling
 from swizzle.emit.emitters import Sizes, allowed_text, cuda_source
@@ -57,11 +57,15 @@ def call(solution: Solution, arrays: Sequence[Any], stream: Any) -> None:
     on_device = any(view.on_device for view in views.values())
     if stream is not None and not on_device:
         raise SwizzleError("stream= with NumPy arrays", expected="device arrays", fix="leave out stream=")
-    source, grid, lengths = _text_for(solution, [views[p].shape if p in views else () for p in program.parameters])
+    shapes = [views[p].shape if p in views else p.shape for p in program.parameters]
+    source, grid, lengths = _text_for(solution, shapes)
     if 0 in grid:
         return  # arrays of length 0
 
-    given = [scalars.get(p.name, _given(p, array)) for p, array in zip(program.parameters, arrays, strict=True)]
+    given = [
+        structure(_given(p, _by_value(p, array))) if p.by_value else scalars.get(p.name, _given(p, array))
+        for p, array in zip(program.parameters, arrays, strict=True)
+    ]
     given += map(np.int64, lengths)
     if not on_device and not gpu_available()[0]:
         emulate(source.text, source.entry, grid, program.block, given, shared_bytes=source.shared_bytes)
@@ -84,7 +88,8 @@ def call(solution: Solution, arrays: Sequence[Any], stream: Any) -> None:
 def views_of(program: Program, arrays: Sequence[Any]) -> dict[Parameter, _View]:
     """Check what a program is called with, but for the shapes; return where each array is."""
     _check_count(program, arrays)
-    return _views({p: a for p, a in zip(program.parameters, arrays, strict=True) if not p.is_scalar}, program)
+    pairs = zip(program.parameters, arrays, strict=True)
+    return _views({p: a for p, a in pairs if not p.is_scalar and not p.by_value}, program)
 
 
 def _check_count(program: Program, arrays: Sequence[Any]) -> None:
@@ -145,6 +150,22 @@ def _scalar(parameter: Parameter, value: Any) -> np.generic:
         raise _wrong_scalar(parameter, f"is {int(value)}", f"{wanted}: from {low} to {high}", "declare a wider type")
     whole: np.generic = dtype.type(int(value))
     return whole
+
+
+def _by_value(parameter: Parameter, array: Any) -> np.ndarray[Any, Any]:
+    """Check an array that is passed by value, which is read when the kernel is launched."""
+    if not isinstance(array, np.ndarray):
+        raise _wrong(
+            parameter,
+            f"is a {type(array).__module__}.{type(array).__name__}",
+            "a NumPy array, as its elements are passed by value",
+            "np.asarray(...); copy an array on a device to the host first",
+        )
+    _check(parameter, replace(_view(parameter, array), contiguous=True))
+    if array.shape != parameter.shape:
+        shape, wanted = (", ".join(map(str, each)) for each in (array.shape, parameter.shape))
+        raise _wrong(parameter, f"has the shape [{shape}]", f"[{wanted}]", "solve the sketch for another shape")
+    return array
 
 
 def _wrong_scalar(parameter: Parameter, what: str, expected: str, fix: str) -> SwizzleError:

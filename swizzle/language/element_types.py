@@ -70,6 +70,11 @@ class ArrayType(Struct, frozen=True):
         """Refuse a role behind the shape."""
         raise role_behind(self, "const", caller_place())
 
+    @property
+    def by_value(self) -> NoReturn:
+        """Refuse a role behind the shape."""
+        raise role_behind(self, "by_value", caller_place())
+
     def below(self, limit: object) -> NoReturn:
         """Refuse a range behind the shape."""
         raise limit_behind(self, limit, caller_place())
@@ -108,6 +113,15 @@ class ElementType(Struct, frozen=True):
     def const(self) -> ArrayRole:
         """A small read-only array, such as the weights of a filter."""
         return ArrayRole(self.dtype, "const")
+
+    @property
+    def by_value(self) -> ArrayRole:
+        """A small read-only array whose elements are passed by value: `w=f32.by_value[5, 5]`.
+
+        Where its indices are constants, its elements are operands of instructions, without loads. Where an index
+        depends on the thread, a compiler copies the array to local memory. All arguments of a kernel have 4096 bytes.
+        """
+        return ArrayRole(self.dtype, "by_value")
 
     @property
     def out(self) -> ArrayRole:

@@ -35,6 +35,8 @@ MAX_GRID_THREADS: Final = 1 << 22
 MAX_SHARED: Final = 227 * 1024
 """What a block of sm_90 and sm_100 may have; more than 48 KiB are dynamic, and blocks of other GPUs have less."""
 WARP_SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
+MAX_ARGUMENTS: Final = 4096
+"""The bytes that all arguments of a kernel may have in every CUDA version."""
 MAX_RESIDENT: Final = 2048
 """The most threads that a multiprocessor of any GPU holds at once, in at most 32 blocks."""
 MAX_RESIDENT_BLOCKS: Final = 32
@@ -60,8 +62,9 @@ def sketch(
 
     `block` (threads, at most 1024) and `grid` (blocks) are an int or up to three. `warp_size` is a power of two from 1
     to 64; with 64, the sketch can be solved and checked, but not printed. A parameter is an array type, `f32[130]`
-    (input), `f32.const[3]`, `f32.out[128]`, `f32.inout[4, 5]`, `i32.below(64)[130]` (index data, of a range that is
-    assumed), a scalar's type, `f32.scalar` (one number, passed by value), or an int that is a constant in the kernel.
+    (input), `f32.const[3]`, `f32.by_value[3]` (elements that a launch is given), `f32.out[128]`, `f32.inout[4, 5]`,
+    `i32.below(64)[130]` (index data, of a range that is assumed), a scalar's type, `f32.scalar` (one number, passed by
+    value), or an int that is a constant in the kernel.
     With `min_blocks`, the compiler takes so few registers that a multiprocessor holds so many blocks at once.
     `ieee_division` keeps divisions of floats by constants, which are else printed as products with the reciprocal.
     `filled_from` names sketches that are solved first; the holes of device functions that they solve are taken from
@@ -112,6 +115,7 @@ def make_sketch(
             raise no_specification(program.name, kernel.keyword_place("spec"))
         names = tuple(p.name for p in program.parameters if p.role != "out")
         specification = Spec(program.name, OwnMeaning(program), names, kernel.keyword_place("spec"))
+    _check_by_value(kernel, program)
     _check_local(program)
     _check_shared(program)
     sources = _filled_from(kernel, options.get("filled_from", ()), program)
@@ -300,6 +304,21 @@ def specification_of(kernel: KernelSource, given: Any, arguments: Mapping[str, A
             fix=f"write def {made.name}({', '.join(inputs)}): it returns the out arrays",
         )
     return Spec(made.name, made.function, arrays, made.place, constants)
+
+
+def _check_by_value(kernel: KernelSource, program: Program) -> None:
+    """Refuse more by value than a launch can be given, beside pointers, scalars and three lengths."""
+    mine = {p.name: prod(p.shape) * p.dtype.bits // 8 for p in program.parameters if p.by_value}
+    room = MAX_ARGUMENTS - 8 * (len(program.parameters) - len(mine) + len(MAX_BLOCK))
+    if sum(mine.values()) > room:
+        name = max(mine, key=lambda each: mine[each])
+        others = ", with the others " + str(sum(mine.values())) if len(mine) > 1 else ""
+        raise SwizzleError(
+            f"{name} takes {mine[name]} bytes by value{others}",
+            place=kernel.keyword_place(name),
+            expected=f"at most {room} bytes: a launch is given {MAX_ARGUMENTS}, pointers and lengths included",
+            fix=f"declare {name} with .const, which is read through a pointer",
+        )
 
 
 def _check_local(program: Program) -> None:

@@ -112,6 +112,9 @@ def make_host(
             f"the parameter {name} of a host function is an int", place=source.keyword_place(name),
             expected="an array type, or a scalar's", fix="write a constant above the kernels",
         )  # fmt: skip
+    for name, kind in kinds.items():
+        if kind.role == "by_value":
+            raise _by_value(function_name, name, source.keyword_place(name))
     if spec is None:
         raise no_specification(function_name, source.keyword_place("spec"), "host function")
     specification = specification_of(source, spec, kinds)
@@ -180,6 +183,9 @@ def _launch(
             f"{len(parameters)}: {wanted}",
             fix="pass each array of the kernel, in its order",
         )
+    for parameter in parameters:
+        if parameter.by_value:
+            raise _by_value(kernel.name, parameter.name, place)
     for parameter, array in zip(parameters, given, strict=True):
         if not isinstance(array, HostArray) or id(array) not in names:
             raise refuse(
@@ -215,6 +221,13 @@ def _launch(
         raise refuse(f"{kernel.name} is given {twice} twice", "arrays apart from each other", "hand on another array")
     written.update(n for n, p in zip(arrays, parameters, strict=True) if p.role in ("out", "inout"))
     return HostLaunch(kernel, tuple(arrays), place)
+
+
+def _by_value(function: str, name: str, place: Place | None) -> SwizzleError:
+    return SwizzleError(
+        f"{function} takes {name} by value", place=place, expected="arrays in device memory, in host functions",
+        fix=f"declare {name} with .const",
+    )  # fmt: skip
 
 
 def _kind(dtype: str, shape: tuple[int, ...]) -> str:

@@ -61,7 +61,7 @@ TOP_LEVEL: Final = (
     "parameters, constants, functions, @spec functions, @serial loops, @cuda.jit(device=True) functions, "
     "@sketch(...) kernels and @host(...) functions"
 )
-ROLES: Final[dict[str, Role]] = {"in": "in", "const": "const", "out": "out", "inout": "inout"}
+ROLES: Final[dict[str, Role]] = {"in": "in", "const": "const", "by_value": "by_value", "out": "out", "inout": "inout"}
 
 
 @dataclass(slots=True)
@@ -342,7 +342,7 @@ class SwzReader:
             self._fail(
                 node,
                 f"{root.id} has no role `{role}`",
-                "const, out, inout, scalar or below(...)",
+                "const, by_value, out, inout, scalar or below(...)",
                 near(role, [*ROLES, "scalar", "below"]) or f"write {root.id}.out for an output",
             )
         element = ELEMENT_TYPES[root.id]
@@ -372,7 +372,7 @@ class SwzReader:
             fix = here(parts[0]) or near(parts[0], VECTOR_TYPES, "cuda.") or "write cuda.float4[...]"
             self._fail(node, f"cuda.{parts[0]} is not an element type", "f32[128], cuda.float4[32] or its like", fix)
         for role in parts[1:]:
-            if role not in ROLES or role == "in" or len(parts) > 2:
+            if role not in ("const", "out", "inout") or len(parts) > 2:
                 self._fail(
                     node, f"{found!r} has no role `{'.'.join(parts[1:])}`", "const, out or inout",
                     f"write {found!r}.out for an output",

@@ -392,11 +392,12 @@ class Hole(Struct, frozen=True):
     families: tuple[str, ...] = ()
 
 
-Role: TypeAlias = Literal["in", "const", "out", "inout"]
+Role: TypeAlias = Literal["in", "const", "by_value", "out", "inout"]
 
 
 class Parameter(Struct, frozen=True):
-    """An array parameter of the kernel. 'const' arrays are read-only and small (weights).
+    """An array parameter of the kernel. 'const' arrays are read-only and small (weights); so are 'by_value' arrays, of
+    which a launch is given the elements, not a pointer.
 
     A scalar, which is passed by value, has the shape `()` and the role 'in': `Load(name, ())` reads it. Index data, of
     integers, has a declared range, which is assumed: each element is at least 0 and less than `below`; 0 declares none.
@@ -412,6 +413,11 @@ class Parameter(Struct, frozen=True):
     @property
     def is_scalar(self) -> bool:
         return self.shape == ()
+
+    @property
+    def by_value(self) -> bool:
+        """Whether a launch is given an array's elements."""
+        return self.role == "by_value"
 
 
 class Program(Struct, frozen=True):

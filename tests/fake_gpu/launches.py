@@ -45,6 +45,15 @@ extern "C" __global__ void reverse(const float* x, float* y)
   y[threadIdx.x] = tile[16320 + threadIdx.x];
 }
 """
+WEIGHTED = """
+struct weighted_w {
+  float at[3];
+};
+extern "C" __global__ void weighted(const float* x, const weighted_w w, float* y, long long n)
+{
+  if (threadIdx.x < n) y[threadIdx.x] = w.at[0] * x[threadIdx.x] + w.at[2];
+}
+"""
 seen: list[tuple[str, str]] = []
 
 
@@ -94,6 +103,10 @@ def main() -> None:
         raise AssertionError("more shared memory than the driver allows")
 
     from numba import cuda
+
+    z, w = np.zeros(64, np.float32), launching.structure(np.array([3, 4, 5], np.float32))
+    launching.launch(WEIGHTED, "weighted", (1, 1, 1), (64, 1, 1), [x[:64].copy(), w, z, np.int64(60)])
+    np.testing.assert_array_equal(z, np.where(np.arange(64) < 60, 3 * x[:64] + 5, 0))
 
     stream, on_device = cuda.stream(), [cuda.to_device(x), cuda.to_device(np.full(128, -1, np.float32))]
     launching.launch(TEXT, "rotate", (2, 1, 1), (64, 1, 1), [*on_device, np.int32(100)], stream=stream)

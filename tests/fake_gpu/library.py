@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,12 @@ def run_on_cpu(
     """Run a launch on the emulation, as its text declares its arguments; return what CUDA's status would be."""
     given: list[Any] = []
     for position, declaration in enumerate(parameters(text, entry)):
-        dtype, place = element(declaration), arguments[position]
+        place = arguments[position]
+        if found := re.search(rf"struct {declaration.split()[-2]} {{\n  (\w+) at\[(\d+)\];", text):
+            size = element(found[1]).itemsize * int(found[2])
+            given.append(np.void(ctypes.string_at(place, size)))
+            continue
+        dtype = element(declaration)
         if "*" not in declaration:
             given.append(np.frombuffer(ctypes.string_at(place, dtype.itemsize), dtype)[0])
             continue

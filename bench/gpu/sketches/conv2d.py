@@ -9,6 +9,7 @@ own comes by a shuffle, `K - 1` of them for each output of a row.
 `packed`: lane t holds `columns` neighbours. `K - 1` shuffles do for all the outputs of a row, but loads are strided.
 `average`: packed too; a row of a window is summed once, for all the windows that it is in.
 
+With `by_value`, the weights are arguments of the launch instead of a pointer; `min_blocks` bounds the registers.
 In each, the last round holds the halo, and which of two registers a lane offers and whom it asks are holes.
 """
 
@@ -18,6 +19,8 @@ K = parameter("K", 3, domain=range(2, 34))
 COLUMNS = parameter("columns", 4, domain=range(1, 17))
 ROWS = parameter("rows", 4, domain=range(1, 17))
 WARPS = parameter("warps", 2, domain=range(1, 33))
+MIN_BLOCKS = parameter("min_blocks", 0, domain=range(33))
+WEIGHTS = f32.by_value if parameter("by_value", 0, domain=(0, 1)) else f32.const
 GRID_X = parameter("grid_x", 1, domain=range(1, 65))
 GRID_Y = parameter("grid_y", 1, domain=range(1, 65))
 WARP = 32
@@ -45,8 +48,9 @@ def window_average(x):
     spec=conv2d_spec,
     block=WARP * WARPS,
     grid=(GRID_X, GRID_Y),
+    min_blocks=MIN_BLOCKS,
     x=f32[HEIGHT + K - 1, WIDTH + K - 1],
-    w=f32.const[K, K],
+    w=WEIGHTS[K, K],
     y=f32.out[HEIGHT, WIDTH],
 )
 def spread(x, w, y):
@@ -78,8 +82,9 @@ def spread(x, w, y):
     spec=conv2d_spec,
     block=WARP * WARPS,
     grid=(GRID_X, GRID_Y),
+    min_blocks=MIN_BLOCKS,
     x=f32[HEIGHT + K - 1, WIDTH + K - 1],
-    w=f32.const[K, K],
+    w=WEIGHTS[K, K],
     y=f32.out[HEIGHT, WIDTH],
 )
 def packed(x, w, y):
@@ -113,6 +118,7 @@ def packed(x, w, y):
     spec=window_average,
     block=WARP * WARPS,
     grid=(GRID_X, GRID_Y),
+    min_blocks=MIN_BLOCKS,
     x=f32[HEIGHT + K - 1, WIDTH + K - 1],
     y=f32.out[HEIGHT, WIDTH],
 )

@@ -289,11 +289,11 @@ def _windowed(
             return indices
         found = [
             binary("+", index, number(span.scale * before[span.axis]))
-            if span and roles[array] in ("in", "const")
+            if span and roles[array] not in ("out", "inout")
             else index
             for index, span in zip(indices, spans[array], strict=True)
         ]
-        return tuple(found) if roles[array] in ("in", "const") else (case, *found)
+        return tuple(found) if roles[array] not in ("out", "inout") else (case, *found)
 
     def change(expr: Expr) -> Expr:
         match expr:
@@ -327,7 +327,7 @@ def _windowed(
         if not any(spans[parameter.name]):
             return parameter
         far = ranges.get(parameter.name, tuple(Range(0, 0) for _ in parameter.shape))
-        read = parameter.role in ("in", "const")
+        read = parameter.role not in ("out", "inout")
         shape = []
         for extent, span, here in zip(parameter.shape, spans[parameter.name], far, strict=True):
             if span is None:

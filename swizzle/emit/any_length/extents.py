@@ -32,6 +32,8 @@ def extents(program: Program, moves: Translated) -> Extents | NotTranslated:
         if min(strides, default=0) < 0:
             return _no(f"accesses to {parameter.name} move backwards along blockIdx.{axis}", parameter.place)
         moving = sum(stride > 0 for stride in strides)
+        if parameter.by_value and moving:
+            return _no(f"{parameter.name}, which is passed by value, would grow with the length", parameter.place)
         if parameter.role in ("out", "inout") and moving != 1:
             found = "no dimension" if not moving else f"{moving} dimensions"
             return _no(f"{found} of {parameter.name} moves with blockIdx.{axis}, not one", parameter.place)
