@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, NoReturn
 
@@ -97,7 +98,8 @@ def read_module(text: str, kernel: str, launcher: str, program: Program) -> Numb
         printed = ast.parse("\n".join(operator_lines(op, program))).body[-1]
         if ast.dump(functions[name]) != ast.dump(printed):
             raise NotRead(functions[name], f"{name} is not the operator's own text")
-    if [ast.unparse(each) for each in functions[kernel].decorator_list] != ["cuda.jit"]:
+    decorators = "\n".join(ast.unparse(each) for each in functions[kernel].decorator_list)
+    if not re.fullmatch(r"cuda\.jit(\(max_registers=\d+\))?", decorators):
         raise NotRead(functions[kernel], f"the kernel {kernel} has other decorators than @cuda.jit")
     if functions[launcher].decorator_list:
         raise NotRead(functions[launcher], f"{launcher} is decorated")
@@ -141,7 +143,7 @@ class KernelReader:
         if len(names) != len(program.parameters) or names[len(set(names)) :]:
             raise NotRead(module.kernel, f"{module.kernel.name} takes ({', '.join(names)})")
         for name, p in zip(names, program.parameters, strict=True):
-            self._know(name, NamedArray(p.name, p.dtype, p.shape, p.role), module.kernel)
+            self._know(name, NamedArray(p.name, p.dtype, p.shape, "const" if p.by_value else p.role), module.kernel)
         shuffles = any(_called(each).startswith("cuda.shfl") for each in ast.walk(module.kernel))
         if shuffles and program.block[0] * program.block[1] * program.block[2] % HARDWARE_WARP:
             raise NotRead(module.kernel, "shuffles in a block that ends in a part of a warp")

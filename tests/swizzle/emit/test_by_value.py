@@ -8,11 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from cuda_out.compile.launch import structure
 from cuda_out.compile.toolchain import available_tools, compile_cuda
 from cuda_out.emulate.host import calls, wrong_calls
 from cuda_out.numba.printer import print_numba
+from cuda_out.numba.reading import read_module
 from cuda_out.passes.pipeline import optimize
 from cuda_out.ptx.run import interpret
 from cuda_out.ptx.syntax import NotInterpreted
@@ -126,10 +128,14 @@ def test_the_call_from_python(solution: Solution) -> None:
 
 def test_the_module_for_numba_takes_arrays(solution: Solution) -> None:
     """numba passes no arrays by value."""
-    source = print_numba(optimize(solution.program))
+    program = replace(optimize(solution.program), min_blocks=32)
+    source = print_numba(program)
+    read_module(source.text, source.kernel, source.launcher, program)
     x, y = np.arange(65, dtype=np.float32), np.zeros(64, np.float32)
     w, shift = np.array([[9, 2], [3, 9]], np.float32), np.array([7, 8, -5], np.int16)
-    module(source.text)[source.launcher](x, w, shift, np.ones(1, np.float32), y)
+    module(source.text.replace("@cuda.jit(max_registers=64)", "@cuda.jit"))[source.launcher](
+        x, w, shift, np.ones(1, np.float32), y
+    )
     np.testing.assert_array_equal(y, 2 * x[:-1] + 3 * x[1:] - 5)
 
 
