@@ -83,7 +83,7 @@ class States:
 
     def __init__(self, terms: _Table) -> None:
         self.terms = terms
-        self.open = False  # a state was made of words that depend on holes, which may not be in the table
+        self.open = False  # a state was made that may be too many for all of them to be in the table
         self._made: dict[tuple[str, int, Term], list[Term]] = {}
         self._known: dict[tuple[OperatorName, ...], dict[Term, Term]] = {}
 

@@ -383,8 +383,11 @@ class Machine:
         terms, packed = self._canonical().terms, op.row.packed
         if packed is None:
             return Mapped(terms, op, operands, node.place)
-        terms.states.open |= packed.word is None
-        return (Mapped if packed.word is None else WordOf)(terms, op, operands, node.place)
+        if packed.word is not None:
+            return WordOf(terms, op, operands, node.place)
+        found = Mapped(terms, op, operands, node.place)
+        terms.states.open |= any(found.possible(t) is None for t in range(self.shape.count))
+        return found
 
     def _gather(self, node: Apply, mask: Vector) -> DataVector:
         """Read elements of a read-only array by data; in terms that is a function of the place in it, row-major.

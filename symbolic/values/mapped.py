@@ -316,7 +316,18 @@ class Mapped(Data):
 
 
 class WordOf(Mapped):
-    """A word of a state: it may be whatever the state was made of, of which nothing is known."""
+    """A word of a state: it may be whatever the state was made of, of which nothing is known.
+
+    Of states that are made of words that depend on holes, all are in the table of terms, or else `States.open` holds.
+    """
+
+    def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
+        encoding.narrowed |= self.terms.states.open
+        return super()._equals(encoding, t, term)
+
+    def _is(self, encoding: Encoding, t: int, term: Term) -> Guard:
+        encoding.narrowed |= self.terms.states.open
+        return super()._is(encoding, t, term)
 
     def kinds(self, terms: Terms, t: int) -> Kinds:
         return None

@@ -222,6 +222,17 @@ def test_each_filling_is_right_of_numbers_or_wrong_of_terms(flip: bool) -> None:
     assert (right > 0) != flip
 
 
+def test_a_word_may_be_that_of_several_states() -> None:
+    """Of one part, the result is the element alone: whatever else is lifted with it."""
+
+    @sketch(spec=lambda v, g: v[::-1], block=N, warp_size=N, v=f32[N], g=f32[N], y=f32.out[N])
+    def backward(v, g, y):  # type: ignore[no-untyped-def]
+        s = recurrence.lift(v[sw_xform(cuda.laneid, N)], g[cuda.laneid])
+        y[cuda.laneid] = recurrence.result(s)
+
+    assert [hole.formula for hole in solve(backward).best.holes] == ["7 - cuda.laneid"]
+
+
 def test_states_written_out() -> None:
     """Each word keeps its place in swaps, choices, local arrays and calls within each other."""
 
