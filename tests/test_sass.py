@@ -177,7 +177,7 @@ def test_the_best_of_each_side_is_compared() -> None:
     ]
     lines, worst = sass.summary(compared)
     assert lines[2:] == [
-        "| study | 40.0 | 12.0: several | 10.0: four | 1.20 | 32, 48 | 8192, 6144 |",
-        "| other | 9.0 | 9.0: other | 10.0: hand | 0.90 | 64, 64 | 2048, 4096 |",
+        "| study | 40.0 | 12.0: several | 10.0: four | 1.20 | 32, 48 | 8192, 6144 | 4.00 with 64: study |",
+        "| other | 9.0 | 9.0: other | 10.0: hand | 0.90 | 64, 64 | 2048, 4096 | 0.90 with 64 |",
     ]
     assert worst == 1.2
