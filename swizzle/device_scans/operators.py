@@ -13,8 +13,9 @@ from symbolic.errors import SwizzleError
 def scan_operator(given: Given) -> ScanOperator:
     """Return the operator of a serial loop, or of what `@operator` made, for kernels and specifications.
 
-    It has functions `lift`, `combine` and `result`, which take words one by one and give one, or a tuple. Raises
-    SwizzleError where no operator is proved, or its words are none of kernels.
+    It has functions `lift`, `combine` and `result`, which take words one by one and give one, or a tuple. In a kernel,
+    several words may be one value, a state: `s = op.lift(x[i])`, `op.combine(s, t)`, `op.result(s)`, and arrays of
+    them, `cuda.shared.array(64, op)`. Raises SwizzleError where no operator is proved, or its words are none of kernels.
     """
     found = proved(given)
     assert found.carrier is not None and found.proofs is not None

@@ -377,8 +377,10 @@ class Machine:
             raise SwizzleError(
                 f"the words that {op.row.joined.operator} combines depend on a hole",
                 place=node.place,
-                expected="an operator on words behind no hole: its kernels are checked, not searched",
-                fix="find the holes with an operator on one number, such as `+`, and write what they became",
+                expected="states behind holes: all words of an operator as one value",
+                fix="keep the words together: s = op.lift(x[i]), op.combine(s, t)"
+                if op.row.joined.words > 1
+                else "use an operator on one number, such as `+`, or an @operator of your own",
             )
         terms, packed = self._canonical().terms, op.row.packed
         if packed is None:
