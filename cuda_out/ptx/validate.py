@@ -23,6 +23,7 @@ from cuda_out.ptx.notes import Notes
 from cuda_out.ptx.operators import recognised
 from cuda_out.ptx.run import kernel_of, launch_shape
 from cuda_out.ptx.syntax import NotInterpreted
+from cuda_out.ptx.words import WordProofs
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import DType, Parameter, Program
@@ -59,6 +60,7 @@ class WrittenOut:
         self.terms = terms
         limits = {p.name: p.below for p in parameters if p.below}
         self.deferred = Notes(Normal(terms, {p.name: KIND_OF[p.dtype] for p in parameters}, limits))
+        self.words = WordProofs(self.deferred.normal)
         self.expected = Expected(self.deferred.normal, {p.name: p.dtype for p in parameters})
 
 
@@ -177,5 +179,7 @@ def output_difference(
             return ""
         if dtype.is_float and normal.close(normal.rounded(dtype.value, got), normal.rounded(dtype.value, goal), near):
             return ""  # what is stored is a number of the type, whoever rounds it
+        if written.words.same(own, got, goal):
+            return ""
         found = normal.terms.show(got)
     return f"is {found}, the specification says {normal.terms.show(want)}"

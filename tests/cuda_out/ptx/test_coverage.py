@@ -68,16 +68,8 @@ def expressions(dtype: str) -> Iterator[tuple[str, str]]:
 
 
 def is_shown(dtype: str, name: str) -> bool:
-    """Tell whether the terms are recognised: quotients of data integers are so where they are shifts, or
-    unsigned of 32 bits; that a compiler adds what has no bit in common is not."""
-    if (dtype, name) == ("u64", "rotate"):
-        return False
-    if not name.startswith("floor_"):
-        return True
-    divisor = name.rpartition("_by_")[2]
-    if divisor.lstrip("-").isdigit():
-        return dtype == "u32" or divisor in ("1", "2", "8")
-    return dtype == "u32"
+    """Tell whether the terms are recognised: a quotient of 64 bits by data is a function with branches."""
+    return not (dtype in ("u64", "i64") and name in ("floor_div", "floor_mod"))
 
 
 def kernel(dtype: str, name: str, chosen: list[tuple[str, str]], folder: Path) -> Program:

@@ -28,7 +28,7 @@ from tests.cuda_out.random_programs import RandomKernel
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
 
 # Data that steers: floor_div and fmod of data branch or test it.
-DIVIDES = ("arithmetic_f16", "arithmetic_f32", "arithmetic_f64", "arithmetic_i32", "arithmetic_i64", "arithmetic_u64")
+DIVIDES = ("arithmetic_f16", "arithmetic_f32", "arithmetic_f64", "arithmetic_i64", "arithmetic_u64")
 
 
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in DIVIDES])
