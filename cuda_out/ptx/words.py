@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+import symbolic
 from cuda_out.ptx.kinds import is_float, width
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.polynomials import signed
@@ -84,9 +85,9 @@ class WordProofs:
         def shape(term: Term) -> Any:
             op, args = nodes[term]
             if op == "const":
-                return "const", int(args[0])
+                return "const", args[0]
             if op == "atom":
-                return "atom", kinds[args[0]]
+                return "atom", kinds[args[0]], self.normal.ranges.bound(term)
             return op, *(order.get(arg, -1) for arg in args)
 
         key = (kind, positive, order[a], order[b], tuple(map(shape, parts)))
@@ -110,8 +111,6 @@ class WordProofs:
         return any(_WORTH.match(self.normal.terms.nodes[term][0]) for term in parts)
 
     def _ask(self, kind: str, a: Term, b: Term, positive: bool) -> bool:
-        from symbolic import verify
-
         sizes = [width(kind)]
         for term in self._parts(a, b) or ():
             sizes += [int(size) for _, size in _SIZED.findall(self.normal.terms.nodes[term][0]) if int(size) <= 64]
@@ -123,7 +122,7 @@ class WordProofs:
             same = same & (bits.low(n, bits.word(a)) < 1 << n - 1)
         for each in bits.given:
             same = same | ~each
-        return verify(same, timeout=SECONDS).status == "unsat"
+        return symbolic.verify(same, timeout=SECONDS).status == "unsat"
 
 
 class _Bits:
@@ -138,10 +137,8 @@ class _Bits:
     # -- words -------------------------------------------------------------------------------------------------
 
     def new(self) -> Any:
-        from symbolic import bitvector
-
         self._count += 1
-        return bitvector(f"w{self._count}", self.size)
+        return symbolic.bitvector(f"w{self._count}", self.size)
 
     def low(self, n: int, word: Any) -> Any:
         return word & ((1 << n) - 1)
@@ -200,8 +197,6 @@ class _Bits:
         return self._known[factors]
 
     def _function(self, term: Term, op: str, args: Sequence[Term]) -> Any:
-        from symbolic import select
-
         name, _, kind = op.partition(".")
         nodes = self.normal.terms.nodes
         by = nodes[args[1]][1][0] if len(args) > 1 and nodes[args[1]][0] == "const" else None
@@ -220,7 +215,7 @@ class _Bits:
             case "sext" if sized:
                 return self.extended(kind, self.word(args[0]))
             case "select" if sized:
-                return select(self.word(args[0]) != 0, self.word(args[1]), self.word(args[2]))
+                return symbolic.select(self.word(args[0]) != 0, self.word(args[1]), self.word(args[2]))
             case "eq" if sized:
                 n = width(kind)
                 return self._truth(self.low(n, self.word(args[0])) == self.low(n, self.word(args[1])))
@@ -231,11 +226,11 @@ class _Bits:
                 for arg in args[1:]:
                     other = self.extended(kind, self.word(arg))
                     first = self._less(kind, total, other) if name == "min" else self._less(kind, other, total)
-                    total = select(first, total, other)
+                    total = symbolic.select(first, total, other)
                 return total
             case "abs" if sized:
                 value = self.extended(kind, self.word(args[0]))
-                return select(self._less(kind, value, value * 0), value * 0 - value, value)
+                return symbolic.select(self._less(kind, value, value * 0), value * 0 - value, value)
             case "floordiv" if sized:
                 if isinstance(by, int) and signed(by, width(kind)) != 0:
                     divisor = signed(by, width(kind)) if kind[0] == "s" else by & (1 << width(kind)) - 1
@@ -245,9 +240,7 @@ class _Bits:
                 return self.new()
 
     def _truth(self, condition: Any) -> Any:
-        from symbolic import select
-
-        return select(condition, self._constant(-1), self._constant(0))
+        return symbolic.select(condition, self._constant(-1), self._constant(0))
 
     def _less(self, kind: str, a: Any, b: Any) -> Any:
         n = width(kind)
@@ -265,11 +258,11 @@ class _Bits:
 
     def _quotient(self, kind: str, word: Any, term: Term, d: int) -> tuple[Any, Any]:
         """Return the floored quotient by a constant, and the remainder, of a number of a type."""
-        from symbolic import select
-
         if d < 0:
             q, r = self._quotient(kind, word, term, -d)
-            return select(r == 0, self._constant(0) - q, self._constant(-1) - q), select(r == 0, r, r + d)
+            return symbolic.select(r == 0, self._constant(0) - q, self._constant(-1) - q), symbolic.select(
+                r == 0, r, r + d
+            )
         kind = self._own_kind(kind, term)
         key = ("quotient", kind, term, d)
         if key not in self._known:
@@ -315,8 +308,6 @@ class _Bits:
 
     def _floored(self, kind: str, args: Sequence[Term]) -> Any:
         """Return the floored quotient of two numbers, by what is known of the truncated one: C has no other."""
-        from symbolic import select
-
         terms, n = self.normal.terms, width(kind)
         a, b = args
         if kind[0] == "u":
@@ -330,8 +321,8 @@ class _Bits:
         self.given.append(zero | (negative[2] == negative[0]))
         right = zero | (negative[2] == negative[1])
         whole = tuple(sorted((b, terms.apply(f"floordiv.{kind}", (a, b)))))
-        self._known[whole] = self.word(a) - rest - select(right, self._constant(0), self.word(b))
-        return select(right, quotient, quotient - 1)
+        self._known[whole] = self.word(a) - rest - symbolic.select(right, self._constant(0), self.word(b))
+        return symbolic.select(right, quotient, quotient - 1)
 
     def _magic(self, term: Term) -> Magic | None:
         """Read a number that is moved down, or the upper half of a product."""
@@ -396,8 +387,6 @@ class _Bits:
         x // d where x >= 0, and while -x * e <= 2^down, (x - 1) // d where x < 0 (Granlund and Montgomery, PLDI 1994).
         Of a negative factor it is that of the positive one rounded up, with the other sign.
         """
-        from symbolic import select
-
         x, kind, nodes = magic.x, magic.kind, self.normal.terms.nodes
         own = self.normal.kinds[nodes[x][1][0]] if nodes[x][0] == "atom" else kind
         bound, n, factor = self.normal.ranges.bound(x), width(kind), abs(magic.factor)
@@ -416,5 +405,5 @@ class _Bits:
             return q
         zero = self._constant(0)
         if up:
-            return select((r != 0) | self._less(kind, zero, self.word(x)), self._constant(-1) - q, zero - q)
-        return select(self._less(kind, self.word(x), zero) & (r == 0), q - 1, q)
+            return symbolic.select((r != 0) | self._less(kind, zero, self.word(x)), self._constant(-1) - q, zero - q)
+        return symbolic.select(self._less(kind, self.word(x), zero) & (r == 0), q - 1, q)
