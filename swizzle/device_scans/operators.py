@@ -15,7 +15,9 @@ def scan_operator(given: Given) -> ScanOperator:
 
     It has functions `lift`, `combine` and `result`, which take words one by one and give one, or a tuple. In a kernel,
     several words may be one value, a state: `s = op.lift(x[i])`, `op.combine(s, t)`, `op.result(s)`, and arrays of
-    them, `cuda.shared.array(64, op)`. Raises SwizzleError where no operator is proved, or its words are none of kernels.
+    them, `cuda.shared.array(64, op)`.
+
+    Raises SwizzleError where no operator is proved, or its words are none of kernels.
     """
     found = proved(given)
     assert found.carrier is not None and found.proofs is not None
