@@ -21,6 +21,8 @@ Facts: TypeAlias = Mapping[str, Range]
 
 FARTHEST: Final = 1 << 22
 """How much of a length a block asks for at most."""
+LONGEST: Final = 2**31 - 2**20
+"""The greatest length that loops run along: the elements of a chunk behind it still have numbers of 31 bits."""
 
 INVERSE: Mapping[ir.CompareOp, ir.CompareOp] = {
     "==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
@@ -36,6 +38,7 @@ def launch_facts(program: Program) -> Facts:
         "warpid.x": Range(0, (threads - 1) // program.warp_size),
         "warpsize.x": Range(program.warp_size, program.warp_size),
     }
+    facts["left.k"] = Range(1, LONGEST)
     for axis, block, grid in zip("xyz", program.block, program.grid, strict=True):
         facts[f"threadIdx.{axis}"] = Range(0, block - 1)
         facts[f"blockIdx.{axis}"] = Range(0, grid - 1)

@@ -84,7 +84,7 @@ class ExpressionPrinter(Struct):
             case ir.Var(name=name):
                 return CText(self.names[name], PRIMARY)
             case ir.Coordinate(name=coordinate, axis=axis):
-                if self.whole and coordinate in ("before", "left"):
+                if self.whole and coordinate in ("before", "left") and axis != "k":
                     self.guarded.add(axis)
                 return self.coordinates[(coordinate, axis)]
             case ir.Unary(op=op, operand=operand, dtype=dtype):
@@ -155,7 +155,8 @@ class ExpressionPrinter(Struct):
         flat, count = self.print(indices[0], facts), 1
         for extent in self.shapes[array]:
             count *= extent if isinstance(extent, int) else 1
-        if count > 2**31 - 1 and len(indices) > 1:
+        first = self.tiles.span(array, 0) if self.tiles else None
+        if (count > 2**31 - 1 or (first and first.axis == "k")) and len(indices) > 1:
             flat = CText(f"static_cast<long long>({flat.text})", PRIMARY)
         for index, extent in zip(indices[1:], self.shapes[array][1:], strict=True):
             if flat.text != "0" and extent != 1:

@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from cuda_out.analysis.facts import LONGEST
 from cuda_out.c.emitter import Emitter
 from cuda_out.c.expressions import function_name
 from cuda_out.c.helpers import external_text, helper_text, operator_text, word_function_text
@@ -32,6 +33,8 @@ from symbolic.ir.walk import functions_of, operators_of, own_expressions, statem
 from symbolic.machine.launch_shape import require_hardware_warp
 
 Form: TypeAlias = Literal["cu", "header"]
+MAX_LENGTH: Final = LONGEST
+"""The greatest length that loops run along."""
 MAX_BLOCKS: Mapping[Axis, int] = {"x": 2**31 - 1, "y": 65535, "z": 65535}
 
 
@@ -269,6 +272,11 @@ class _File:
             assert self.tiles is not None
             every = "any" if axis.step == 1 else f"any multiple of {axis.step}"
             every += f", at least {axis.least}" if axis.least > 1 else ""
+            if axis.axis == "k":
+                found.append(
+                    (self.tiles.lengths["k"], f"any from {axis.least} to {LONGEST}; loops take {axis.tile} each trip")
+                )
+                continue
             found.append((self.tiles.lengths[axis.axis], f"{every}; a block takes {axis.tile}"))
         return found
 
@@ -284,7 +292,11 @@ class _File:
             for parameter in program.parameters
         ]
         out.line("#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)")
-        what = "with as many blocks as the lengths take" if lengths else "on the grid that it was made for"
+        what = (
+            "with as many blocks as the lengths take"
+            if self.tiling and self.tiling.of_grid
+            else "on the grid that it was made for"
+        )
         out.line(f"/// Launches the kernel {what}; all pointers are device pointers.")
         parameters += [f"long long {name}" for name in lengths]
         parameters.append("cudaStream_t stream = nullptr")
@@ -308,9 +320,12 @@ class _File:
         """Print what the host checks of the lengths; return the grid."""
         if self.tiling is None or self.tiles is None:
             return ", ".join(map(str, self.program.grid))
-        wrong, empty, many, blocks = [], [], [], {}
+        wrong, empty, many, blocks = list[str](), list[str](), list[str](), dict[Axis, str]()
         for axis in self.tiling.axes:
             name = self.tiles.lengths[axis.axis]
+            if axis.axis == "k":
+                wrong.append(f"{name} < {axis.least} || {name} > {LONGEST}")
+                continue
             wrong.append(f"{name} < 0")
             if axis.step > 1:
                 wrong.append(f"{name} % {axis.step} != 0")
@@ -321,10 +336,12 @@ class _File:
             blocks[axis.axis] = count
             many.append(f"{count} > {MAX_BLOCKS[axis.axis]}")
         out.line(f"if ({' || '.join(wrong)}) return cudaErrorInvalidValue;")
-        out.line(f"if ({' || '.join(empty)}) return cudaSuccess;")
-        for axis in self.tiling.axes:
+        if empty:
+            out.line(f"if ({' || '.join(empty)}) return cudaSuccess;")
+        for axis in self.tiling.of_grid:
             name = self.tiles.lengths[axis.axis]
             out.line(f"const long long {blocks[axis.axis]} = ({name} - 1) / {axis.tile} + 1;")
-        out.line(f"if ({' || '.join(many)}) return cudaErrorInvalidConfiguration;")
+        if many:
+            out.line(f"if ({' || '.join(many)}) return cudaErrorInvalidConfiguration;")
         sizes = zip(AXES, self.program.grid, strict=True)
         return ", ".join(f"unsigned({blocks[axis]})" if axis in blocks else str(size) for axis, size in sizes)

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cuda_out.c.kernel_text import NoKernel, argument_spans, blanked, closing, kernel_extent, parameters
-from cuda_out.c.printer import MAX_BLOCKS, CudaSource
+from cuda_out.c.printer import MAX_BLOCKS, MAX_LENGTH, CudaSource
 from cuda_out.c.types import C_TYPE
 from cuda_out.compile.children import TooLong, run_child
 from cuda_out.compile.keeper import process_folder, scratch_folder
@@ -107,7 +107,7 @@ def calls(source: CudaSource) -> Iterator[HostCall]:
     if source.tiling is None:
         return
     for place, axis in enumerate(source.tiling.axes):
-        most, step = axis.tile * MAX_BLOCKS[axis.axis], axis.step
+        most, step = MAX_LENGTH if axis.axis == "k" else axis.tile * MAX_BLOCKS[axis.axis], axis.step
         wanted = {step, axis.tile - step, axis.tile, axis.tile + step, 2 * axis.tile - step, 7 * axis.tile}
         wanted |= {most, most - axis.tile, most + step, 2**31, 2**31 + axis.tile, 2**32 + axis.tile, 2**63 - 1, 0}
         wanted |= {most + axis.tile * 2**32, -step, -axis.tile, -(2**63), 2**32 * axis.tile}
@@ -173,11 +173,11 @@ def _call(source: CudaSource, addresses: tuple[int, ...], lengths: tuple[int, ..
     axes = source.tiling.axes
     if any(
         of_axis[axis.axis] < 0 or of_axis[axis.axis] % axis.step or 0 < of_axis[axis.axis] < axis.least for axis in axes
-    ):
+    ) or not all(axis.least <= of_axis["k"] <= MAX_LENGTH for axis in axes if axis.axis == "k"):
         return HostCall(addresses, lengths, stream, None, None)
     if any(of_axis[axis.axis] == 0 for axis in axes):
         return HostCall(addresses, lengths, stream, None, SUCCESS)
-    blocks = {axis.axis: axis.blocks(of_axis[axis.axis]) for axis in axes}
+    blocks = {axis.axis: axis.blocks(of_axis[axis.axis]) for axis in source.tiling.of_grid}
     if any(count > MAX_BLOCKS[axis] for axis, count in blocks.items()):
         return HostCall(addresses, lengths, stream, None, None)
     x, y, z = (blocks.get(axis, size) for axis, size in zip("xyz", source.grid, strict=True))  # type: ignore[call-overload]

@@ -239,7 +239,7 @@ class NumbaExpressions(Struct):
         for dimension, index in enumerate(indices):
             own = self.print(index, facts)
             span = self.tiles.span(array, dimension) if self.tiles is not None and array in self.shapes else None
-            if span is not None:
+            if span is not None and span.axis != "k":
                 assert self.tiles is not None
                 begin = self.tiles.begins[span.axis]
                 begin = begin if span.scale == 1 else f"{span.scale} * {begin}"

@@ -14,6 +14,7 @@ from math import prod
 
 from msgspec import Struct
 
+from cuda_out.analysis.facts import LONGEST
 from cuda_out.analysis.shared_memory import MOST_STATIC, dynamic_shared
 from cuda_out.c.expressions import CText
 from cuda_out.numba.expressions import PRIMARY, NumbaExpressions
@@ -184,6 +185,9 @@ class _Module:
         for axis in self.tiling.axes if self.tiling else ():
             assert tiles is not None
             length, begin, left = (names[axis.axis] for names in (tiles.lengths, tiles.begins, tiles.lefts))
+            if axis.axis == "k":
+                lines.append(f"{left} = {self._length(axis.axis)}")
+                continue
             lines.append(f"{begin} = cuda.blockIdx.{axis.axis} * {axis.tile}")
             before = tiles.befores[axis.axis]
             if re.search(rf"\b{before}\b", body):
@@ -219,6 +223,11 @@ class _Module:
                 out.line('found = f"{name} is {array.dtype} of shape {array.shape}"')
                 out.line('raise ValueError(f"{found}, expected {dtype} of shape {shape}")')
             for axis, length in zip(axes, lengths, strict=True):
+                if axis.axis == "k":
+                    with out.nested(f"if not {axis.least} <= {length} <= {LONGEST}:"):
+                        said = f"{length} is {{{length}}}, not from {axis.least} to {LONGEST}"
+                        out.line(f'raise ValueError(f"{said}")')
+                    continue
                 if axis.least > 1:
                     with out.nested(f"if 0 < {length} < {axis.least}:"):
                         said = f"{length} is {{{length}}}, not at least {axis.least}"
@@ -226,12 +235,11 @@ class _Module:
                 if axis.step > 1:
                     with out.nested(f"if {length} % {axis.step}:"):
                         out.line(f'raise ValueError(f"{{{length}}} is not a multiple of {axis.step}")')
-            if lengths:
-                with out.nested(f"if {' or '.join(f'{length} <= 0' for length in lengths)}:"):
+            of_grid = [(axis, length) for axis, length in zip(axes, lengths, strict=True) if axis.axis != "k"]
+            if of_grid:
+                with out.nested(f"if {' or '.join(f'{length} <= 0' for _, length in of_grid)}:"):
                     out.line("return")
-            blocks = {
-                axis.axis: f"({length} - 1) // {axis.tile} + 1" for axis, length in zip(axes, lengths, strict=True)
-            }
+            blocks = {axis.axis: f"({length} - 1) // {axis.tile} + 1" for axis, length in of_grid}
             grid = ", ".join(blocks.get(axis, str(size)) for axis, size in zip(AXES, program.grid, strict=True))
             out.line(f"{self.kernel}[({grid}), {program.block}, stream]({', '.join(names)})")
 

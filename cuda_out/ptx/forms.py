@@ -336,7 +336,8 @@ class Checker:
             if size := record_size(has):
                 inside = 0 <= operand.offset <= size - width(found.kind) // 8 * found.count
                 return "" if inside else f"what is not in the parameter {base}"
-            fits = width(has) == width(found.kind) and operand.offset == 0
+            half = width(has) == 64 and width(found.kind) == 32 and not is_float(found.kind)  # of a number: `Transfers`
+            fits = (half or width(has) == width(found.kind)) and operand.offset == 0
             return "" if fits else f"a part of the parameter {base}, which is .{has}"
         if base in self.variables:
             fits = self.variables[base] == space

@@ -130,6 +130,11 @@ class PtxMachine:
                 raise NotInterpreted(f"the parameter {name} is {has}: {size} bits are passed")
             else:
                 self.parameters[name] = self._given(argument)
+        given = zip(kernel.parameters, arguments, strict=True)
+        self.transfers.whole = frozenset(name for name, kind in kernel.parameters if kind in ("u64", "s64", "b64"))
+        self.transfers.numbers = frozenset(
+            name for (name, _), each in given if isinstance(each, int | np.integer) and name in self.transfers.whole
+        )
         cell = {space: self._narrowest(space) for space in ("shared", "local", "const", "global")}
         arrays = [array if array.size else replace(array, size=dynamic) for array in kernel.arrays]
         by_launch = {array.name for array in kernel.arrays if not array.size}

@@ -523,10 +523,12 @@ class TileMachine(PtxMachine):
         symbols = self.registers.symbols
         registers = TileRegisters(self.shape, self.memory, deferred, kernel.registers)
         registers.symbols, registers.indices = symbols, tiles.indices
-        if whole := [each for each in self.kernel.instructions if each.op[0] in (*MATRICES, "cp")]:
-            raise NotInterpreted(f"{whole[0]}, for every length")
+        if warps := [each for each in self.kernel.instructions if each.op[0] in (*MATRICES, "cp")]:
+            raise NotInterpreted(f"{warps[0]}, for every length")
         registers.blocks = {axis.axis: block_of(axis.axis, tiles.is_first(axis)) for axis in tiles.tiling.axes}
+        whole = self.transfers.whole
         self.registers, self.transfers = registers, TileTransfers(registers, self.parameters, self.kinds)
+        self.transfers.whole = whole  # of which no half is taken: a length stays open
         registers.case_of = self.transfers.cut_of = cuts[self.shape.block_of]
         self.transfers.fixed = [case.fixed for case in tiles.indices.cases]
         self.transfers.windows = {name: (window, self.arrays[name]) for name, window in tiles.windows.items()}
@@ -573,6 +575,8 @@ class TileValidator:
         assert (said is None) == (first is None) == (not any(each.edges for each in tiling.axes)), (
             "edges are told apart"
         )
+        if tiling.of_loops:
+            raise NotTiled("its loops run as far as a length says")
         axes = {each.axis for each in tiling.axes}
         if any(size > 1 for axis, size in zip("xyz", program.grid, strict=True) if axis not in axes):
             raise NotTiled("its grid has several blocks along an axis that is not tiled")

@@ -29,6 +29,8 @@ class Transfers:
         self.registers, self.parameters = registers, parameters
         self.gathers = Gathers(registers.deferred.normal, kinds)
         self.shape, self.memory = registers.shape, registers.memory
+        self.whole, self.numbers = frozenset[str](), frozenset[str]()
+        """The parameters of 64 bits, and those that are numbers, of which the lower half may be taken."""
         self.ended = np.zeros(self.shape.count, np.bool_)
         """Which threads have ended: no barrier and no mask waits for them."""
 
@@ -86,6 +88,10 @@ class Transfers:
                     if field not in given:
                         raise NotInterpreted(f"{instruction}, a part of a structure that is none of its fields")
                     given = given[field]
+                if source.base in self.whole and width(kind) == 32:
+                    if source.base not in self.numbers or not isinstance(given, int):
+                        raise NotInterpreted(f"{instruction} (a part of the parameter {source.base})")
+                    given &= (1 << 32) - 1
                 if isinstance(given, int):
                     full = np.full(len(self.registers.every), given & (1 << 64) - 1, np.uint64)
                     given = full, 0 * self.registers.every

@@ -72,7 +72,7 @@ class TileText(Struct, frozen=True):
     def bound(self, array: str, dimension: int, index: Expr, known: Range) -> str:
         """Return what an index must be less than, or '' if it always is."""
         span = self.span(array, dimension)
-        if span is None:
+        if span is None or span.axis == "k":  # along which the program asks itself
             return ""
         axis = self._axis(span.axis)
         if known.hi < span.scale * axis.step + span.halo or _clamped(index, span):
@@ -123,7 +123,7 @@ class TileText(Struct, frozen=True):
         """
         found = 0
         for dimension, span in enumerate(self.tiling.spans[array]):
-            if span is not None:
+            if span is not None and span.axis != "k":
                 fixed = self._parameter(array).shape[dimension + 1 :]
                 found = gcd(found, span.scale * self._axis(span.axis).tile * prod(fixed))
         return 1 if any(name == array for name, _ in self.pitches) else found
@@ -134,7 +134,7 @@ class TileText(Struct, frozen=True):
     def preamble(self) -> list[str]:
         """Return the statements before a body: where its block begins, and in each array."""
         lines = []
-        for axis in self.tiling.axes:
+        for axis in self.tiling.of_grid:
             lines.append(f"const long long {self.begins[axis.axis]} = blockIdx.{axis.axis} * {axis.tile}ll;")
         for parameter in self.program.parameters:
             for dimension in range(1, len(parameter.shape)):
@@ -152,6 +152,10 @@ class TileText(Struct, frozen=True):
         """
         lines, either = [], f"{self.whole} || " if whole else ""
         for axis in self.tiling.axes:
+            if axis.axis == "k":
+                if _mentions(body, self.lefts["k"]):
+                    lines.append(f"const int {self.lefts['k']} = int({self.lengths['k']});")
+                continue
             left, rest = self.lefts[axis.axis], f"{self.lengths[axis.axis]} - {self.begins[axis.axis]}"
             if axis.edges:
                 before, begin = self.befores[axis.axis], self.begins[axis.axis]
@@ -169,7 +173,7 @@ class TileText(Struct, frozen=True):
         """Return how far a block's part of an array is from its beginning: `begin_y * x_1 + begin_x`."""
         terms = []
         for dimension, span in enumerate(self.tiling.spans[parameter.name]):
-            if span is None:
+            if span is None or span.axis == "k":
                 continue
             factors = [] if span.scale == 1 else [str(span.scale)]
             factors.append(self.begins[span.axis])
@@ -220,5 +224,7 @@ def tile_text(tiling: Tiling, program: Program, names: Mapping[str, str], taken:
         for dimension, span in enumerate(tiling.spans[parameter.name])
         if span is not None and dimension > 0
     }
+    if tiling.of_loops:
+        lefts["k"] = fresh.take("length")
     compute, whole = fresh.take("compute"), fresh.take("whole")
     return TileText(tiling, program, names, lengths, begins, lefts, befores, pitches, compute, whole)

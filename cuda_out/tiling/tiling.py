@@ -33,6 +33,8 @@ class TiledAxis(Struct, frozen=True):
 
     An axis with `edges` has blocks that ask how much is before them, of which `before` units at most matter, and how
     much is left, of which `reach` units matter; lengths are `least` at least.
+
+    `k` is no axis of the grid: along it each block runs loops over the whole length, `tile` units each trip.
     """
 
     axis: Axis
@@ -60,20 +62,51 @@ class Span(Struct, frozen=True):
         return self.scale * lengths[self.axis] + self.halo
 
 
+class Masks(Struct, frozen=True):
+    """What follows the length along `k`, and what is done past its end where a statement cannot be left out.
+
+    A load gives `filler` there. If `counts`, numbers of the kernel's data that equal the declared length are it.
+    """
+
+    filler: int | float
+    counts: bool
+
+
 class Tiling(Struct, frozen=True):
     """The tiled axes of a kernel, and the span of each dimension of each array, None if its size is fixed.
 
     `evidence` holds the lengths, in the order of the axes, at which the specification was compared and continued in the
     same way. `tried` is what was left for a block along each axis where it was run near edges; empty if that was all.
+    `kept` says why a length along loops is the sketch's, '' where there is none such.
     """
 
     axes: tuple[TiledAxis, ...]
     spans: Mapping[str, tuple[Span | None, ...]]
     evidence: tuple[tuple[int, ...], ...] = ()
     tried: tuple[tuple[int, ...], ...] = ()
+    masks: Masks = Masks(0, False)
+    kept: str = ""
 
     def __hash__(self) -> int:
-        return hash((self.axes, self.evidence))  # what has equal axes has equal spans, but for other kernels
+        return hash(
+            (self.axes, self.evidence, self.masks)
+        )  # what has equal axes has equal spans, but for other kernels
+
+    @property
+    def of_grid(self) -> tuple[TiledAxis, ...]:
+        """The axes that are the grid's."""
+        return tuple(each for each in self.axes if each.axis != "k")
+
+    @property
+    def of_loops(self) -> TiledAxis | None:
+        """The axis that loops run along, if there is one."""
+        return next((each for each in self.axes if each.axis == "k"), None)
+
+    def without_loops(self) -> Tiling | None:
+        """Return the tiling of the same kernel with its own length along loops; None if nothing else is tiled."""
+        spans = {name: tuple(s if s and s.axis != "k" else None for s in each) for name, each in self.spans.items()}
+        evidence = tuple(each[: len(self.of_grid)] for each in self.evidence)
+        return replace(self, axes=self.of_grid, spans=spans, evidence=evidence) if self.of_grid else None
 
     @property
     def declared(self) -> dict[Axis, int]:
@@ -90,7 +123,7 @@ class Tiling(Struct, frozen=True):
 
     def grid(self, program: Program, lengths: Mapping[Axis, int]) -> tuple[int, int, int]:
         """Return the grid that covers these lengths."""
-        blocks = {each.axis: each.blocks(lengths[each.axis]) for each in self.axes}
+        blocks = {each.axis: each.blocks(lengths[each.axis]) for each in self.of_grid}
         x, y, z = (blocks.get(axis, size) for axis, size in zip(AXES, program.grid, strict=True))
         return x, y, z
 

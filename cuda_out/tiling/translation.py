@@ -73,16 +73,19 @@ class _Stop(Exception):
         self.found = NotTranslated(why, place)
 
 
-def translated(program: Program, axis: ir.Axis, ends: Ends | None = None) -> Translated | NotTranslated:
+def translated(
+    program: Program, axis: ir.Axis, ends: Ends | None = None, *, bounds: bool = True
+) -> Translated | NotTranslated:
     """Find how the accesses of a program without holes shift along one axis of the grid, for any number of blocks.
 
     Along the other axes the program keeps the grid that it has. With `ends`, comparisons with them stay.
+    Without `bounds`, nothing may be one.
     """
     for part in coordinates(program):
         if part.name == "gridDim" and part.axis == axis:
             return NotTranslated(f"gridDim.{axis} changes with the number of blocks", part.place)
     simple = simplify(endless(inline_finals(program), (axis,)))
-    walk = _Walk(simple, axis, ends)
+    walk = _Walk(simple, axis, ends, bounds)
     try:
         body, _ = walk.body(simple.body, {})
     except _Stop as stop:
@@ -94,8 +97,8 @@ def translated(program: Program, axis: ir.Axis, ends: Ends | None = None) -> Tra
 class _Walk:
     """Follows shifts through one program; `strides` are those of the global arrays, as far as they are known."""
 
-    def __init__(self, program: Program, axis: ir.Axis, ends: Ends | None = None) -> None:
-        self.axis, self.ends = axis, ends
+    def __init__(self, program: Program, axis: ir.Axis, ends: Ends | None = None, bounds: bool = True) -> None:
+        self.axis, self.ends, self.bounds = axis, ends, bounds
         self.facts = launch_facts(program)
         self.first: Facts = {**self.facts, f"blockIdx.{axis}": Range(0, 0)}  # what holds in block 0, where the walk is
         self.parameters = {parameter.name for parameter in program.parameters}
@@ -319,6 +322,8 @@ class _Walk:
             return new, 0
         if self.ends:
             return self._level(new, first, second)[0], 0
+        if not self.bounds:
+            return new, self._unclear(expr)
         # A bound. What it says far from the end: the side that grows faster is the smaller one there.
         decide: Mapping[ir.CompareOp, Callable[[int, int], bool]] = {
             "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,

@@ -9,12 +9,13 @@ from msgspec import Struct
 
 from cuda_out.c.printer import CudaSource
 from cuda_out.tiling.tiling import Tiling
+from cuda_out.tiling.trips import with_length
 from swizzle.commands.rounding import Rounding
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.trial import Arrays
 from swizzle.emit.any_length.continuation import MeaningAt
 from swizzle.emit.any_length.cut import meaning_cut, numbers_cut
-from swizzle.emit.emitters import lengths_text
+from swizzle.emit.emitters import in_runs, lengths_text
 from swizzle.specs.specification import Meaning, numbers
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Axis, Program
@@ -91,7 +92,8 @@ def other_sizes(filled: FilledKernel, tiling: Tiling | None) -> Iterator[LaunchS
 
 def size_at(filled: FilledKernel, tiling: Tiling, lengths: Mapping[Axis, int]) -> LaunchSize | None:
     """Return the size of some lengths, None where the specification cannot be asked there."""
-    at = FilledKernel(tiling.at(filled.program, lengths), filled.spec, filled.head)
+    here = with_length(filled.program, tiling, lengths.get("k"))
+    at = FilledKernel(tiling.at(here, lengths), filled.spec, filled.head)
     size = LaunchSize(at, tuple(lengths[each.axis] for each in tiling.axes))
     try:
         assert size.meaning
@@ -104,7 +106,7 @@ def size_at(filled: FilledKernel, tiling: Tiling, lengths: Mapping[Axis, int]) -
 
 def at_the_lengths(lengths: Sequence[object]) -> str:
     """Return 'at the lengths 1, 31', or 'at the length 1'."""
-    return f"at the length{'s' if len(lengths) > 1 else ''} {', '.join(map(str, lengths))}"
+    return f"at the length{'s' if len(lengths) > 1 else ''} {', '.join(in_runs(list(map(str, lengths))))}"
 
 
 def most_ragged(sizes: Sequence[LaunchSize], source: CudaSource) -> LaunchSize | None:

@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cuda_out.analysis.facts import LONGEST
 from cuda_out.c.printer import MAX_BLOCKS, CudaSource
 from cuda_out.compile.launch import gpu_available, launch, structure
 from cuda_out.emulate.emulate import emulate
@@ -311,6 +312,8 @@ def lengths_of(
                 found[span.axis] = (extent - span.halo) // span.scale
     fits = all(tiling.shape(p, found) == shape for p, shape in zip(program.parameters, shapes, strict=True))
     fits = fits and all(found[a.axis] >= 0 and found[a.axis] % a.step == 0 for a in tiling.axes)
+    loops = tiling.of_loops
+    fits = fits and (loops is None or loops.least <= found["k"] <= LONGEST)
     if not fits or any(0 < found[a.axis] < a.least for a in tiling.axes):
         raise _wrong_shapes(program, shapes, tiling, named)
     return found

@@ -178,7 +178,7 @@ def about_sizes(program: Program, sizes: Sizes, named: Sequence[str] = ()) -> li
     names = " x ".join(named or _length_names(program, sizes))
     arrays = [p for p in program.parameters if not p.is_scalar]
     shapes = ", ".join(f"{p.name} {p.dtype.value}[{', '.join(map(str, p.shape))}]" for p in arrays)
-    compared = ", ".join(lengths_text(each) for each in sizes.evidence)
+    compared = ", ".join(in_runs([lengths_text(each) for each in sizes.evidence]))
     if any(axis.edges for axis in sizes.axes):
         places = "In all these places"
         if sizes.tried:
@@ -191,6 +191,8 @@ def about_sizes(program: Program, sizes: Sizes, named: Sequence[str] = ()) -> li
             f"{names} = {compared}."
         )
         return ["", *wrap(said, WIDTH)]
+    if sizes.of_loops is not None:
+        return ["", *wrap(_about_loops(sizes, names, shapes, compared), WIDTH)]
     said = (
         f"Any length: proved in full for {shapes}. At every length each block does what block 0 does, moved, and what "
         "it loads past the end of an array reaches no output that is inside; both are proved for any number of blocks. "
@@ -198,6 +200,39 @@ def about_sizes(program: Program, sizes: Sizes, named: Sequence[str] = ()) -> li
         "these lengths the kernel is equal to it, and at any other to what goes on in that way."
     )
     return ["", *wrap(said, WIDTH)]
+
+
+def _about_loops(sizes: Tiling, names: str, shapes: str, compared: str) -> str:
+    """Return what is claimed of a kernel whose loops run along a length."""
+    assert sizes.of_loops is not None
+    moved = " and each block what block 0 does, moved" if sizes.of_grid else ""
+    return (
+        f"Any length: proved in full for {shapes}. At every length each trip of the loops along it does what their "
+        f"first one does, moved by {sizes.of_loops.tile} elements,{moved}; trips share only what they add to, by an "
+        "operator for which the order does not matter, and leave out what is past the end. All this is proved for any "
+        f"number of trips. With it, the kernel is equal to the specification at {names} = {compared}, and at any other "
+        "length to what goes on in that way; that the specification does was compared there."
+    )
+
+
+def in_runs(lengths: Sequence[str]) -> list[str]:
+    """Return lengths, five and more that follow each other as one.
+
+    >>> in_runs(["2 x 1", "2 x 2", "2 x 3", "2 x 4", "2 x 5", "2 x 8", "5 x 9"])
+    ['2 x 1 to 5', '2 x 8', '5 x 9']
+    """
+    found: list[tuple[str, int, int]] = []
+    for each in lengths:
+        front, _, last = each.rpartition(" x ")
+        if found and found[-1][0] == front and found[-1][2] + 1 == int(last):
+            found[-1] = (front, found[-1][1], int(last))
+        else:
+            found.append((front, int(last), int(last)))
+    texts = []
+    for front, low, high in found:
+        before = f"{front} x " if front else ""
+        texts += [f"{before}{low} to {high}"] if high > low + 3 else [f"{before}{n}" for n in range(low, high + 1)]
+    return texts
 
 
 def lengths_text(lengths: Sequence[int]) -> str:
@@ -215,7 +250,8 @@ def sizes_text(program: Program, sizes: Sizes, named: Sequence[str] = ()) -> str
     if not isinstance(sizes, Tiling):
         return f"fixed: {sizes}"
     some = "; not all that may be left for a block at the edges was tried" if sizes.tried else ""
-    return f"any length: {allowed_text(program, sizes, named)}{some}"
+    kept = f"; {sizes.kept}" if sizes.kept else ""
+    return f"any length: {allowed_text(program, sizes, named)}{some}{kept}"
 
 
 def allowed_text(program: Program, sizes: Tiling, named: Sequence[str] = ()) -> str:

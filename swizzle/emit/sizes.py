@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from swizzle.emit.any_length.conditions import any_length
+from swizzle.emit.any_length.reductions import along_loops
 from swizzle.emit.emitters import Sizes
 from swizzle.sketches.loading import family_of
 from swizzle.sketches.sketch import Sketch
@@ -20,7 +21,8 @@ def sizes_of(program: Program, sketch: Sketch, spec: Callable[..., Any] | None =
 
     `spec` may replace the sketch's own specification, to share what it remembers.
     """
-    return any_length(program, remembered(spec or sketch.spec, program), partial(larger_instances, sketch))
+    asked = remembered(spec or sketch.spec, program)
+    return along_loops(program, asked, any_length(program, asked, partial(larger_instances, sketch)))
 
 
 def larger_instances(sketch: Sketch) -> Iterator[tuple[Program, Callable[..., Any]]]:

@@ -13,6 +13,7 @@ different. Of a choice by several comparisons the order in which they are asked 
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
@@ -22,7 +23,7 @@ from typing import Any, TypeAlias
 from symbolic.algebra.choices import Choices, is_choice
 from symbolic.algebra.exact import content, folded, is_finite, over
 from symbolic.algebra.joined_words import JoinedWords
-from symbolic.algebra.operator_laws import LAWS, find_law, infix, law_of
+from symbolic.algebra.operator_laws import LAWS, Law, find_law, infix, law_of
 from symbolic.algebra.states import States
 from symbolic.ir.program import FunctionName, OperatorName
 
@@ -30,6 +31,11 @@ Term: TypeAlias = int
 _CUT = frozenset({"to_i8", "to_u8", "to_i16", "to_u16"})  # nothing is computed in these types
 WIDEN = "widen_to_"  # begins the names of whole-number conversions that lose nothing
 UNWRITTEN: Term = 0  # what a cell holds before its first write; equal to no value of a specification
+
+
+def _least_of_all(law: Law, value: Any) -> bool:
+    """Tell whether a number is what a maximum or minimum of floats starts from; no other type has it."""
+    return bool(law.bound) and value == (-math.inf if law.bound == "least" else math.inf)
 
 
 _COMMUTING = frozenset(op for op, law in LAWS.items() if law.commutes)
@@ -175,7 +181,7 @@ class Terms:
                 items = [item for item, number in Counter(items).items() if number % 2]
             case "linear":
                 items = self._collected(items)
-        if constant is not None and constant != law.identity:
+        if constant is not None and constant != law.identity and not (items and _least_of_all(law, constant)):
             items.append(self.const(constant))
         if not items:
             return self.const(law.identity)

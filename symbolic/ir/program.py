@@ -63,7 +63,8 @@ class DType(Enum):
 
 # ---- expressions -----------------------------------------------------------------------------------------------
 
-Axis: TypeAlias = Literal["x", "y", "z"]
+Axis: TypeAlias = Literal["x", "y", "z", "k"]
+"""An axis of the grid, or `k`, along which the loops of a kernel for any length run (`cuda_out.tiling`)."""
 CoordinateName: TypeAlias = Literal[
     "threadIdx", "blockIdx", "blockDim", "gridDim", "laneid", "warpid", "warpsize", "before", "left"
 ]
@@ -136,7 +137,8 @@ class Coordinate(Struct, frozen=True):
     `linear // warp_size`. `warpsize` is the program's `warp_size`.
 
     `before` and `left` say how much of a length is before a block's beginning and from there on, both up to what the
-    block asks for. They are in what one block of a kernel for any length runs (`cuda_out.tiling`), and nowhere else.
+    block asks for; along `k`, `left` is the length itself. They are in what one block of a kernel for any length runs
+    (`cuda_out.tiling`), and nowhere else.
     """
 
     name: CoordinateName

@@ -1,0 +1,310 @@
+"""Loops over a length: which loops of a kernel take an array chunk by chunk, and the same loops at any length.
+
+    for k in range(4): acc += x[32 * k + lane]      x has 128 elements, a chunk 32: this is 'x along k'
+
+At another length the loop runs as often as there are chunks. What reaches behind the end in the last one is masked: a
+statement that only adds to something, or stores there, is left out (`if 32 * k + lane < length`); in others, a load
+gives a number instead. Whether the kernel is right at other lengths is checked elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+from typing_extensions import assert_never
+
+from cuda_out.passes.finals import inline_finals
+from cuda_out.tiling.blocks import uses_blocks
+from cuda_out.tiling.tiling import AXES, Masks, Tiling
+from cuda_out.tiling.translation import NotTranslated, Translated, translated
+from symbolic.algebra.operator_laws import law_of
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Expr, Program, Stmt
+from symbolic.ir.walk import (
+    Body,
+    FreshNames,
+    all_names,
+    assigned_in,
+    map_bodies,
+    map_own,
+    names_in,
+    own_expressions,
+    rebuild,
+    same,
+    statements,
+    subexpressions,
+)
+
+Dimension: TypeAlias = tuple[str, int]
+"""An array and one of its dimensions."""
+
+
+class ChunkLoop(Struct, frozen=True):
+    """A loop that takes `chunk` elements of each of these dimensions each trip, until all `declared` ones are taken."""
+
+    loop: ir.For
+    chunk: int
+    declared: int
+    along: tuple[Dimension, ...]
+
+    @property
+    def of_variable(self) -> int:
+        """How many elements a step of the variable by one is."""
+        return self.chunk // _number(self.loop.step)
+
+
+def one_trip(program: Program, loop: ir.For, chunk: int = 0) -> Translated | NotTranslated:
+    """Follow how a loop's body moves from trip to trip, as blocks do along an axis that the kernel does not use.
+
+    With a `chunk`, which is what the length is asked for more each trip, nothing may depend on which trip it is.
+    """
+    sizes = zip(AXES, program.grid, strict=True)
+    free = [axis for axis, size in sizes if size == 1 and not uses_blocks(program, axis)]
+    if not free:
+        return NotTranslated("the kernel uses all axes of the grid", loop.place)
+    trip = ir.Coordinate("blockIdx", free[-1], loop.place)
+
+    def binary(op: ir.BinaryOp, left: Expr, right: Expr) -> Expr:
+        return ir.Binary(op, left, right, DType.INDEX, loop.place)
+
+    moved = binary("+", loop.start, binary("*", trip, loop.step))
+    ahead = binary("*", trip, ir.Const(chunk, DType.INDEX, loop.place))
+
+    def at_trip(body: Body) -> Body:
+        return tuple(map_bodies(map_own(stmt, change), at_trip) for stmt in body)
+
+    def change(expr: Expr) -> Expr:
+        if isinstance(expr, ir.Compare) and is_length(expr.right) and chunk:
+            return replace(expr, left=change(expr.left), right=ahead)
+        return moved if isinstance(expr, ir.Var) and expr.name == loop.variable else rebuild(expr, change)
+
+    declared = tuple(s for s in statements(program.body) if isinstance(s, ir.DeclareArray | ir.DeclareAccumulator))
+    body = (*declared, *at_trip(loop.body))
+    return translated(replace(program, body=body), free[-1], bounds=not chunk)
+
+
+def is_length(expr: Expr) -> bool:
+    """Tell whether an expression is the length that loops run along."""
+    return isinstance(expr, ir.Coordinate) and expr.name == "left" and expr.axis == "k"
+
+
+def chunk_loops(program: Program) -> list[ChunkLoop]:
+    """Find the loops of a program without final functions that take all of a dimension chunk by chunk."""
+    shapes = {parameter.name: parameter.shape for parameter in program.parameters}
+    found: list[ChunkLoop] = []
+    for loop in statements(program.body):
+        if not isinstance(loop, ir.For) or not all(isinstance(e, ir.Const) for e in (loop.start, loop.stop, loop.step)):
+            continue
+        start, stop, step = _number(loop.start), _number(loop.stop), _number(loop.step)
+        if step < 1 or start < 0 or start % step:
+            continue
+        moves = one_trip(program, loop)
+        if isinstance(moves, NotTranslated):
+            continue
+        by = {(name, place): n for name, each in moves.strides.items() for place, n in enumerate(each) if n}
+        whole = all(
+            n > 0 and n % step == 0 and -(-shapes[name][place] // (n // step)) == stop
+            for (name, place), n in by.items()
+        )
+        extents = {shapes[name][place] for name, place in by}
+        if by and whole and len(extents) == len(set(by.values())) == 1:
+            found.append(ChunkLoop(loop, min(by.values()), extents.pop(), tuple(by)))
+    return found
+
+
+def with_length(program: Program, tiling: Tiling, length: int | None = None) -> Program:
+    """Return the program as it runs along its loops' length: a number, or else as it asks for it (`left` along k)."""
+    axis = tiling.of_loops
+    if axis is None:
+        return program
+    along = {(n, at) for n, spans in tiling.spans.items() for at, span in enumerate(spans) if span and span.axis == "k"}
+    plain = inline_finals(program)
+    loops = [each for each in chunk_loops(plain) if along.issuperset(each.along) and each.declared == axis.declared]
+    left = ir.Coordinate("left", "k", program.place)
+    known = left if length is None else ir.Const(length, DType.INDEX, program.place)
+    return replace(plain, body=_Masked(plain, loops, along, axis.declared, known, tiling.masks).body(plain.body))
+
+
+class _Masked:
+    """Rewrites a program's body for one length."""
+
+    def __init__(
+        self,
+        program: Program,
+        loops: list[ChunkLoop],
+        along: set[Dimension],
+        declared: int,
+        length: Expr,
+        masks: Masks,
+    ) -> None:
+        self.loops = {id(each.loop): each for each in loops}
+        self.along, self.declared, self.length, self.masks = along, declared, length, masks
+        self.parameters = {parameter.name for parameter in program.parameters}
+        self.fresh = FreshNames(all_names(program))
+        self.guards: tuple[Expr, ...] = ()
+        self.inside: set[str] = set()  # variables that number elements one by one
+        self.of: Mapping[str, tuple[Expr, ...]] = {}  # variables of data: where they are made of elements that exist
+
+    def body(self, body: Body) -> Body:
+        found: list[Stmt] = []
+        for stmt in body:
+            found += self._statement(stmt)
+            gone = assigned_in((stmt,))
+            if not isinstance(stmt, ir.Assign):
+                self.of = {name: each for name, each in self.of.items() if name not in gone}
+            self.of = {n: e for n, e in self.of.items() if not any(names_in(condition) & gone for condition in e)}
+        return tuple(found)
+
+    def _statement(self, stmt: Stmt) -> Body:
+        guards = self.guards
+        match stmt:
+            case ir.For():
+                return (self._loop(stmt),)
+            case ir.If(condition=condition, then=then, otherwise=otherwise):
+                asked = self._expr(condition)
+                self.guards = (*guards, asked)
+                yes = self.body(then)
+                self.guards = guards
+                return (replace(stmt, condition=asked, then=yes, otherwise=self.body(otherwise)),)
+            case ir.DeclareAccumulator(outer=outer, init=None, dtype=dtype) if law_of(outer).bound and dtype.is_float:
+                start = law_of(outer).start(dtype)  # which is what the text begins with, and a short length leaves it
+                return (replace(stmt, init=ir.Const(start, dtype, stmt.place)),)
+            case ir.DeclareArray() | ir.DeclareAccumulator() | ir.Barrier():
+                return (stmt,)
+            case ir.Store(array=array) if array in self.parameters:
+                return self._store(stmt)
+            case ir.Assign() | ir.Store() | ir.Accumulate():
+                return self._computed(stmt)
+            case _:
+                assert_never(stmt)
+
+    def _loop(self, stmt: ir.For) -> Stmt:
+        chunks, before, inside = self.loops.get(id(stmt)), self.of, set(self.inside)
+        self.of = {n: e for n, e in self.of.items() if n not in assigned_in(stmt.body)}
+        if chunks is None:
+            changed = map_own(stmt, self._expr)
+            assert isinstance(changed, ir.For)
+            return replace(changed, body=self.body(stmt.body))
+        each = chunks.of_variable
+        stop = self.length
+        if each == 1:
+            self.inside.add(stmt.variable)
+        else:
+            more = ir.Binary("+", stop, ir.Const(each - 1, DType.INDEX, stmt.place), DType.INDEX, stmt.place)
+            stop = ir.Binary("//", more, ir.Const(each, DType.INDEX, stmt.place), DType.INDEX, stmt.place)
+        found = replace(stmt, stop=stop, body=self.body(stmt.body))
+        self.of, self.inside = before, inside
+        return found
+
+    def _store(self, stmt: ir.Store) -> Body:
+        """Return a store to global memory, which is left out behind the end."""
+        conditions = self._missing(stmt.array, stmt.indices)
+        if not conditions:
+            return (self._filled(stmt),)
+        if not any(isinstance(part, ir.Shuffle) for part in subexpressions(stmt.value)):
+            return self._only(conditions, stmt)
+        name = self.fresh.take("stored")
+        kept = ir.Assign(name, stmt.value, stmt.place)
+        return (
+            self._filled(kept),
+            *self._only(conditions, replace(stmt, value=ir.Var(name, stmt.value.dtype, stmt.place))),
+        )
+
+    def _computed(self, stmt: ir.Assign | ir.Store | ir.Accumulate) -> Body:
+        parts = [part for expr in own_expressions(stmt) for part in subexpressions(expr)]
+        shuffles = any(isinstance(part, ir.Shuffle) for part in parts)
+        conditions = () if shuffles else self._needed(parts)
+        if conditions and update_of(stmt) is not None:
+            return self._only(conditions, stmt)
+        if isinstance(stmt, ir.Assign):
+            self.of = {**self.of, stmt.name: conditions}
+        return (self._filled(stmt),)
+
+    def _only(self, conditions: tuple[Expr, ...], stmt: Stmt) -> Body:
+        """Return a statement that runs only where all of this is true."""
+        guards, self.guards = self.guards, (*self.guards, *conditions)
+        found = self._filled(stmt)
+        self.guards = guards
+        asked = conditions[0]
+        for more in conditions[1:]:
+            asked = ir.Logic("and", asked, more, stmt.place)
+        return (ir.If(asked, (found,), (), stmt.place),)
+
+    def _filled(self, stmt: Stmt) -> Stmt:
+        return map_own(stmt, self._expr)
+
+    def _needed(self, parts: list[Expr]) -> tuple[Expr, ...]:
+        """Return what must be true for all elements that a statement is made of to exist."""
+        found: list[Expr] = []
+        for part in parts:
+            match part:
+                case ir.Load(array=array, indices=indices):
+                    wanted = self._missing(array, indices)
+                case ir.Var(name=name):
+                    wanted = self.of.get(name, ())
+                case _:
+                    wanted = ()
+            found += [each for each in wanted if not any(same(each, known) for known in (*found, *self.guards))]
+        return tuple(found)
+
+    def _missing(self, array: str, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """Return what must be true for an element to exist, as far as that is not known."""
+        found: list[Expr] = []
+        for place, index in enumerate(indices):
+            if (array, place) not in self.along or (isinstance(index, ir.Var) and index.name in self.inside):
+                continue
+            asked = ir.Compare("<", self._expr(index), self.length, index.place)
+            if not any(same(asked, known) for known in (*found, *self.guards)):
+                found.append(asked)
+        return tuple(found)
+
+    def _expr(self, expr: Expr) -> Expr:
+        match expr:
+            case ir.Const(value=value, dtype=dtype) if dtype.is_data and self.masks.counts and value == self.declared:
+                return ir.Cast(self.length, dtype, expr.place)
+            case ir.Compare(left=left, right=right) if left.dtype is DType.INDEX:
+                sides = [self.length if _is(side, self.declared) else self._expr(side) for side in (left, right)]
+                return replace(expr, left=sides[0], right=sides[1])
+            case ir.Load(array=array, indices=indices) if array in self.parameters:
+                found: Expr = rebuild(expr, self._expr)
+                for asked in reversed(self._missing(array, indices)):
+                    filler = ir.Const(self._filler(expr.dtype), expr.dtype, expr.place)
+                    found = ir.Select(asked, found, filler, expr.dtype, expr.place)
+                return found
+            case _:
+                return rebuild(expr, self._expr)
+
+    def _filler(self, dtype: DType) -> int | float:
+        return float(self.masks.filler) if dtype.is_float else int(self.masks.filler)
+
+
+def update_of(stmt: Stmt) -> tuple[str, str] | None:
+    """Return what a statement only adds to, and by which operator it does: `v = v + ...`, `a[i] = a[i] * ...`.
+
+    An accumulator's operator is '', as it is declared. None where it does more than that.
+    """
+    match stmt:
+        case ir.Accumulate(accumulator=name, operands=operands, condition=condition):
+            asked = operands if condition is None else (*operands, condition)
+            return None if any(name in names_in(each) for each in asked) else (name, "")
+        case ir.Assign(name=name, value=ir.Binary(op=op, left=left, right=right)):
+            sides = [(left, right), (right, left)]
+            if any(isinstance(a, ir.Var) and a.name == name and name not in names_in(b) for a, b in sides):
+                return name, op
+        case ir.Store(array=name, indices=indices, value=ir.Binary(op=op, left=left, right=right)):
+            sides, own = [(left, right), (right, left)], ir.Load(name, indices, stmt.value.dtype, stmt.place)
+            if any(same(a, own) and name not in names_in(b) for a, b in sides):
+                return name, op
+    return None
+
+
+def _number(expr: Expr) -> int:
+    assert isinstance(expr, ir.Const)
+    return int(expr.value)
+
+
+def _is(expr: Expr, value: int) -> bool:
+    return isinstance(expr, ir.Const) and expr.value == value
