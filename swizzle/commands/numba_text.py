@@ -20,7 +20,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.c.printer import MAX_BLOCKS
+from cuda_out.c.printer import MAX_BLOCKS, MAX_LENGTH
 from cuda_out.emulate.lengths import singled_out
 from cuda_out.numba.alike import alike
 from cuda_out.numba.identifiers import NUMBA_TYPE
@@ -167,7 +167,7 @@ class NumbaChecks:
         outputs = sum(prod(p.shape) for p in self.filled.program.parameters if p.role in ("out", "inout"))
         said = f"kernel: equal to the specification, for all inputs ({count(outputs, 'output')}{others})"
         lengths = tuple(size.lengths for size in self.sizes if size.lengths)
-        if self.tiling is None:
+        if self.tiling is None or self.tiling.of_loops:  # whose loops are run at the lengths
             return NumbaVerdict(DONE, (said,), lengths)
         try:
             blocks = alike(module, self.filled.program, self.tiling)
@@ -254,7 +254,8 @@ class NumbaChecks:
                 for dtype in {"float32", "float64", "int32", "uint32", "int64", "uint8"} - {each.dtype}:
                     yield (*own[:at], replace(each, dtype=dtype), *own[at + 1 :]), None
         for axis in self.tiling.axes if self.tiling else ():
-            tile, step, most = axis.tile, axis.step, axis.tile * MAX_BLOCKS[axis.axis]
+            most = MAX_LENGTH if axis.axis == "k" else axis.tile * MAX_BLOCKS[axis.axis]
+            tile, step = axis.tile, axis.step
             wanted = {0, step, tile - step, tile, tile + step, 2 * tile - step, 7 * tile, axis.least, axis.least - 1}
             wanted |= {most - tile, most, most + step, 2**31, 2**31 + tile, 2**32 + tile, 2**40, 1, tile + 1, 2**20 + 1}
             wanted |= set(singled_out(partial(self._traces, module, axis.axis), wanted))
@@ -333,9 +334,12 @@ class NumbaChecks:
         for axis in tiling.axes if tiling is not None else ():
             if lengths[axis.axis] % axis.step or 0 < lengths[axis.axis] < axis.least:
                 return None, True
-        if any(length <= 0 for length in lengths.values()):
+            if axis.axis == "k" and not axis.least <= lengths["k"] <= MAX_LENGTH:
+                return None, True
+        along = {axis: length for axis, length in lengths.items() if axis != "k"}
+        if any(length <= 0 for length in along.values()):
             return None, False
-        return own.grid, any(own.grid["xyz".index(axis)] > MAX_BLOCKS[axis] for axis in lengths)
+        return own.grid, any(own.grid["xyz".index(axis)] > MAX_BLOCKS[axis] for axis in along)
 
     # ---- mutants -----------------------------------------------------------------------------------------------
 

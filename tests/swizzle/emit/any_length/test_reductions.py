@@ -215,22 +215,23 @@ def test_trips_that_leave_elements_to_each_other_race(tmp_path: Path) -> None:
     assert tiling.why.startswith("12 stays: at length 15, race on ta[0, 0]"), tiling
 
 
+INSIDE, TRIPS_OF = "k_2 * 8 + lane < length", "k_2 < (length + 7) >> 3"
 MUTANTS = {
     "a sum": [
-        ("k * 8 + lane < length", "k * 8 + lane < length + 8"),
-        ("k * 8 + lane < length", "k * 8 + lane <= length"),
-        ("k * 8 + lane < length", "k * 8 + lane < length - 1"),
-        ("(length + 7) >> 3", "length >> 3"),
-        ("x_1 + k * 8 + lane", "x_1 + k * 7 + lane"),
+        (INSIDE, f"{INSIDE} + 8"),
+        (INSIDE, INSIDE.replace("<", "<=")),
+        (INSIDE, f"{INSIDE} - 1"),
+        (TRIPS_OF, "k_2 < length >> 3"),
+        ("x_1 + k_2 * 8 + lane", "x_1 + k_2 * 7 + lane"),
         ("x_1 = n_k", "x_1 = 24"),
     ],
-    "a maximum": [("-__int_as_float(0x7f800000)", "0.0f"), ("k = 1;", "k = 2;")],
-    "a softmax": [("s = s + expf", "s = s * 1.0f + 1.0f * expf"), ("k * 8 + lane < length", "true")],
+    "a maximum": [("-__int_as_float(0x7f800000)", "0.0f"), ("k_2 = 1;", "k_2 = 2;")],
+    "a softmax": [(INSIDE, "true"), (INSIDE, "lane < length")],
     "a product by tiles": [
         ("t + tx < length ?", "true ?"),
         ("t + ty < length ?", "t + ty <= length ?"),
         ("t < length; t += 4", "t + 4 <= length; t += 4"),
-        ("    }\n      __syncthreads();\n", "    }\n"),
+        ("      }\n      __syncthreads();\n", "      }\n"),
         ("int length = int(n_k)", "int length = int(n_k) & 31"),
     ],
 }
