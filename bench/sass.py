@@ -171,6 +171,7 @@ def rows() -> Iterator[Row]:
         for words in (3, 7):
             hand = (Hand(f"structs.cu:shuffled_{kind}", {"S": words}, 1),)
             yield Row(f"case_studies/{name}.py:crc", {"struct_size": words}, 1, hand)
+            yield Row(f"case_studies/{name}.py:crc", {"struct_size": words, "warps": 4}, 1, hand)
         for words in (4, 8):
             hand = several(f"structs.cu:vectors_{kind}", (1, 4), "U", S=words, V=4)
             yield Row(f"case_studies/{name}.py:crc", {"struct_size": words}, 1, hand)
