@@ -41,7 +41,7 @@ def swizzle(*arguments: str) -> str:
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the page's sketch and the case studies in it."""
-    for name in ("backwards.py", "clamped.py"):
+    for name in ("backwards.py", "clamped.py", "rowmean.py"):
         (tmp_path / name).write_text(BLOCKS[name], encoding="utf-8")
     shutil.copytree(ROOT / "case_studies", tmp_path / "case_studies", ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.chdir(tmp_path)
