@@ -33,7 +33,16 @@ from symbolic.algebra.operator_laws import find_law
 from symbolic.errors import SwizzleError
 from symbolic.ir import program as ir
 from symbolic.ir.program import Axis, Expr, Program, Stmt
-from symbolic.ir.walk import Body, bodies, map_bodies, names_in, own_expressions, statements, subexpressions
+from symbolic.ir.walk import (
+    Body,
+    bodies,
+    functions_of,
+    map_bodies,
+    names_in,
+    own_expressions,
+    statements,
+    subexpressions,
+)
 
 SpecFunction: TypeAlias = Callable[..., Any]
 FILLERS: Final = (0, -inf, inf, 1)
@@ -90,6 +99,9 @@ class _Loops:
         stored = [s for s in statements(self.program.body) if isinstance(s, ir.Store) and s.atomic]
         if stored:
             raise Fixed(f"line {stored[0].place.line} adds to what other blocks add to")
+        for function, _ in functions_of(self.program):
+            if any(span and span.axis == "k" for span in self.tiling.spans.get(function.row.array, ())):
+                raise Fixed(f"data whose range is declared chooses elements of {function.row.array}")
         self._apart()
         self._rightly_masked()
         lengths = list(self._lengths())
@@ -282,13 +294,14 @@ class _Loops:
                     found.append(map_bodies(stmt, change))
             return tuple(found)
 
-        at = self._at(3 * self.axis.tile)
-        try:
-            run = verify(replace(at, body=change(at.body)), self.spec)
-        except SwizzleError as error:
-            raise Fixed(f"a trip of the loop uses what another one left: {error.found}") from None
-        if run.violations:
-            raise Fixed(f"a trip of the loop uses what another one left: {run.violations[0].message}")
+        for length in (3 * self.axis.tile, 2 * self.axis.tile + 1):
+            at = self._at(length)
+            try:
+                run = verify(replace(at, body=change(at.body)), self.spec)
+            except SwizzleError as error:
+                raise Fixed(f"a trip of the loop uses what another one left: {error.found}") from None
+            if run.violations:
+                raise Fixed(f"a trip of the loop uses what another one left: {run.violations[0].message}")
 
 
 def _same_loop(stmt: ir.For, loop: ir.For) -> bool:
