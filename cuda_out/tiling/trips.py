@@ -94,6 +94,7 @@ def is_length(expr: Expr) -> bool:
 def chunk_loops(program: Program) -> list[ChunkLoop]:
     """Find the loops of a program without final functions that take all of a dimension chunk by chunk."""
     shapes = {parameter.name: parameter.shape for parameter in program.parameters}
+    by_value = {parameter.name for parameter in program.parameters if parameter.by_value}  # which cannot grow
     found: list[ChunkLoop] = []
     for loop in statements(program.body):
         if not isinstance(loop, ir.For) or not all(isinstance(e, ir.Const) for e in (loop.start, loop.stop, loop.step)):
@@ -110,7 +111,7 @@ def chunk_loops(program: Program) -> list[ChunkLoop]:
             for (name, place), n in by.items()
         )
         extents = {shapes[name][place] for name, place in by}
-        if by and whole and len(extents) == len(set(by.values())) == 1:
+        if by and whole and by_value.isdisjoint(name for name, _ in by) and len(extents) == len(set(by.values())) == 1:
             found.append(ChunkLoop(loop, min(by.values()), extents.pop(), tuple(by)))
     return found
 

@@ -90,9 +90,6 @@ class _Loops:
             )
         if chunk > MOST:
             raise Fixed(f"a chunk of {chunk} elements is more than {MOST}")
-        given = [p.name for p in program.parameters if p.by_value and any(s and s.axis == "k" for s in spans[p.name])]
-        if given:
-            raise Fixed(f"{given[0]} is passed by value")
         axis = TiledAxis("k", chunk, 1, loops[0].declared)
         axes = tuple(replace(each, narrow=0) for each in grid.axes) if grid else ()
         self.tiling = Tiling((*axes, axis), spans)
