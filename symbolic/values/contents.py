@@ -28,10 +28,11 @@ def is_reduction(value: Data, op: str, encoding: Encoding, t: int, term: Term) -
     if order.absorbs(term) or found == FALSE:
         return found
     size = Size(op, 0, at_least=True, by_coefficients=False)
-    if value.sizes(terms, t, size)[1] < size.of(terms, term):
+    most, wanted = value.sizes(terms, t, size)[1], size.of(terms, term)
+    if most < wanted:
         return FALSE
     for question, answer in order.questions(term).items():
-        tally = order.tally(question, (answer,), plain)
+        tally = order.tally(question, (answer,), plain, single=most == wanted)  # no item may come twice, or cancel
         found = guards.both(found, tally.says(guards, held(value, encoding, t, tally), answer))
         if found == FALSE:
             return FALSE

@@ -11,6 +11,7 @@ import pytest
 from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
 from swizzle.solution.solution import Limits
+from symbolic.algebra import linear
 from symbolic.values import mapped
 from tests.differential.test_cancelling import compare
 from tests.differential.test_search_against_brute_force import functions
@@ -114,6 +115,21 @@ y[i] = abs(w)
     found = solve(posed, Limits(space="1"))
     assert found.status == asked
     assert asked != "unknown" or "cancel" in found.reason
+
+
+def test_a_sum_of_just_enough_items_has_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum within another operator: where each item must come in once, no coefficients are added up."""
+    text = f"""
+i = cuda.laneid
+v = x[i] - cuda.shfl_sync(cuda.FULL_MASK, x[i], {LANE})
+y[i] = abs(v + cuda.shfl_sync(cuda.FULL_MASK, v, {LANE}))
+"""
+    spec = "[abs((-1) ** i * (x[0] - x[1] + x[2] - x[3])) for i in range(4)]"
+    posed = kernel(text, spec=spec, arguments=ARGUMENTS, block=4, warp_size=4)
+    right = len(solve(posed, Limits(space="1", all_solutions=True)).solutions)
+    monkeypatch.setattr(mapped, "EXPANSION_LIMIT", 2)
+    monkeypatch.delattr(linear, "Coefficient")
+    assert len(solve(posed, Limits(space="1", all_solutions=True)).solutions) == right > 0
 
 
 @pytest.mark.parametrize("number", [2, 3])
