@@ -26,6 +26,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "FEW": (2, 8, 32),
         "OF_HOLE": (0.0, 0.05, 0.5),
         "MANY": (1 << 16, 1 << 32, 1 << 62),
+        "STORES": (8, 32, 128),
     },
     "swizzle.search.plan": {
         "WORTH_IT": (1.0, 1.5, 4.0),
@@ -99,9 +100,11 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
 FIXED = {
     "swizzle.search.chains.NOWHERE",
     "swizzle.search.metasketch.BETWEEN_COUNTS",
+    "swizzle.search.sweep.MOST_RULES",
     "templates.xform_functions.WORD",
 }
-"""Numbers that change no time: what is no cell, how often progress is shown, the bits of a word."""
+"""Numbers that change no time of a question here: what is no cell, how often progress is shown, the bits of a word, and
+how many guesses a sweep tries (`bench/transposes.py`)."""
 
 QUESTIONS = (
     "transpose | 3",
