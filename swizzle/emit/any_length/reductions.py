@@ -67,9 +67,9 @@ def along_loops(program: Program, spec: SpecFunction, sizes: Tiling | FixedSize)
             reason = reason or f"{declared} stays: {no}"
     if not reason:
         return sizes
-    if tiling is not None:
-        return replace(tiling, kept=reason)
-    return FixedSize(reason, loops[0].loop.place)
+    if isinstance(sizes, Tiling):
+        return replace(sizes, kept=reason)
+    return FixedSize(f"{sizes.why}, and {reason}", sizes.place)
 
 
 class _Loops:
