@@ -153,6 +153,10 @@ class NotTiled(Exception):
     """A kernel that cannot be looked at in this way, and why."""
 
 
+class NotMoved(NotInterpreted):
+    """An access that is not at an element of the block's part, moved with it."""
+
+
 class Window:
     """One array as each block sees it: dimensions one by one while rows have varying lengths, then the rest as one.
 
@@ -221,6 +225,8 @@ class Window:
         for place, stride in enumerate(self.strides):
             of_row = product(begins[place], constant(rest)) if place == last else begins[place]
             self.begin = plus(self.begin, product(of_row, stride))
+        whole = extents[0] if last else product(extents[0], constant(rest))
+        self.count = product(whole, self.strides[0])
 
     def _levels(self, extents: Sequence[int]) -> tuple[int, ...]:
         return *extents[: self.levels - 1], prod(extents[self.levels - 1 :])
@@ -245,8 +251,14 @@ class Window:
         """Return which element stands at an offset in elements, where some variables are fixed; None where that is none
         of the block's part, or not the same one for all that is open."""
         rest, found = plus(at_case(offset, fixed), at_case(self.begin, fixed), -1), list[int]()
-        for each in self.strides[:-1]:
-            stride = at_case(each, fixed)
+        strides = [at_case(each, fixed) for each in self.strides[:-1]]
+        if not any(map(any, (rest, *strides))):  # all are numbers: a column before the block's is no row before it
+            first = rest.get((), 0) + self._to_first(strides)
+            for each in strides:
+                number, first = divmod(first, each[()])
+                found.append(number)
+            return tuple((np.array([*found, first], np.int64) - self.before).tolist())
+        for stride in strides:
             leading = max((m for m in stride if m), key=lambda m: (len(m), m), default=())
             number, more = divmod(rest.get(leading, 0), stride[leading])
             rest = plus(rest, stride, -number)
@@ -254,6 +266,10 @@ class Window:
             if more and leading:  # a stride that is a number is that of first blocks: a column is what is left over
                 return None
         return None if any(rest) else (*found, rest.get((), 0))
+
+    def _to_first(self, strides: Sequence[Polynomial]) -> int:
+        """Return how many elements before the block's part its first one is."""
+        return sum(int(low) * each[()] for low, each in zip(self.before, [*strides, constant(1)], strict=True))
 
     def outside(self, numbers: Lanes, cuts: Lanes, count: int, *, writes: bool) -> npt.NDArray[np.bool_]:
         """Tell which elements, and the next `count` ones, are not in the part of a block; or not its own to write."""
@@ -270,7 +286,7 @@ class Window:
             return Broken(f"{where}, which has {bound} there, out of bounds")
         if self.starts and numbers[0] < 0:
             return Broken(f"{where}, before which nothing is, out of bounds")
-        return NotInterpreted(f"{where}, which is not in it")
+        return NotMoved(f"{where}, which is not in it")
 
 
 class TileRegisters(Registers):
@@ -280,6 +296,8 @@ class TileRegisters(Registers):
     case_of: Lanes
     blocks: Mapping[str, Polynomial]
     """The number of a block along each tiled axis."""
+    counts: Mapping[str, Bits]
+    """For each case how many blocks there are along each tiled axis, where that is a number."""
 
     def numbers(self, value: Register) -> tuple[Bits, npt.NDArray[np.bool_]]:
         bits, terms = value
@@ -298,6 +316,8 @@ class TileRegisters(Registers):
                 return np.full(len(at), bits, np.uint64), np.full(len(at), number, np.int64)
             return np.zeros(len(at), np.uint64), np.zeros(len(at), np.int64)
         if isinstance(operand, Name) and operand.text.startswith("%nctaid."):
+            if (counts := self.counts.get(operand.text[-1])) is not None:
+                return counts[self.case_of[at]], np.zeros(len(at), np.int64)
             raise NotInterpreted("the number of blocks")
         return super().read(operand, kind, at)
 
@@ -467,9 +487,7 @@ class TileTransfers(Transfers):
                     if any(part % (size * how.count) for part in here.values()):
                         raise Broken(f"{instruction}: {show(here)} bytes into {region.name}, which is not a multiple")
                     elements = show({monomial: part // region.cell for monomial, part in here.items()})
-                    raise NotInterpreted(
-                        f"{instruction}: the element {elements} of {region.name}, not moved with its block"
-                    )
+                    raise NotMoved(f"{instruction}: the element {elements} of {region.name}, not moved with its block")
             return np.array([found[cut] for cut in these.tolist()], np.int64)
 
         one = located({})
@@ -481,6 +499,10 @@ class TileTransfers(Transfers):
         if outside.any():
             bad = int(np.flatnonzero(outside)[0])
             error = window.why_outside(numbers[bad].tolist(), int(cuts[bad]), count)
+            there, most = (at_case(each, self.fixed[cuts[bad]]) for each in (offset, window.count))
+            if not any((*there, *most)) and not 0 <= there.get((), 0) // region.cell <= most[()] - count:
+                element = there.get((), 0) // region.cell
+                error = Broken(f"{region.name}[{element}], out of bounds: it has {most[()]} elements")
             raise type(error)(f"{instruction}: {error}")
         cells = np.zeros(len(cuts), np.int64)
         for place, extent in enumerate(window.pitched):
@@ -518,11 +540,11 @@ class TileMachine(PtxMachine):
     ) -> None:  # fmt: skip
         self.tiles, self.cuts = tiles, cuts
         shape = LaunchShape(tiles.program.block, (len(cuts), 1, 1), HARDWARE_WARP)
-        lengths = [0 for _ in tiles.tiling.axes]
+        lengths = [0 for _ in tiles.taken]
         super().__init__(kernel, shape, [*tiles.arguments, *lengths], deferred, operators, dynamic)
         symbols = self.registers.symbols
         registers = TileRegisters(self.shape, self.memory, deferred, kernel.registers)
-        registers.symbols, registers.indices = symbols, tiles.indices
+        registers.symbols, registers.indices, registers.counts = symbols, tiles.indices, {}
         if warps := [each for each in self.kernel.instructions if each.op[0] in (*MATRICES, "cp")]:
             raise NotInterpreted(f"{warps[0]}, for every length")
         registers.blocks = {axis.axis: block_of(axis.axis, tiles.is_first(axis)) for axis in tiles.tiling.axes}
@@ -532,7 +554,7 @@ class TileMachine(PtxMachine):
         registers.case_of = self.transfers.cut_of = cuts[self.shape.block_of]
         self.transfers.fixed = [case.fixed for case in tiles.indices.cases]
         self.transfers.windows = {name: (window, self.arrays[name]) for name, window in tiles.windows.items()}
-        for (name, _), axis in zip(kernel.parameters[len(tiles.arguments) :], tiles.tiling.axes, strict=True):
+        for (name, _), axis in zip(kernel.parameters[len(tiles.arguments) :], tiles.taken, strict=True):
             bits, term = tiles.indices.value(length_of(axis, tiles.is_first(axis)))
             self.parameters[name] = (
                 np.full(self.shape.count, bits, np.uint64),
@@ -560,6 +582,8 @@ class TileValidator:
     are the first along each axis. Raises NotTiled where a kernel cannot be looked at in this way.
     """
 
+    machine: type[TileMachine] = TileMachine
+
     def __init__(
         self,
         program: Program,
@@ -575,12 +599,13 @@ class TileValidator:
         assert (said is None) == (first is None) == (not any(each.edges for each in tiling.axes)), (
             "edges are told apart"
         )
+        self.taken = tiling.axes
         if tiling.of_loops:
             raise NotTiled("its loops run as far as a length says")
         axes = {each.axis for each in tiling.axes}
         if any(size > 1 for axis, size in zip("xyz", program.grid, strict=True) if axis not in axes):
             raise NotTiled("its grid has several blocks along an axis that is not tiled")
-        remaining = [remainders(each, self.is_first(each)) for each in tiling.axes]
+        remaining = [self._remainders(each) for each in tiling.axes]
         self.at_once = max(1, AT_ONCE // prod(program.block))
         if (ways := prod(map(len, remaining))) * prod(program.block) > MOST_THREADS:
             raise NotTiled(f"its blocks may be cut in {ways} ways")
@@ -589,14 +614,7 @@ class TileValidator:
         most |= {f"no block {each.axis}": 0 for each in tiling.axes}
         most |= {f"rest {each.axis}": each.tile * MOST_BLOCKS[each.axis] for each in tiling.axes}
         most |= {f"left {each.axis}": max(each.tile, each.reach) for each in tiling.axes}
-        cases = [
-            Case(
-                {name: number for cut in each.values() for name, number in cut.fixed().items()},
-                tuple(total for cut in each.values() if (total := cut.total())),
-            )
-            for each in self.cuts
-        ]
-        self.indices = Indices(most, cases)
+        self.indices = Indices(most, [self._case(each) for each in self.cuts])
         arrays = [p for p in program.parameters if not p.is_scalar and not p.by_value]
         self.windows = {p.name: Window(p, tiling, self.cuts, first) for p in arrays}
         pairs = zip(program.parameters, alignments(program, alignment), strict=True)
@@ -613,6 +631,13 @@ class TileValidator:
             atoms[window.cell(index)] = self._atom(parameter.name, index)
         bits, writable = np.zeros(window.cells, np.uint64), parameter.role in ("out", "inout")
         return LaunchArray(parameter.name, KIND_OF[parameter.dtype], bits, atoms, given, writable, align)
+
+    def _remainders(self, axis: TiledAxis) -> list[Cut]:
+        return remainders(axis, self.is_first(axis))
+
+    def _case(self, cuts: Mapping[Axis, Cut]) -> Case:
+        fixed = {name: number for cut in cuts.values() for name, number in cut.fixed().items()}
+        return Case(fixed, tuple(total for cut in cuts.values() if (total := cut.total())))
 
     def is_first(self, axis: TiledAxis) -> bool | None:
         return self.first[axis.axis] if self.first else None
@@ -636,17 +661,20 @@ class TileValidator:
             known = recognised(kernel, self.program)
             for first in range(0, len(self.cuts), self.at_once):
                 cuts = np.arange(first, min(first + self.at_once, len(self.cuts)))
-                machine = TileMachine(kernel, self, cuts, self.written.deferred, known, shared_bytes)
+                machine = self.machine(kernel, self, cuts, self.written.deferred, known, shared_bytes)
                 machine.run()
                 if races := tuple(machine.races()):
                     return Validation("different", outputs, races[:SHOWN], broken=True)
                 if findings := tuple(itertools.islice(self._differences(machine), SHOWN)):
                     return Validation("different", outputs, findings, everywhere=True)
         except NotInterpreted as error:
-            return Validation("unknown", outputs, (f"not interpreted: {error}",))
+            return self._refused(error, outputs)
         except Broken as error:
             return Validation("different", outputs, (str(error),), broken=True)
         return Validation("equal", outputs, (), everywhere=True)
+
+    def _refused(self, error: NotInterpreted, outputs: int) -> Validation:
+        return Validation("unknown", outputs, (f"not interpreted: {error}",))
 
     def _differences(self, machine: TileMachine) -> Iterator[str]:
         for parameter in self.program.parameters:

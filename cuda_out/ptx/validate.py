@@ -40,7 +40,8 @@ class Validation(Struct, frozen=True):
 
     Different terms are not different numbers yet: the laws are sound and incomplete. `broken` says that the findings
     are undefined behaviour, or a function that is not the operator it is called as, which no numbers need to confirm;
-    `everywhere`, that it holds for every block of every length.
+    `everywhere`, that it holds for every block of every length, and `far` names blocks far out of which it holds where
+    that is not shown.
     """
 
     verdict: Literal["equal", "different", "unknown"]
@@ -48,6 +49,7 @@ class Validation(Struct, frozen=True):
     findings: tuple[str, ...]
     broken: bool = False
     everywhere: bool = False
+    far: tuple[str, ...] = ()
 
 
 class WrittenOut:

@@ -198,6 +198,7 @@ def _tell(
         "outputs": validation.outputs,
         "lengths": [list(size.lengths) for size in sizes if size.lengths],
         "every_length": validation.everywhere,
+        "far_blocks": list(validation.far),
         "findings": list(validation.findings),
     }
 
@@ -208,6 +209,8 @@ def _settled(validation: Validation, text: KernelText, sizes: Sequence[LaunchSiz
         if others := sizes[1:]:
             covered += f"; {at_the_lengths(others)} too"
         everywhere = ", for every block of every length" if validation.everywhere else ""
+        if validation.far:
+            everywhere = f", and in blocks far out, such as {validation.far[0]}"
         return DONE, f"equal to the specification, validated for all inputs ({covered}){everywhere}"
     if validation.broken:
         return NO, "not equal to the specification"

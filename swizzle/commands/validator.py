@@ -1,4 +1,7 @@
-"""Translation validation of one text at several sizes, and, where it takes any length, for all of them at once."""
+"""Translation validation of one text at several sizes, and, where it takes any length, for all of them at once.
+
+Where that does not succeed, or cannot be tried, blocks far out are validated (`cuda_out.ptx.far`).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from cuda_out.c.printer import CudaSource
-from cuda_out.ptx.tiles import Cut, NotTiled, TileValidator
+from cuda_out.ptx.far import FarValidator, far_validators
+from cuda_out.ptx.tiles import Cut, NotTiled, Said, TileValidator
 from cuda_out.ptx.validate import Validation, Validator, WrittenOut
 from cuda_out.tiling.tiling import Tiling
 from swizzle.commands.sizes import LaunchSize
@@ -32,6 +36,7 @@ class SizesValidator:
         self.validators: list[Validator] = []  # made when they are needed: a mutant seldom lives to the second
         self.why_not = "" if self.tiling else "it takes no length"
         self._tiles: list[TileValidator] = []
+        self._far: list[FarValidator] | None = None
 
     def _written_out(self, size: LaunchSize) -> WrittenOut:
         """Return what is shared by the validators whose specifications have a table of terms in common."""
@@ -57,13 +62,34 @@ class SizesValidator:
             verdicts.append(found)
         tiles = self._for_every_length()
         if not tiles:
-            return verdicts[0]
+            found = self._far_out(ptx, entry)
+            return found if found.verdict == "different" else replace(verdicts[0], far=found.far)
         for each in tiles:
             everywhere = each.validate(ptx, entry, self.shared_bytes)
+            if everywhere.verdict == "unknown" and (found := self._far_out(ptx, entry)).verdict == "different":
+                return found
             if everywhere.verdict != "equal":
                 where = "not shown for every length: " if everywhere.verdict == "unknown" else "at some length, "
                 return replace(everywhere, findings=tuple(f"{where}{finding}" for finding in everywhere.findings))
         return replace(verdicts[0], everywhere=True)
+
+    def _far_out(self, ptx: str, entry: str) -> Validation:
+        """Return the verdict of the first block far out that is not equal, or which are."""
+        found = Validation("equal", 0, ())
+        for each in self._for_far_blocks():
+            found = each.validate(ptx, entry, self.shared_bytes)
+            if found.verdict != "equal":
+                return replace(found, findings=tuple(f"in {each}, {finding}" for finding in found.findings))
+        return replace(found, far=tuple(map(str, self._for_far_blocks())))
+
+    def _for_far_blocks(self) -> list[FarValidator]:
+        if self._far is None:
+            size, written = self.sizes[0], self.validators[0].written
+            try:
+                self._far = list(_far_validators(size, self.tiling, written, self.alignment)) if self.tiling else []
+            except NotTiled:
+                self._far = []
+        return self._far
 
     def _for_every_length(self) -> list[TileValidator]:
         """Return the validators for all blocks: of those that are first along an axis, and of others."""
@@ -77,6 +103,25 @@ class SizesValidator:
         return self._tiles
 
 
+def _said(size: LaunchSize, tiling: Tiling) -> Said:
+    """Return what the specification says of a block, where it says something else near the ends of arrays."""
+    said = NearEnds(tiling, size.filled.program, size.filled.spec)
+
+    def of_block(cuts: Mapping[Axis, Cut], *asked: Any) -> Term:
+        rests = {axis: Rest(bool(cut.first), cut.left, cut.more) for axis, cut in cuts.items()}
+        return said.wanted(rests, *asked)
+
+    return of_block
+
+
+def _far_validators(
+    size: LaunchSize, tiling: Tiling, written: WrittenOut, alignment: Sequence[int]
+) -> Iterator[FarValidator]:
+    program, wanted = size.filled.program, size.meaning.wanted
+    said = _said(size, tiling) if any(axis.edges for axis in tiling.axes) else None
+    yield from far_validators(program, tiling, wanted, written, alignment, said)
+
+
 def tile_validators(
     size: LaunchSize, tiling: Tiling, written: WrittenOut, alignment: Sequence[int]
 ) -> Iterator[TileValidator]:
@@ -85,12 +130,7 @@ def tile_validators(
     if not any(axis.edges for axis in tiling.axes):
         yield TileValidator(program, tiling, wanted, written, alignment)
         return
-    said = NearEnds(tiling, program, size.filled.spec)
-
-    def of_block(cuts: Mapping[Axis, Cut], *asked: Any) -> Term:
-        rests = {axis: Rest(bool(cut.first), cut.left, cut.more) for axis, cut in cuts.items()}
-        return said.wanted(rests, *asked)
-
+    of_block = _said(size, tiling)
     for first in itertools.product((False, True), repeat=len(tiling.axes)):
         told = dict(zip(tiling.declared, first, strict=True))
         yield TileValidator(program, tiling, wanted, written, alignment, of_block, told)
