@@ -7,6 +7,7 @@ its input size in brackets, and what came out, which is checked. `--whole` count
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import resource
@@ -19,7 +20,7 @@ from swizzle import f32, i32, layouts, scan_operator, scans, serial
 from swizzle.commands.cli import execute
 from swizzle.scans import Network, Scan
 from swizzle.specs.verify import verify
-from tests.swizzle.scans.examples import FAMILIES, brent_kung, kogge_stone, sklansky
+from tests.swizzle.scans.examples import FAMILIES, blelloch, brent_kung, kogge_stone, sklansky
 
 BLOCK = 1024
 
@@ -141,6 +142,20 @@ def moved() -> str:
     return f"{refused} refused with a witness; {still} are scans still"
 
 
+def exclusive() -> str:
+    """Move, drop and add every edge of Blelloch's network of 16; every element drops its words, or keeps them."""
+    network, refused, still = blelloch(16), 0, 0
+    assert not network.wrong and network.exclusive
+    for at, (step, gone) in enumerate(zip(network.steps, network.dropped, strict=True)):
+        for i, source, drops in itertools.product(range(16), range(-1, 16), (False, True)):
+            if source != i and (source, drops) != (step[i], i in gone):
+                steps, dropped = list(network.steps), list(network.dropped)
+                steps[at], dropped[at] = (*step[:i], source, *step[i + 1 :]), gone - {i} | ({i} if drops else set())
+                made = Network(16, steps, dropped)
+                refused, still = refused + bool(made.wrong), still + (not made.wrong)
+    return f"{refused} refused with a witness; {still} are scans still"
+
+
 def discovery() -> str:
     found = {depth: list(scans.discover(8, depth)) for depth in (3, 4, 5)}
     assert sklansky(8) in found[3] and kogge_stone(8) in set(scans.discover(8, 3, 17))
@@ -158,6 +173,7 @@ ROWS: dict[str, tuple[str, Callable[[], str]]] = {
     "MSS, operator": ("1 h (8)", lambda: operator_of(best_run)),
     "warp scan of two holes": ("", warp_scan),
     "one edge moved": ("", moved),
+    "Blelloch, exclusive, one edge moved": ("", exclusive),
     "all networks of 8, fewest operations": ("", discovery),
 }
 for _name, _family in FAMILIES.items():

@@ -351,7 +351,8 @@ def _taking(size: int, loops: Sequence[KernelLoop], *, backward: bool) -> Networ
 
 def _example(given: ScanExample) -> Network:
     try:
-        return given.like if isinstance(given.like, Network) else network(given.like)
+        found = given.like if isinstance(given.like, Network) else network(given.like)
+        return found.only_in_place("a kernel's holes")
     except SwizzleError as error:
         raise _placed_at(error, given) from None
 

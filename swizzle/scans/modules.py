@@ -48,6 +48,7 @@ class Module(Struct, frozen=True):
 
 def modules(network: Network) -> list[Module]:
     """Return the scans of four elements or more within a forward network that are in no larger one."""
+    network.only_in_place("modules")
     if network.backward or network.wrong:
         mistake("modules of a network that is backward, or no scan", "a forward scan", "network.mirrored()")
     found: list[Module] = []
@@ -172,6 +173,7 @@ def recursions(network: Network) -> list[Recursion]:
 
     They are tried with the network's own modules and with others, up to a size.
     """
+    network.only_in_place("recursions")
     if network.backward or network.wrong or network.size < 4 or network.size & (network.size - 1):
         mistake(f"recursions of {network!r}", "a forward scan of 4, 8, 16, ... elements", "network.mirrored()")
     found = []

@@ -1,9 +1,11 @@
 """A scan network at one size: which element takes which at each step, and whether that is a scan.
 
-All elements work in place and at once. An element that takes another puts the other's words before its own, or behind
-them in a backward scan: `a[i] = a[s] . a[i]`. So what it holds is a range of the input as long as the two are
-neighbours. The network is a scan if that is always so, and each element holds everything up to itself in the end. As
-nothing is known of the operator but that it is associative, this is a proof for every such operator.
+All elements work at once. An element that takes another puts the other's words before its own, `a[i] = a[s] . a[i]`, or
+behind them. So what it holds is a range of the input as long as the two are neighbours, and which operand comes first
+is decided by what they hold. An element may also drop its own words: then it is left with those that it takes,
+`a[i] = a[s]`, or with none, the identity. The network is a scan if each element holds a range after every step, and
+everything up to itself in the end; up to itself, without it, if the scan is exclusive. As nothing is known of the
+operator but that it is associative, and of the identity but that it is one, this is a proof for every such operator.
 
 This is the paper's picture of a network (scan synthesis, section 3.2): a row for a step, a dot where an element takes
 another.
@@ -12,9 +14,9 @@ another.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +27,10 @@ from swizzle.scans.picture import svg
 Step = tuple[int, ...]
 """For each element the one that it takes, or IDLE."""
 IDLE: Final = -1
+EMPTIED: Final = "e"
+"""Of an element that is left with the identity, in a row."""
+_Cell = tuple[int, bool]
+"""The element that is taken, or IDLE; and whether its words replace one's own."""
 MOST: Final = 4096
 """Elements of an example."""
 Ends = npt.NDArray[np.int64]
@@ -32,38 +38,68 @@ Ends = npt.NDArray[np.int64]
 
 
 class Network:
-    """Steps of a scan in place, each with the element that every element takes, or IDLE."""
+    """Steps of a scan, each with the element that every element takes, or IDLE, and those that drop their own words."""
 
-    def __init__(self, size: int, steps: Sequence[Step]) -> None:
+    def __init__(self, size: int, steps: Sequence[Step], dropped: Sequence[frozenset[int]] = ()) -> None:
         self.size, self.steps = size, tuple(steps)
+        self.dropped = tuple(dropped) or (frozenset(),) * len(self.steps)
+        """For each step the elements that drop their own words, whether they take others or not."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Network) and (self.size, self.steps) == (other.size, other.steps)
+        return isinstance(other, Network) and (self.size, self.steps, self.dropped) == (
+            other.size,
+            other.steps,
+            other.dropped,
+        )
 
     def __hash__(self) -> int:
-        return hash((self.size, self.steps))
+        return hash((self.size, self.steps, self.dropped))
 
     def __repr__(self) -> str:
-        what = "backward " if self.backward else ""
+        what = ("exclusive " if self.exclusive else "") + ("backward " if self.backward else "")
         return f"<{what}network of {self.size}: {self.depth} steps, {self.operations} operations>"
 
     def __str__(self) -> str:
-        width = len(str(self.size - 1))
-        return "\n".join(
-            " ".join(("." if source == IDLE else str(source)).rjust(width) for source in step) for step in self.steps
-        )
+        rows = [[_word(each, i in gone) for i, each in enumerate(step)] for step, gone in self._rounds]
+        width = max((len(word) for row in rows for word in row), default=1)
+        return "\n".join(" ".join(word.rjust(width) for word in row) for row in rows)
 
     def svg(self) -> str:
         """Return the network as a figure."""
-        return svg(self.size, self.steps, repr(self).strip("<>"))
+        return svg(self.size, self.steps, self.dropped, repr(self).strip("<>"))
 
     def _repr_svg_(self) -> str:
         return self.svg()
 
-    @cached_property
+    @property
+    def _rounds(self) -> Iterator[tuple[Step, frozenset[int]]]:
+        return zip(self.steps, self.dropped, strict=True)
+
+    @property
+    def in_place(self) -> bool:
+        """Whether no element ever drops its words; the network is inclusive then."""
+        return not any(self.dropped)
+
+    def only_in_place(self, what: str) -> Network:
+        """Return the network; SwizzleError where an element drops its words."""
+        if not self.in_place:
+            at, gone = next((at, gone) for at, gone in enumerate(self.dropped, 1) if gone)
+            mistake(
+                f"in step {at} of the network element {min(gone)} drops its own words",
+                f"for {what}, a scan in place: each element keeps what it has, and takes others",
+                "take an inclusive scan; a kernel makes it exclusive: y[i] = a[i - 1] if i > 0 else the identity",
+            )
+        return self
+
+    @property
     def backward(self) -> bool:
-        """Whether elements take those behind them, so that element i ends with everything from i on."""
-        return any(source > i for step in self.steps for i, source in enumerate(step))
+        """Whether element i ends with what is behind it, not before it."""
+        return self._run.backward
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether element i ends without xi, and the first one, or the last one, with the identity."""
+        return self._run.exclusive
 
     @property
     def depth(self) -> int:
@@ -73,7 +109,7 @@ class Network:
     @property
     def operations(self) -> int:
         """How often the operator is applied."""
-        return sum(source != IDLE for step in self.steps for source in step)
+        return sum(source != IDLE and i not in gone for step, gone in self._rounds for i, source in enumerate(step))
 
     @property
     def fan_out(self) -> int:
@@ -83,74 +119,122 @@ class Network:
     @property
     def apart(self) -> bool:
         """Whether no element is taken in a step in which it changes: then a step needs one barrier, not two."""
-        return not any(source != IDLE and step[source] != IDLE for step in self.steps for source in step)
+        return not any(
+            source != IDLE and (step[source] != IDLE or source in gone)
+            for step, gone in self._rounds
+            for source in step
+        )
 
     @cached_property
     def wrong(self) -> str:
         """Why this is no scan, in words with the first element that goes wrong; empty of a scan."""
-        return self._run()[1]
+        return self._run.wrong
 
     def ends(self) -> list[Ends]:
-        """Return how far each element reaches before each step, and in the end; of a scan only."""
-        assert not self.wrong, self.wrong
-        return self._run()[0]
+        """Return how far each element reaches before each step, and in the end; of a scan in place only."""
+        assert self.in_place and not self.wrong, self.wrong
+        return self._run.ends
 
     def mirrored(self) -> Network:
         """Return the network seen from the other side: of a forward scan a backward one."""
         last = self.size - 1
         turned = (tuple(IDLE if s == IDLE else last - s for s in reversed(step)) for step in self.steps)
-        return Network(self.size, tuple(turned))
+        return Network(self.size, tuple(turned), [frozenset(last - i for i in gone) for gone in self.dropped])
 
-    def _run(self) -> tuple[list[Ends], str]:
-        backward, size = self.backward, self.size
-        own, found = np.arange(size), []
-        reach = own.copy()
-
-        def held(i: int) -> str:
-            low, high = sorted((i, int(reach[i])))
-            return f"x{low}" if low == high else f"x{low} ... x{high}"
-
-        for number, step in enumerate(self.steps, 1):
-            found.append(reach.copy())
+    @cached_property
+    def _run(self) -> _Run:
+        size, in_place, own = self.size, self.in_place, np.arange(self.size)
+        backward = in_place and any(source > i for step in self.steps for i, source in enumerate(step))
+        low, high, found = own, own + 1, list[Ends]()
+        for number, (step, gone) in enumerate(self._rounds, 1):
+            found.append(high - 1 if backward else low)
             sources = np.array(step)
-            on = sources != IDLE
-            neighbour = reach + 1 if backward else reach - 1
-            bad = np.nonzero(on & (sources != neighbour))[0]
+            on, own_low, own_high = sources != IDLE, low.copy(), high.copy()
+            own_low[list(gone)] = own_high[list(gone)] = 0
+            taken = np.where(on, sources, 0)
+            taken_low, taken_high = np.where(on, low[taken], 0), np.where(on, high[taken], 0)
+            before, behind = taken_high == own_low, own_high == taken_low
+            alone, nothing = own_low == own_high, taken_low == taken_high
+            fits = (behind if backward else before) if in_place else before | behind
+            bad = np.nonzero(~(alone | nothing | fits))[0]
             if len(bad):
                 i = int(bad[0])
-                source, wanted = step[i], int(neighbour[i])
-                whose = f"{held(source)} of element {source}, which is not next to {held(i)} of its own"
-                if (source > i) != backward:
+                source = step[i]
+                at_end = int(high[i]) == size if backward else int(low[i]) == 0
+                theirs = f"{_held(low, high, source)} of element {source}"
+                whose = f"{theirs}, which is not next to {_held(low, high, i)} of its own"
+                if in_place and (source > i) != backward:
                     way = ("behind", "backward") if source > i else ("before", "forward")
                     whose = f"element {source}, which is {way[0]} it as in a {way[1]} scan, and other elements do not"
-                elif not 0 <= wanted < size:
-                    whose = f"{held(source)} of element {source}, and has everything already"
-                return found, f"step {number}: element {i} takes {whose}"
-            reach = np.where(on, reach[np.where(on, sources, 0)], reach)
-        found.append(reach)
-        unfinished = np.nonzero(reach != (size - 1 if backward else 0))[0]
-        if len(unfinished):
-            i = int(unfinished[0])
-            whole = f"x{i} ... x{size - 1}" if backward else f"x0 ... x{i}"
-            return found, f"in the end element {i} holds {held(i)}, not {whole}"
-        return found, ""
+                elif in_place and at_end:
+                    whose = f"{theirs}, and has everything already"
+                return _Run(found, backward, False, f"step {number}: element {i} takes {whose}")
+            low = np.where(alone, taken_low, np.where(nothing, own_low, np.minimum(own_low, taken_low)))
+            high = np.where(alone, taken_high, np.where(nothing, own_high, np.maximum(own_high, taken_high)))
+        found.append(high - 1 if backward else low)
+        exclusive = bool((low == high).any())
+        wrong = {way: self._unfinished(low, high, way, exclusive) for way in (False, True)}
+        if not in_place:
+            backward = len(wrong[True]) < len(wrong[False])
+        if not len(wrong[backward]):
+            return _Run(found, backward, exclusive, "")
+        i = int(wrong[backward][0])
+        wanted = _held(*self._whole(backward, exclusive), i)
+        return _Run(found, backward, exclusive, f"in the end element {i} holds {_held(low, high, i)}, not {wanted}")
+
+    def _whole(self, backward: bool, exclusive: bool) -> tuple[Ends, Ends]:
+        """Return the ranges that a scan ends with."""
+        own = np.arange(self.size)
+        return (own + exclusive, own * 0 + self.size) if backward else (own * 0, own + (not exclusive))
+
+    def _unfinished(self, low: Ends, high: Ends, backward: bool, exclusive: bool) -> Ends:
+        """Return the elements that do not end as a scan's do."""
+        first, last = self._whole(backward, exclusive)
+        same = (low == first) & (high == last) | (low == high) & (first == last)
+        return np.nonzero(~same)[0]
+
+
+class _Run(NamedTuple):
+    """What running a network gives: how far elements of one in place reach, what it scans, and what goes wrong."""
+
+    ends: list[Ends]
+    backward: bool
+    exclusive: bool
+    wrong: str
+
+
+def _held(low: Ends, high: Ends, i: int) -> str:
+    """Return in words what an element holds."""
+    first, last = int(low[i]), int(high[i]) - 1
+    if last < first:
+        return "nothing"
+    return f"x{first}" if first == last else f"x{first} ... x{last}"
+
+
+def _word(source: int, gone: bool) -> str:
+    """Return what an element does in a step, as it is written in a row."""
+    if source == IDLE:
+        return EMPTIED if gone else "."
+    return f"={source}" if gone else str(source)
 
 
 def network(rows: str | Iterable[Any]) -> Network:
     """Return the network of an example at one size, which has to be a scan.
 
     `rows` is a text with a line for each step and a word for each element: the number of the element that it takes, or
-    `.` where it takes none. Or it is a list of steps, each a list of as many sources, with None or -1 for none, or a
-    dict from elements to sources; with dicts alone, the last element that is named ends the network. Raises
-    SwizzleError for what is no network, or no scan, with the first element that goes wrong.
+    `.` where it takes none; `=3` where element 3's words replace its own, and `e` where it is left with the identity.
+    Or it is a list of steps, each a list of as many sources, with None or -1 for none, or a dict from elements to
+    sources; with dicts alone, the last element that is named ends the network. Raises SwizzleError for what is no
+    network, or no scan, with the first element that goes wrong.
 
     >>> print(network(". 0 . 2\\n. . . 1\\n. . 1 ."))
     . 0 . 2
     . . . 1
     . . 1 .
     """
-    steps = _steps(rows)
-    size = len(steps[0])
+    cells = _steps(rows)
+    size = len(cells[0])
+    steps = [tuple(source for source, _ in row) for row in cells]
     for number, step in enumerate(steps, 1):
         if len(step) != size:
             mistake(
@@ -166,17 +250,17 @@ def network(rows: str | Iterable[Any]) -> Network:
                     f"another element, from 0 to {size - 1}, or `.` for none",
                     fix="write the number of an element of the step before",
                 )
-    made = Network(size, steps)
+    made = Network(size, steps, [frozenset(i for i, (_, gone) in enumerate(row) if gone) for row in cells])
     if made.wrong:
         mistake(
             f"the network is no scan: {made.wrong}",
             "elements that take their neighbours' words until each holds everything up to itself",
-            "an element that holds xl ... xi takes the one that ends with x(l-1): element l-1",
+            "an element that holds xl ... xi takes one that ends with x(l-1)",
         )
     return made
 
 
-def _steps(rows: Any) -> list[Step]:
+def _steps(rows: Any) -> list[list[_Cell]]:
     if isinstance(rows, str):
         lines = [line.split() for line in rows.splitlines() if line.strip()]
         found = [[_cell(word, number, i) for i, word in enumerate(words)] for number, words in enumerate(lines, 1)]
@@ -205,18 +289,20 @@ def _steps(rows: Any) -> list[Step]:
             f"a step or more, of 2 to {MOST} elements",
             fix="write a row for each step; loops for larger sizes are found from a small one",
         )
-    return [tuple(step) for step in found]
+    return found
 
 
-def _cell(what: Any, number: int, i: int) -> int:
+def _cell(what: Any, number: int, i: int) -> _Cell:
     if what is None or what in (".", "-", IDLE):
-        return IDLE
+        return IDLE, False
     if isinstance(what, int | np.integer) and not isinstance(what, bool):
-        return int(what)
-    if isinstance(what, str) and re.fullmatch("[0-9]{1,6}", what):
-        return int(what)
+        return int(what), False
+    if isinstance(what, str) and re.fullmatch("=?[0-9]{1,6}", what):
+        return int(what.removeprefix("=")), what[0] == "="
+    if what == EMPTIED:
+        return IDLE, True
     mistake(
         f"step {number} of the network has {what!r} for element {i}",
-        "the number of the element that it takes, or `.` for none",
-        fix="write a number, or `.`",
+        "the number of the element that it takes, or `.` for none; `=3` to be left with what 3 holds, `e` with nothing",
+        fix="write a number, `.`, `=` and a number, or `e`",
     )

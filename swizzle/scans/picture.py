@@ -1,4 +1,7 @@
-"""A network drawn as the literature draws it: a column for an element, time downward, a dot where it takes another."""
+"""A network drawn as the literature draws it: a column for an element, time downward, a dot where it takes another.
+
+Where an element drops its own words, its line is cut and the dot is hollow: it has what it takes, or nothing.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,11 @@ COLUMN, ROW, MARGIN, DOT = 22, 34, 18, 4.5
 INK, WIRE, TAKEN = "#1f2430", "#c9ced6", "#2563a8"
 
 
-def svg(size: int, steps: Sequence[Sequence[int]], title: str) -> str:
-    """Return a network as an SVG figure, given for each step the element that every element takes, -1 for none."""
+def svg(size: int, steps: Sequence[Sequence[int]], dropped: Sequence[frozenset[int]], title: str) -> str:
+    """Return a network as an SVG figure.
+
+    Given are for each step the element that every element takes, -1 for none, and those that drop their own words.
+    """
     depth = len(steps)
     width, height = 2 * MARGIN + COLUMN * (size - 1), 2.5 * MARGIN + ROW * depth
 
@@ -27,11 +33,17 @@ def svg(size: int, steps: Sequence[Sequence[int]], title: str) -> str:
         *(f'<text x="{x(i):g}" y="{MARGIN - 4:g}">{i}</text>' for i in range(size)),
         *(f'<path d="M{x(i):g} {y(0):g}V{y(depth):g}" stroke="{WIRE}"/>' for i in range(size)),
     ]
-    for at, step in enumerate(steps):
+    for at, (step, gone) in enumerate(zip(steps, dropped, strict=True)):
         edges = [(i, source) for i, source in enumerate(step) if source >= 0]
+        parts += [f'<path d="M{x(i):g} {y(at):g}V{y(at + 1):g}" stroke="#fff" stroke-width="3"/>' for i in sorted(gone)]
         parts += [
             f'<path d="M{x(s):g} {y(at):g}L{x(i):g} {y(at + 1):g}" stroke="{TAKEN}" stroke-width="1.4"/>'
             for i, s in edges
         ]
-        parts += [f'<circle cx="{x(i):g}" cy="{y(at + 1):g}" r="{DOT}" fill="{INK}"/>' for i, _ in edges]
+        parts += [
+            f'<circle cx="{x(i):g}" cy="{y(at + 1):g}" r="{DOT}" fill="{INK}"/>' for i, _ in edges if i not in gone
+        ]
+        parts += [
+            f'<circle cx="{x(i):g}" cy="{y(at + 1):g}" r="{DOT}" fill="#fff" stroke="{INK}"/>' for i in sorted(gone)
+        ]
     return "\n".join([*parts, "</svg>", ""])

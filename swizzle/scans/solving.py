@@ -141,7 +141,7 @@ def sketch(function: Any = None, /, *, like: Any = None) -> Any:
         if not isinstance(given, FunctionType):
             mistake(f"@scans.sketch was given {given!r}", "a function made by `def`", fix="write it above one `def`")
         found = read(given)
-        example = None if like is None else like if isinstance(like, Network) else network(like)
+        example = None if like is None else _example(like)
         return checked(found, example)
 
     return make if function is None else make(function)
@@ -245,7 +245,8 @@ def _judged(read: ReadScan, started: float) -> Scan:
 
 
 def _example(given: Any) -> Network:
-    return given if isinstance(given, Network) else network(given)
+    found = given if isinstance(given, Network) else network(given)
+    return found.only_in_place("loops")
 
 
 def relaxed_example(scan: Scan, *, backward: bool) -> Network:

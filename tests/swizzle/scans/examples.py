@@ -40,6 +40,37 @@ def is_scan(network: Network, backward: bool) -> bool:
     return held == [whole[i:] if backward else whole[: i + 1] for i in range(network.size)]
 
 
+def is_exclusive_scan(network: Network, backward: bool) -> bool:
+    """Run a network on words, each of which has to be a range of the inputs, put together in either order."""
+    held: list[tuple[int, ...]] = [(i,) for i in range(network.size)]
+    for step, gone in zip(network.steps, network.dropped, strict=True):
+        before = list(held)
+        for i, source in enumerate(step):
+            own, taken = () if i in gone else before[i], () if source == IDLE else before[source]
+            ranges = [word for word in (taken + own, own + taken) if not word or is_range(word)]
+            if not ranges:
+                return False
+            held[i] = ranges[0]
+    whole = tuple(range(network.size))
+    return held == [whole[i + 1 :] if backward else whole[:i] for i in range(network.size)]
+
+
+def is_range(word: tuple[int, ...]) -> bool:
+    return word == tuple(range(word[0], word[-1] + 1))
+
+
+def blelloch(size: int) -> Network:
+    """Up as in Brent and Kung's tree; the root is emptied; down, right takes left, which is left with the right's."""
+    up = brent_kung(size).steps[: size.bit_length() - 1]
+    steps, dropped = [*up, (IDLE,) * size], [frozenset[int]()] * len(up) + [frozenset({size - 1})]
+    for d in reversed(_powers(2, size)):
+        pairs = [(b + d - 1, b + 2 * d - 1) for b in range(0, size, 2 * d)]
+        taken = {i: j for pair in pairs for i, j in (pair, pair[::-1])}
+        steps.append(tuple(taken.get(i, IDLE) for i in range(size)))
+        dropped.append(frozenset(left for left, _ in pairs))
+    return Network(size, steps, dropped)
+
+
 def kogge_stone(size: int) -> Network:
     return _network(size, ([(i, i - d) for i in range(d, size)] for d in _powers(2, size)))
 

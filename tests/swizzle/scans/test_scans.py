@@ -20,7 +20,17 @@ from swizzle.scans.points import LoopPoints, Skeleton
 from swizzle.scans.proof import CLEARED, LARGEST, cleared, digits_known, prove
 from symbolic.expressions.expression import Expression, add, constant, less, select
 from tests.slow_cases import slow_unless
-from tests.swizzle.scans.examples import FAMILIES, brent_kung, is_scan, kogge_stone, odd_places, sklansky, solved
+from tests.swizzle.scans.examples import (
+    FAMILIES,
+    blelloch,
+    brent_kung,
+    is_exclusive_scan,
+    is_scan,
+    kogge_stone,
+    odd_places,
+    sklansky,
+    solved,
+)
 
 
 @pytest.mark.parametrize("name", slow_unless(FAMILIES, ("kogge_stone", "brent_kung").__contains__))
@@ -122,6 +132,38 @@ def test_networks_with_one_edge_moved_are_refused(name: str) -> None:
     assert moved > 900
 
 
+def test_exclusive_networks() -> None:
+    """Blelloch's, which swaps going down, at some sizes; every edge moved, every element's words dropped or kept.
+
+    An inclusive network whose elements then move up by one is an exclusive scan, too.
+    """
+    for size in (2, 4, 16, 64):
+        made = blelloch(size)
+        assert not made.wrong and made.exclusive and not made.backward and not made.apart
+        assert is_exclusive_scan(made, False) and is_exclusive_scan(made.mirrored(), True)
+        assert made.mirrored().backward and not made.mirrored().wrong
+        assert scans.network(str(made)) == made and made.operations == 2 * (size - 1)
+    made, moved = blelloch(4), 0
+    for at, (step, gone) in enumerate(zip(made.steps, made.dropped, strict=True)):
+        for i, source, drops in itertools.product(range(4), [IDLE, *range(4)], (False, True)):
+            if source == i:
+                continue
+            steps, dropped = list(made.steps), list(made.dropped)
+            steps[at], dropped[at] = (*step[:i], source, *step[i + 1 :]), gone - {i} | ({i} if drops else set())
+            changed = Network(4, steps, dropped)
+            assert bool(changed.wrong) == (not is_exclusive_scan(changed, False)), changed
+            moved += bool(changed.wrong)
+            assert not changed.wrong or "element" in changed.wrong
+    assert moved > 100
+    up_by_one = (IDLE, *range(7))
+    shifted = Network(8, [*sklansky(8).steps, up_by_one], [frozenset[int]()] * 3 + [frozenset(range(8))])
+    assert not shifted.wrong and shifted.exclusive and is_exclusive_scan(shifted, False) and not shifted.apart
+    with pytest.raises(SwizzleError, match="element 7 drops its own words"):
+        scans.solve(like=blelloch(8))
+    with pytest.raises(SwizzleError, match="for modules, a scan in place"):
+        scans.modules(blelloch(8))
+
+
 def test_random_networks_are_judged_as_words_judge_them() -> None:
     """Random steps, and random legal ones, forward and backward."""
     rng = random.Random(7)
@@ -153,6 +195,11 @@ def test_random_networks_are_judged_as_words_judge_them() -> None:
         (". 4", "element 1 takes element 4"),
         (". 1", "element 1 takes itself"),
         (". x", "has 'x' for element 1"),
+        (". 0 . 2\n. . . 1\n. =3 . 1\n=1 0 =3 2", "x0 ... x1 of element 1, which is not next to x0 ... x3 of its own"),
+        (". 0 . 2\n. . . 1\n. . . e\n. =3 . 1\n=1 0 . 2", "in the end element 2 holds x2, not x0 ... x1"),
+        (". 0\n. e\n=1 .", "in the end element 1 holds nothing, not x0"),
+        (". =1", "element 1 takes itself"),
+        (". =", "has '=' for element 1"),
         ("", "empty"),
         ([{1: 0, 3: 2}, {3: 1}, {2: -5}], "is not a dict of elements"),
         (7, "the network is 7"),
@@ -369,6 +416,11 @@ def test_a_network_is_shown(tmp_path: Path) -> None:
     assert "NET: network of 8: 5 steps, 11 operations" in out.getvalue() and str(brent_kung(8)) in out.getvalue()
     assert execute(["show", target, "-o", str(figure)], out, err) == 0
     assert figure.read_text(encoding="utf-8").count("<circle") == brent_kung(8).operations
+    drawn = blelloch(8).svg()
+    assert (
+        drawn.count("<circle") == 14 + 7 + 1 and drawn.count('fill="#fff" stroke') == drawn.count('stroke="#fff"') == 8
+    )
+    assert "exclusive network of 8: 7 steps, 14 operations" in drawn
     assert execute(["show", target, "-o", str(tmp_path / "net.html")], out, err) == 2
     assert "for a network" in err.getvalue()
     assert execute(["show", f"{tmp_path / 'file.py'}:NOPE"], out, err) == 2
