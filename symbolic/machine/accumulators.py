@@ -220,9 +220,9 @@ class Reduced(Data):
         parts = self.sources(t)
         return len(parts) > 1 and any(possible(value, u) is None for value, u in parts)
 
-    def brings(self, terms: Terms, op: str, t: int) -> frozenset[Term] | None:
+    def _find_brings(self, terms: Terms, op: str, t: int) -> frozenset[Term] | None:
         if self.outer != op:
-            return super().brings(terms, op, t)
+            return super()._find_brings(terms, op, t)
         offers = self.contributions.offers(t)
         return None if offers is None else frozenset(item for offer in offers for items in offer for item in items)
 

@@ -40,7 +40,7 @@ def is_reduction(value: Data, op: str, encoding: Encoding, t: int, term: Term) -
             return open_for_few
     items = frozenset(item for item in order.items(term) if not terms.is_number(item, op))
     others = held(value, encoding, t, Others(op, items))
-    if not others or not order.may_cancel(plain):
+    if not others or not order.may_cancel(plain) or most <= wanted + 1:  # what cancels comes in twice
         return guards.both(found, -others.get(1, FALSE))
     brought = brings(terms, value, op, t)
     if brought is None or UNWRITTEN in brought or len(brought) > OTHERS_LIMIT:

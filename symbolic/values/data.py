@@ -39,6 +39,7 @@ class Data(ABC):
         self._natural: dict[int, bool] = {}
         self._reduced_by: dict[int, frozenset[str]] = {}
         self._sizes: dict[tuple[int, str, bool], tuple[int, int]] = {}
+        self._brings: dict[tuple[int, str], frozenset[Term] | None] = {}
 
     def equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
         """Return the guard under which thread t's value is `term`, built once per encoding."""
@@ -115,8 +116,9 @@ class Data(ABC):
 
     def brings(self, terms: Terms, op: str, t: int) -> frozenset[Term] | None:
         """Return all items that thread t's value may be made of by an operator; None where they are too many."""
-        values = self.possible(t)
-        return None if values is None else united(frozenset(terms.multiset(v, op)) for v in values)
+        if (t, op) not in self._brings:
+            self._brings[t, op] = self._find_brings(terms, op, t)
+        return self._brings[t, op]
 
     @abstractmethod
     def sources(self, t: int) -> Iterable[tuple[DataVector, int]]:
@@ -160,6 +162,10 @@ class Data(ABC):
 
     def _is_by_items(self, t: int) -> bool:
         return any(by_items(value, u) for value, u in self.sources(t))
+
+    def _find_brings(self, terms: Terms, op: str, t: int) -> frozenset[Term] | None:
+        values = self.possible(t)
+        return None if values is None else united(frozenset(terms.multiset(v, op)) for v in values)
 
     def _is_natural(self, terms: Terms, t: int) -> bool:
         return all(natural(terms, value, u) for value, u in self.sources(t))

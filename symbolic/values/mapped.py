@@ -193,9 +193,9 @@ class Mapped(Data):
     def combines(self) -> bool:
         return sum(isinstance(o, Data) for o in self.operands) > 1 or any(map(combines, self.operands))
 
-    def brings(self, terms: Terms, op: str, t: int) -> frozenset[Term] | None:
+    def _find_brings(self, terms: Terms, op: str, t: int) -> frozenset[Term] | None:
         if self.op != op:
-            return super().brings(terms, op, t)
+            return super()._find_brings(terms, op, t)
         return united(brings(terms, operand, op, t) for operand in self.operands)
 
     def sources(self, t: int) -> list[tuple[DataVector, int]]:
