@@ -191,9 +191,14 @@ def _index(node: ast.expr, spelt: _Spelt) -> Expr:
 
 
 def _divides(node: Expr, op: BinaryOp) -> bool:
-    """Say whether an operand is a number that may stand on the right of `//`, `%`, `<<` or `>>`."""
-    limits = (1, _LARGEST) if op in ("//", "%") else (0, 31)
-    return isinstance(node, Const) and limits[0] <= node.value < limits[1]
+    """Say whether an operand may stand on the right of `//`, `%`, `<<` or `>>`: a number, or a place in a word."""
+    match node:
+        case Const(value=value):
+            limits = (1, _LARGEST) if op in ("//", "%") else (0, 31)
+            return limits[0] <= value < limits[1]
+        case Binary(op="*", left=Binary(op="%", right=Const(value=modulus)), right=Const(value=factor)):  # of a table
+            return op == ">>" and modulus > 0 and factor >= 0 and (modulus - 1) * factor < 31
+    return False
 
 
 # ---- what expressions are built with ---------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from symbolic.errors import SwizzleError
 from symbolic.extensions import extension, extension_names
 from symbolic.ir.program import Hole
 from symbolic.suggest import near
-from templates import both, column_major, compose, cond, naive, pad, part, remainder, scaled, xform, xor
+from templates import both, column_major, compose, cond, naive, pad, part, remainder, scaled, table, xform, xor
 from templates.chooser import Choice
 from templates.either import Either
 from templates.holes import HOLE_KINDS, SPACES, Point, Space
@@ -40,6 +40,7 @@ FAMILIES: Final[dict[str, TemplateFamily]] = {
         pad.FAMILY,
         column_major.FAMILY,
         compose.FAMILY,
+        table.FAMILY,
     )
 }
 ON_REQUEST: Final = (column_major.FAMILY.name, compose.FAMILY.name)
@@ -64,6 +65,9 @@ def template(
         families = tuple(family for family in families if family.name not in ON_REQUEST)
         named = tuple(name for name in named if name not in ON_REQUEST)
         assert bool(named) == bool(hole.families), "a hole of families on request only is not searched without them"
+    if space != SPACES[-1]:
+        named = tuple(name for name in named if name != table.FAMILY.name) or ("rotate",) * bool(named)
+    last = table.FAMILY.name in named
     if depth and hole.kind == naive.FAMILY.kind:
         return naive.naive_xform(hole, tuple(points), depth)
     return _template(
@@ -71,7 +75,7 @@ def template(
         hole.size,
         len(hole.arguments),
         HolePoints.of(points),
-        space if not named else SPACES[0],  # what such a hole may be is the same in all spaces
+        space if not named or last else SPACES[0],  # what such a hole may be is the same in all spaces, but for a table
         families if space == SPACES[-1] and not named else (),
         named,
     )

@@ -8,6 +8,7 @@ the simplest first.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias, TypeVar
@@ -123,7 +124,7 @@ class Template:
 
     def size(self) -> int:
         """Return how many choices there are (not all of them distinct functions)."""
-        return int(np.prod([len(c) for c in self.components], dtype=np.float64))
+        return math.prod(len(c) for c in self.components)
 
 
 class TemplateFamily(Struct, frozen=True):

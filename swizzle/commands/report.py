@@ -184,11 +184,17 @@ def _solution_lines(result: Result, solution: Solution) -> list[str]:
         return [*pads, "  (no holes)"]
     names = max(len(hole.name) for hole in solution.holes)
     formulas = max(len(hole.formula) for hole in solution.holes)
-    return pads + [
+    lines = [
         f"    {hole.name:<{names}} = {hole.formula:<{formulas}}   at {hole.place}"
         + (f", found in {hole.found_in}" if hole.found_in else "")
         for hole in solution.holes
     ]
+    tables = [
+        f"  table   {hole.name} is no formula: it is looked up in {hole.table_bytes} bytes of constants"
+        for hole in solution.holes
+        if hole.table_bytes
+    ]
+    return pads + lines + tables
 
 
 def seconds_text(seconds: Mapping[str, float]) -> str:

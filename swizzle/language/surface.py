@@ -55,8 +55,8 @@ def sw_index(i: int, n: int, k: int = 0, families: str = "xor, rotate") -> int:
 
     `i`, `n` (at most 2048) and `k` are as in `sw_xform`. It is meant for layouts: a device function with this hole,
     called wherever a tile is written and read. `families` are names separated by commas: `xor`, `rotate`, `pad`,
-    `xform`, `column_major`, `compose` (docs/solving.md). Of functions with the same costs, the first family's come
-    first, and of these the light ones.
+    `xform`, `column_major`, `compose`, `table` (docs/solving.md). Of functions with the same costs, the first family's
+    come first, and of these the light ones; a table is looked for where no formula is right.
     """
     kernel_only("sw_index")
 

@@ -148,7 +148,7 @@ class _Search(SearchState):
             self.problem.on_request = False
         if self.plan.looks_at_functions() and self.every and lightest.has_few(self.problem, space):
             return self._looked_at_all(space)
-        if self.plan.tries_lightest() and self._found_from_light_to_heavy(space):
+        if self.plan.tries_lightest(space) and self._found_from_light_to_heavy(space):
             return not self.goal.counted or self.is_settled()
         if self.problem.by_items and self._is_hopeless(space):  # counted in a moment
             return True

@@ -125,9 +125,13 @@ class Plan:
         some = self.problem.families if space == SPACES[-1] else ()
         return any(requested(hole, some) for hole in self.problem.program.holes)
 
-    def tries_lightest(self) -> bool:
-        """Say whether fillings are looked at from light to heavy: those of a single hole that names its families."""
-        return self.looks_at_functions() and not self.all_solutions
+    def tries_lightest(self, space: SpaceName) -> bool:
+        """Say whether fillings are looked at from light to heavy: those of a single hole that names its families.
+
+        If it names tables, the last space has only these besides what was looked at before.
+        """
+        again = self.limits.space != space == SPACES[-1]
+        return self.looks_at_functions() and not self.all_solutions and not again
 
     def looks_at_functions(self) -> bool:
         """Say whether functions may be looked at one by one: of a single hole that names its families."""

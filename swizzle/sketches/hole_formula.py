@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
@@ -21,14 +22,23 @@ class HoleFormula(Struct, frozen=True):
     constants: Mapping[str, int]
     found_in: str = ""
 
+    @property
+    def table_bytes(self) -> int:
+        """How many bytes of constants the formula looks its value up in; 0 for one without a table."""
+        words = [
+            word for name, word in self.constants.items() if "table" in self.constants and name.startswith("word_")
+        ]
+        return 4 * len(words) if all(re.search(rf"\b{word}\b", self.formula) for word in words) else 0
+
     def __repr__(self) -> str:
         return f"<{self.name} = {self.formula} at {self.place}>"
 
 
-def holes_as_json(holes: Sequence[HoleFormula]) -> list[dict[str, str]]:
-    """Return each hole's name, place and formula, and the sketch that it was found in where that is another."""
+def holes_as_json(holes: Sequence[HoleFormula]) -> list[dict[str, str | int]]:
+    """Return each hole's name, place and formula, the bytes of its table, and the other sketch that it was found in."""
     return [
         {"name": hole.name, "place": str(hole.place), "formula": hole.formula}
+        | ({"table_bytes": hole.table_bytes} if hole.table_bytes else {})
         | ({"found_in": hole.found_in} if hole.found_in else {})
         for hole in holes
     ]

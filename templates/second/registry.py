@@ -18,6 +18,7 @@ from templates.second.pad import PadHole
 from templates.second.part import PartHole
 from templates.second.remainder import RemainderHole
 from templates.second.scaled import ScaledHole
+from templates.second.table import tables_of
 from templates.second.xform import XformHole
 from templates.second.xor import XorHole
 
@@ -59,6 +60,8 @@ def hole_of(
                 parts.append(XorHole(hole.size, points))
         case "index":
             for name in hole.families:
+                if name == "table" and space != "4":
+                    continue
                 parts += _of_family(name, hole.size, points)
             parts = parts or _of_family("rotate", hole.size, points)
         case "cond":
@@ -91,4 +94,6 @@ def _of_family(name: str, n: int, points: Sequence[Point]) -> list[Description]:
             return [XorHole(n, points)] if fits else []
         case "pad":
             return [PadHole(n, points)] if points and max(point[0] for point in points) < n else []
+        case "table":
+            return list(tables_of(n, points))
     raise NotCovered(f"the family {name}, which has no second description,")

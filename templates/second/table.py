@@ -1,0 +1,62 @@
+"""The second description of tables: every entry that is asked for is any number below n, one by one.
+
+An entry is found by an argument or by both, and says the value, or how far it is from the index: by a sum modulo n, or,
+for n a power of two, by exclusive or. A table has up to 64 bytes, in words that have 1, 2, 4, ... entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from symbolic.second.forward import Cases
+from templates.second.groups import OneOf, Point
+
+BYTES = 64
+
+
+class TableHole:
+    """A table that is looked up by some of the arguments; `moved(entry, i)` is what an entry says."""
+
+    def __init__(self, n: int, points: Sequence[Point], by: Sequence[int], moved: Callable[[int, int], int]) -> None:
+        self.by, self.moved = by, moved
+        self.entries = {key: OneOf(range(n)) for key in sorted({self._key(point) for point in points})}
+        self.groups = list(self.entries.values())
+
+    def _key(self, point: Sequence[Any]) -> tuple[int, ...]:
+        return tuple(int(point[number]) for number in self.by)
+
+    def at(self, point: Point) -> Cases:
+        group = self.entries[self._key(point)]
+        return group.cases([self.moved(entry, point[0]) for entry in group.rows])
+
+    def filled(self, model: Any) -> Callable[[Sequence[Any]], Any]:
+        chosen = {key: group.chosen(model) for key, group in self.entries.items()}
+
+        def value(*point: Any) -> int:
+            return self.moved(chosen.get(self._key(point), 0), int(point[0]))
+
+        return lambda arguments: np.vectorize(value, otypes=[np.int64])(*arguments)
+
+
+def tables_of(n: int, points: Sequence[Point]) -> Iterator[TableHole]:
+    """Yield the tables of each sort that is small enough."""
+    if n < 2 or not points:
+        return
+    spans = [max(some) - min(some) + 1 for some in zip(*points, strict=True)]
+    varied = [number for number, span in enumerate(spans) if span > 1]
+    for by in [*([number] for number in varied), *([varied] if len(varied) > 1 else [])]:
+        in_word, size = 1, 1
+        while 2 * in_word * len(bin(n - 1)[2:]) < 32:
+            in_word *= 2
+        for number in by:
+            size *= spans[number]
+        if (size + in_word - 1) // in_word * 4 > BYTES:
+            continue
+        yield TableHole(n, points, by, lambda entry, i: entry)
+        if by == [1]:
+            yield TableHole(n, points, by, lambda entry, i: (i + entry) % n)
+            if bin(n).count("1") == 1:
+                yield TableHole(n, points, by, lambda entry, i: i ^ entry)
