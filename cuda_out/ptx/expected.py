@@ -26,6 +26,8 @@ class Expected:
         self.normal, self.arrays = normal, arrays
         self._memo: dict[tuple[str, Term], Term] = {}
         self._sequences: dict[FunctionName, dict[Term, Term]] = {}
+        words = normal.terms.words
+        words.numbers = lambda dtype, value: (normal.terms.const(value), self._constant(KIND_OF[dtype], value))
 
     def written_out(self, kind: str, term: Term) -> Term:
         """Return a term of an output's type, written out."""
@@ -107,24 +109,33 @@ class Expected:
         kinds, terms = [KIND_OF[dtype] for dtype in row.given], self.normal.terms
         if row.joined is None:
             return terms.apply(op, [self.written_out(kind, arg) for kind, arg in zip(kinds, args, strict=True)])
-        return terms.apply(op, (self._sequence(op, row.joined, kinds, args[0]),))
+        return terms.words.word(op, self._sequence(op, row.joined, kinds, args[0]))
 
     def _sequence(self, op: FunctionName, joined: Joined, kinds: Sequence[str], sequence: Term) -> Term:
         """Return a sequence of parts with their words written out; what it begins with is, as a rule, known."""
-        terms, known, longer = self.normal.terms, self._sequences.setdefault(op, {}), list[Term]()
-        while sequence not in known and terms.nodes[sequence][0] == joined.link:
-            longer.append(sequence)
-            sequence = terms.nodes[sequence][1][0]
+        terms, known, waiting = self.normal.terms, self._sequences.setdefault(op, {}), [sequence]
 
         def part(whole: Term) -> Term:
             words = terms.nodes[whole][1] if joined.words > 1 else (whole,)
             return terms.words.part([self.written_out(kind, word) for kind, word in zip(kinds, words, strict=False)])
 
-        found = known[sequence] if sequence in known else part(sequence)
-        known[sequence] = found
-        for each in reversed(longer):
-            found = known[each] = terms.apply(joined.link, (found, part(terms.nodes[each][1][1])))
-        return found
+        while waiting:
+            whole = waiting[-1]
+            head, args = terms.nodes[whole]
+            inner = args[:1] if head == joined.link else args if head == joined.pair else ()
+            missing = [each for each in inner if each not in known]
+            if missing and whole not in known:
+                waiting += missing
+                continue
+            waiting.pop()
+            if whole in known:
+                continue
+            if inner:  # what is written out may come in another order
+                then = known[args[1]] if head == joined.pair else part(args[1])
+                known[whole] = terms.words.joined(op, known[args[0]], then)
+            else:
+                known[whole] = part(whole)
+        return known[sequence]
 
     def _chosen(self, kind: str, op: str, args: tuple[Term, ...]) -> Term:
         """Return a choice between two values by a comparison of two others, which have a type of their own."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from swizzle.language.words import ScanOperator
 from swizzle.operators import Found, found_of
 from swizzle.operators.derived import Given
 from swizzle.operators.rows import scan_operator_of
 from symbolic.algebra.operator_laws import Order
 from symbolic.errors import SwizzleError
+from symbolic.expressions.expression import subexpressions
 
 
 def scan_operator(given: Given) -> ScanOperator:
@@ -22,9 +25,23 @@ def scan_operator(given: Given) -> ScanOperator:
     found = proved(given)
     assert found.carrier is not None and found.proofs is not None
     holds = {name for name, law in found.proofs.laws.items() if law.verdict == "proved"}
-    commutes = "commutative" in holds
-    order: Order = "set" if commutes and "idempotent" in holds else "bag" if commutes else "sequence"
-    return scan_operator_of(found.carrier, order)
+    of_any = holds - {name for name in holds if found.proofs.laws[name].on_carrier} if _of_any(found) else set()
+    return scan_operator_of(found.carrier, _order(holds) or "sequence", _order(of_any))
+
+
+def _order(holds: Collection[str]) -> Order | None:
+    """Return what counts of parts where these laws hold; None where it counts how they are grouped."""
+    if "associative" not in holds:
+        return None
+    return "sequence" if "commutative" not in holds else "set" if "idempotent" in holds else "bag"
+
+
+def _of_any(found: Found) -> bool:
+    """Tell whether laws that were proved may hold of words that no elements make: not where they were proved of words
+    that do not wrap, or wherever nothing is divided by zero."""
+    assert found.carrier is not None and found.proofs is not None
+    divides = any(node.operator == "/" for each in found.carrier.combine.values() for node in subexpressions(each))
+    return found.proofs.domain == found.domain and not found.needs_ranges and not divides
 
 
 def proved(given: Given) -> Found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -15,16 +15,22 @@ from swizzle.operators.cub import Printer, check_printable
 from swizzle.operators.loop import BOOL
 from swizzle.operators.on_arrays import on_arrays
 from swizzle.operators.types import as_data, result_types, whole_infinities
-from symbolic.algebra.functions import Joined
+from symbolic.algebra.functions import Joined, MadeWords
 from symbolic.algebra.operator_laws import Law, Order
 from symbolic.algebra.states import state_operator
 from symbolic.algebra.word_functions import WordFunction
 from symbolic.expressions.expression import Expression
 from symbolic.ir.program import DType
 
+ANY: Final = object()
+"""That the laws hold of whatever words there are."""
 
-def scan_operator_of(carrier: Carrier, order: Order = "sequence") -> ScanOperator:
+
+def scan_operator_of(carrier: Carrier, order: Order = "sequence", of_any: Any = ANY) -> ScanOperator:
     """Return a proved operator for sketches and kernels; `order` is what counts of the parts that it combines.
+
+    `of_any` is what counts of parts of words that no elements make, None where nothing is proved of these; left out
+    where there are no such words.
 
     Raises SwizzleError for words that printed texts do not have (`check_printable`).
     """
@@ -34,10 +40,17 @@ def scan_operator_of(carrier: Carrier, order: Order = "sequence") -> ScanOperato
     sides = {f"{side}.{word}": dtype for side in "ab" for word, dtype in words.items()}
     results = {f"value{place}": value for place, value in enumerate(carrier.result)}
     kinds = {word: as_data(dtype) for word, dtype in words.items()}
-    combine = _function(name, "combine", sides, words, carrier.combine, whole_infinities(carrier, "ab"), law)
+    lift = _function(name, "lift", carrier.loop.elements, words, carrier.lift)
+    joined = Joined(law.name, 0, len(words))
+    if of_any is not ANY and of_any != order:
+        made = tuple(
+            (each.result, each.value) if isinstance(each, FixedWord) else each if isinstance(each, int) else each.name
+            for each in lift.values
+        )
+        joined = replace(joined, lifted=MadeWords(len(lift.operands), made), of_any=of_any)
+    combine = _function(name, "combine", sides, words, carrier.combine, whole_infinities(carrier, "ab"), joined)
     rows = [each.name for each in combine.values if isinstance(each, WordFunction)]
     state = state_operator(name, order, rows, list(kinds.values()), list(kinds)) if len(kinds) > 1 else None
-    lift = _function(name, "lift", carrier.loop.elements, words, carrier.lift)
     types = dict(zip(results, result_types(carrier), strict=True))
     result = _function(name, "result", words, types, results, whole_infinities(carrier))
     return ScanOperator(
@@ -58,17 +71,17 @@ def _joined_by_words(carrier: Carrier, a: Any, b: Any) -> Any:
 
 def _function(
     name: str, part: str, given: Mapping[str, DType], made: Mapping[str, DType], values: Mapping[str, Expression],
-    infinite: Mapping[str, int] | None = None, law: Law | None = None,
+    infinite: Mapping[str, int] | None = None, joined: Joined | None = None,
 ) -> WordsFunction:  # fmt: skip
     spelled = c_names([_flat(each) for each in given])
     names = {each: spelled[_flat(each)] for each in given}
     rows: list[WordFunction | FixedWord | int] = []
     for place, (word, dtype) in enumerate(made.items()):
         value = values[word]
-        if law is None and value.operator == "name" and given[value.value] is dtype:
+        if joined is None and value.operator == "name" and given[value.value] is dtype:
             rows.append(list(given).index(value.value))
             continue
-        if law is None and value.constant:
+        if joined is None and value.constant:
             rows.append(FixedWord(on_arrays(value, dtype, {}, {}).item(), as_data(dtype)))
             continue
         symbol = f"{name}.{part}" if len(made) == 1 else f"{name}.{part}.{word}"
@@ -79,7 +92,7 @@ def _function(
             WordFunction(
                 symbol, tuple(names.values()), on_numbers, {as_data(dtype): found},
                 types=frozenset({as_data(dtype)}),
-                joined=None if law is None else Joined(law.name, place, len(made)),
+                joined=None if joined is None else replace(joined, word=place),
                 given=tuple(map(as_data, given.values())), result=as_data(dtype), spelled=found, body=body,
                 helpers=tuple(each for each in ("greater", "lesser") if f"{each}<" in body),
             )

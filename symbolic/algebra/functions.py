@@ -17,11 +17,16 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
+from symbolic.algebra.operator_laws import Order
 from symbolic.ir.program import DType, FunctionName, OperatorName
 
 FLOATS: Final = frozenset({DType.F16, DType.BF16, DType.F32, DType.F64})
 Build = Callable[..., Any]
 """Makes a value of an operator (`"+"`), or of a function, and of its operands."""
+
+
+AND_THEN: Final = ", and then"
+GROUPED: Final = ", grouped"
 
 
 class External(Struct, frozen=True, eq=False):
@@ -70,20 +75,37 @@ def _numpy_name(dtype: DType) -> str:
     return f"{'int' if dtype.value[0] == 'i' else 'uint'}{dtype.value[1:]}"
 
 
+class MadeWords(Struct, frozen=True):
+    """How the words of one element are made: each is a function of all elements, the element of a number, or always
+    the same number of a type."""
+
+    elements: int
+    words: tuple[FunctionName | int | tuple[DType, int | float], ...]
+
+
 class Joined(Struct, frozen=True):
     """Which word of an operator on words a function is: of `words` words that come first and as many that come behind.
 
-    `operator` is the operator's name with its law, whose order says what counts of the parts.
+    `operator` is the operator's name with its law, whose order says what counts of the parts: of all parts, or, where
+    it says how the words of one element are made (`lifted`), of parts that are made of elements. Then `of_any` is what
+    counts of parts of any other words; None where it counts how they are grouped, too.
     """
 
     operator: OperatorName
     word: int
     words: int
+    lifted: MadeWords | None = None
+    of_any: Order | None = None
 
     @property
     def link(self) -> str:
         """The operator of terms that are a sequence of parts and then one part more."""
-        return f"{self.operator}, and then"
+        return f"{self.operator}{AND_THEN}"
+
+    @property
+    def pair(self) -> str:
+        """The operator of terms that are two sequences of which it counts how they are grouped."""
+        return f"{self.operator}{GROUPED}"
 
 
 class Packed(Struct, frozen=True):

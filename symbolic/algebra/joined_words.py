@@ -3,14 +3,16 @@ which order they came where the operator commutes, nor how often each is there w
 
 A *part* is some words. A sequence is a part, or a sequence and then a part: what begins alike is the same term. One
 word of a sequence is a term over it; all words of one, in their places, are it again.
+
+Laws may be proved only of words that elements make. Of other words it is noted, too, how the parts were grouped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from symbolic.ir.program import FunctionName
+from symbolic.ir.program import DType, FunctionName, OperatorName
 
 Term: TypeAlias = int
 
@@ -22,29 +24,41 @@ class _Table(Protocol):
 
     def intern(self, op: str, args: tuple[Any, ...], /) -> Term: ...
 
+    def const(self, value: Any, /) -> Term: ...
+
 
 class JoinedWords:
     """The sequences in a table of terms."""
 
     def __init__(self, terms: _Table) -> None:
         self.terms = terms
-        self._known: dict[str, dict[tuple[Term, Term], Term]] = {}
+        self.numbers: Callable[[DType, int | float], tuple[Term, ...]] = lambda dtype, value: (terms.const(value),)
+        self._known: dict[OperatorName, dict[tuple[Term, Term], Term]] = {}
+        self._of_elements: dict[OperatorName, dict[Term, bool]] = {}
 
     def apply(self, op: FunctionName, args: Sequence[Term]) -> Term:
         """Return one word of what an operator makes of the words of two parts."""
-        count, link = op.row.joined.words, op.row.joined.link
+        count = op.row.joined.words
         first, then = self._sequence(op, args[:count]), self._sequence(op, args[count:])
-        known = self._known.setdefault(link, {})
+        known = self._known.setdefault(op.row.joined.operator, {})
         if (first, then) not in known:
             known[first, then] = self.joined(op, first, then)
-        whole = known[first, then]
-        if self.terms.nodes[whole][0] != link:  # one part, which was there twice
+        return self.word(op, known[first, then])
+
+    def word(self, op: FunctionName, whole: Term) -> Term:
+        """Return one word of a sequence."""
+        count, link = op.row.joined.words, op.row.joined.link
+        if self.terms.nodes[whole][0] not in (link, op.row.joined.pair):  # one part, which was there twice
             return whole if count == 1 else self.terms.nodes[whole][1][op.row.joined.word]
         return self.terms.intern(op, (whole,))
 
     def joined(self, op: FunctionName, first: Term, then: Term) -> Term:
         """Return the sequence of two; where parts may change places they are put in the order of their terms."""
-        order, link = op.row.joined.operator.law.order, op.row.joined.link
+        joined, link = op.row.joined, op.row.joined.link
+        plain = joined.lifted is None or (self._made_of_elements(op, first) and self._made_of_elements(op, then))
+        order = joined.operator.law.order if plain else joined.of_any
+        if order is None:
+            return self.terms.intern(joined.pair, (first, then))
         behind = self.parts(op, then)
         if order != "sequence":
             before = self.parts(op, first)
@@ -62,6 +76,41 @@ class JoinedWords:
             sequence, part = self.terms.nodes[sequence][1]
             found.append(part)
         return [sequence, *reversed(found)]
+
+    def _made_of_elements(self, op: FunctionName, sequence: Term) -> bool:
+        """Tell whether all words of a sequence are made of elements."""
+        known = self._of_elements.setdefault(op.row.joined.operator, {})
+        if sequence not in known:
+            longer = [sequence]
+            while longer[-1] not in known and self.terms.nodes[longer[-1]][0] == op.row.joined.link:
+                longer.append(self.terms.nodes[longer[-1]][1][0])
+            if longer[-1] not in known:
+                known[longer[-1]] = self._is_lifted(op, longer[-1])
+            for inner, whole in zip(longer[::-1], longer[-2::-1], strict=False):
+                known[whole] = known[inner] and self._is_lifted(op, self.terms.nodes[whole][1][1])
+        return known[sequence]
+
+    def _is_lifted(self, op: FunctionName, part: Term) -> bool:
+        """Tell whether the words of a part are those of one element."""
+        lifted, nodes = op.row.joined.lifted, self.terms.nodes
+        if nodes[part][0] == op.row.joined.pair:
+            return False
+        found: dict[int, Term] = {}
+        for word, made in zip(nodes[part][1] if op.row.joined.words > 1 else (part,), lifted.words, strict=True):
+            match made:
+                case FunctionName():
+                    if nodes[word][0] != made or len(nodes[word][1]) != lifted.elements:
+                        return False
+                    elements = dict(enumerate(nodes[word][1]))
+                case int():
+                    elements = {made: word}
+                case (dtype, value):
+                    if word not in self.numbers(dtype, value):
+                        return False
+                    continue
+            if any(found.setdefault(place, element) != element for place, element in elements.items()):
+                return False
+        return True
 
     def part(self, words: Sequence[Term]) -> Term:
         """Return the words of one part as an item of a sequence."""

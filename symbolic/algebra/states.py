@@ -147,6 +147,8 @@ class States:
         operator = next((each for each in operators if op in each.law.combine), None)
         if operator is None:
             return term
+        if self.terms.nodes[args[0]][0] == op.row.joined.pair:  # no kernel makes states of such words
+            return term
         parts = [self.terms.nodes[part][1] for part in self.terms.words.parts(op, args[0])]
         states = [self.terms.apply(packing(operator), [known[word] for word in words]) for words in parts]
         whole = self.terms.apply(operator, states)

@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 
 from symbolic.algebra.choices import Choices, is_choice
 from symbolic.algebra.exact import content, folded, is_finite, over
+from symbolic.algebra.functions import AND_THEN, GROUPED
 from symbolic.algebra.joined_words import JoinedWords
 from symbolic.algebra.operator_laws import LAWS, Law, find_law, infix, law_of
 from symbolic.algebra.states import States
@@ -395,6 +396,9 @@ class Terms:
                 return "an unwritten cell"
         if isinstance(op, FunctionName) and op.row.joined is not None:
             return str(op.row.text([self._text(part, longest, texts) for part in self.words.parts(op, args[0])]))
+        if op.endswith((AND_THEN, GROUPED)):
+            found = ", ".join(self._text(part, longest, texts) for part in args)
+            return f"({found})" if op.endswith(GROUPED) else found
         law = find_law(op)
         if law is not None and law.commutes:
             args = tuple(sorted(args, key=self.reading_order))

@@ -51,6 +51,15 @@ def average(x: f32):  # type: ignore[no-untyped-def]
     return total / count
 
 
+@serial(length=64, where=lambda v: -1000 <= v <= 1000)
+def best_run(x: i32):  # type: ignore[no-untyped-def]
+    here, best = 0, 0
+    for v in x:
+        here = max(0, here + v)
+        best = max(best, here)
+    return best
+
+
 @operator
 def argmin(a: (f32, i32), b: (f32, i32)):  # type: ignore[valid-type, no-untyped-def]
     return a if a[0] < b[0] or (a[0] == b[0] and a[1] < b[1]) else b
@@ -231,6 +240,79 @@ def test_a_word_may_be_that_of_several_states() -> None:
         y[cuda.laneid] = recurrence.result(s)
 
     assert [hole.formula for hole in solve(backward).best.holes] == ["7 - cuda.laneid"]
+
+
+def test_laws_of_words_that_elements_make() -> None:
+    """What is proved of words that do not wrap says nothing of words that a kernel is passed, which may."""
+    runs = scan_operator(best_run)
+    rows = (0, 1, 2)
+
+    @spec
+    def grouped(a: Any, b: Any, c: Any, d: Any) -> Any:
+        p, q, r = ((a[i], b[i], c[i], d[i]) for i in rows)
+        return [runs.result(*runs.combine(*runs.combine(*p, *q), *r))]
+
+    arrays = {"a": i32[3], "b": i32[3], "c": i32[3], "d": i32[3], "y": i32.out[1]}
+
+    @sketch(spec=grouped, block=1, warp_size=1, **arrays)
+    def same(a, b, c, d, y):  # type: ignore[no-untyped-def]
+        e, f, g, h = runs.combine(a[0], b[0], c[0], d[0], a[1], b[1], c[1], d[1])
+        e, f, g, h = runs.combine(e, f, g, h, a[2], b[2], c[2], d[2])
+        y[0] = runs.result(e, f, g, h)
+
+    @sketch(spec=grouped, block=1, warp_size=1, **arrays)
+    def other(a, b, c, d, y):  # type: ignore[no-untyped-def]
+        e, f, g, h = runs.combine(a[1], b[1], c[1], d[1], a[2], b[2], c[2], d[2])
+        e, f, g, h = runs.combine(a[0], b[0], c[0], d[0], e, f, g, h)
+        y[0] = runs.result(e, f, g, h)
+
+    assert verify(same.program, same.spec).equal
+    assert not verify(other.program, other.spec).equal
+
+    @sketch(spec=lambda x: [runs.result(*runs.scan(x)[-1])], block=1, warp_size=1, x=i32[3], y=i32.out[1])
+    def lifted(x, y):  # type: ignore[no-untyped-def]
+        a, b, c, d = runs.lift(x[1])
+        e, f, g, h = runs.lift(x[2])
+        e, f, g, h = runs.combine(a, b, c, d, e, f, g, h)
+        a, b, c, d = runs.lift(x[0])
+        e, f, g, h = runs.combine(a, b, c, d, e, f, g, h)
+        y[0] = runs.result(e, f, g, h)
+
+    assert verify(lifted.program, lifted.spec).equal
+
+
+def test_two_operators_of_one_name() -> None:
+    """That one of them commutes says nothing of the other."""
+
+    def made(sums: bool) -> Any:
+        if sums:
+
+            @operator
+            def f(a: (i32, i32), b: (i32, i32)):  # type: ignore[valid-type, no-untyped-def]
+                return a[0] + b[0], a[1] + b[1]
+        else:
+
+            @operator
+            def f(a: (i32, i32), b: (i32, i32)):  # type: ignore[valid-type, no-untyped-def]
+                return a[0] * b[0], a[1] * b[0] + b[1]
+
+        return scan_operator(f)
+
+    sums, others = made(True), made(False)
+
+    @spec
+    def both(p: Any, q: Any) -> Any:
+        words = p[0], q[0], p[1], q[1]
+        return [sums.combine(*words)[1], others.combine(*words)[1]]
+
+    @sketch(spec=both, block=1, warp_size=1, p=i32[2], q=i32[2], y=i32.out[2])
+    def swapped(p, q, y):  # type: ignore[no-untyped-def]
+        _, s = sums.combine(p[1], q[1], p[0], q[0])
+        _, t = others.combine(p[1], q[1], p[0], q[0])
+        y[0] = s
+        y[1] = t
+
+    assert not verify(swapped.program, swapped.spec).equal
 
 
 def test_states_written_out() -> None:
