@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from math import lcm
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -66,14 +67,26 @@ WIDEST: Final = 1 << 12
 """Numbers have no more bits than this."""
 
 
+class Stepped(int):
+    """A whole number that a quotient or a remainder of lengths went into: from one length to the next it goes up by the
+    same each time, once in `period` lengths."""
+
+    period = 1
+
+
+def _period(number: int) -> int:
+    return number.period if isinstance(number, Stepped) else 1
+
+
 class Launcher(Struct):
     """One call of a launch function. `compared` has, for each comparison of whole numbers by its place, the difference
-    of its sides when it was last made."""
+    of its sides when it was last made. `period` is one of all its numbers (`Stepped`)."""
 
     module: NumbaModule
     scope: dict[str, Any] = field(default_factory=dict)
     launches: list[NumbaLaunch] = field(default_factory=list)
     compared: dict[tuple[int, int], int] = field(default_factory=dict)
+    period: int = 1
 
     def call(self, given: Sequence[GivenArray | GivenNumber], stream: GivenStream | None) -> list[NumbaLaunch]:
         """Return what is launched; raises RaisedError where it raises, NotRead for what is not understood."""
@@ -81,6 +94,8 @@ class Launcher(Struct):
         names = plain_parameters(function, defaults=1)
         if names[-1:] != ["stream"] or len(names) != len(given) + 1 or ast.unparse(function.args.defaults[0]) != "0":
             raise NotRead(function, f"{function.name} takes ({ast.unparse(function.args)})")
+        for name in names:
+            self._free(function, name)
         self.scope = {**dict(zip(names, given, strict=False)), "stream": 0 if stream is None else stream}
         body = function.body
         if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
@@ -122,8 +137,8 @@ class Launcher(Struct):
             case ast.Expr(
                 value=ast.Call(func=ast.Subscript(value=ast.Name(id=name), slice=ast.Tuple() as how)) as call
             ):
-                configuration, function = self._value(how), self.scope.get(name, name)
-                if function != self.module.kernel.name or len(configuration) != 3 or call.keywords:
+                configuration = self._value(how)
+                if name in self.scope or name != self.module.kernel.name or len(configuration) != 3 or call.keywords:
                     refuse(stmt)
                 given = tuple(self._value(each) for each in call.args)
                 grid, block, stream = configuration
@@ -132,9 +147,13 @@ class Launcher(Struct):
                 refuse(stmt)
 
     def _assign(self, stmt: ast.stmt, name: str, value: Any) -> None:
+        self._free(stmt, name)
+        self.scope[name] = value
+
+    def _free(self, stmt: ast.AST, name: str) -> None:
+        """Refuse a name that is given another meaning."""
         if name in TYPES or name in ("cuda", "min", "max", "ValueError", self.module.kernel.name):
             refuse(stmt, f"`{name}` is assigned, a name that means something else here")
-        self.scope[name] = value
 
     def _truth(self, node: ast.expr) -> bool:
         found = self._value(node)
@@ -157,18 +176,20 @@ class Launcher(Struct):
                 return getattr(array, attribute)
             case ast.Subscript(value=of, slice=at):
                 row, place = self._value(of), self._value(at)
-                if not isinstance(row, tuple) or type(place) is not int:
+                if not isinstance(row, tuple) or not isinstance(place, int) or isinstance(place, bool):
                     refuse(node)
                 return row[place]
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return not self._truth(operand)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return -self._whole(operand)
+                number = self._whole(operand)
+                return self._stepped(ast.Sub(), 0, number, -number)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
-                found = _ARITHMETIC[type(op)](self._whole(left), self._whole(right))
+                a, b = self._whole(left), self._whole(right)
+                found = _ARITHMETIC[type(op)](a, b)
                 if found.bit_length() > WIDEST:
                     refuse(node)
-                return found
+                return self._stepped(op, a, b, found)
             case ast.BoolOp(op=op, values=values):
                 stop = isinstance(op, ast.Or)
                 return any(map(self._truth, values)) if stop else all(map(self._truth, values))
@@ -200,13 +221,31 @@ class Launcher(Struct):
         found = self._value(node)
         if not isinstance(found, int):
             refuse(node)
-        return int(found)
+        return found if isinstance(found, Stepped) else int(found)
+
+    def _stepped(self, op: ast.operator, a: int, b: int, found: int) -> int:
+        """Return a number with its period."""
+        match op:
+            case ast.FloorDiv() | ast.Mod():
+                by = abs(b)
+            case ast.RShift():
+                by = 1 << min(b, WIDEST)
+            case ast.BitAnd() | ast.BitOr() | ast.BitXor():
+                by = 1 << min(abs(a), abs(b)).bit_length()
+            case _:
+                by = 1
+        period = lcm(_period(a), _period(b)) * by
+        self.period = lcm(self.period, period)
+        made = Stepped(found)
+        made.period = period
+        return made
 
     def _compare(self, node: ast.expr, left: ast.expr, ops: Sequence[ast.cmpop], rest: Sequence[ast.expr]) -> bool:
         a = self._value(left)
         for number, (op, right) in enumerate(zip(ops, rest, strict=True)):
             b = self._value(right)
-            if type(op) not in _COMPARE or (type(a) is not type(b) and not isinstance(op, ast.Eq | ast.NotEq)):
+            whole = isinstance(a, int) and isinstance(b, int)  # of types, < asks what can be converted
+            if type(op) not in _COMPARE or not (whole or isinstance(op, ast.Eq | ast.NotEq)):
                 refuse(node)
             if isinstance(a, int) and isinstance(b, int):
                 self.compared[node.lineno, 100 * node.col_offset + number] = a - b

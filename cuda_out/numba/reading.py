@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import math
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, NoReturn
 
@@ -47,6 +49,11 @@ _CARRIERS: Final = frozenset({DType.I32, DType.I64, DType.F32, DType.F64})
 _ROWS: Final = {row.numba: row for row in FUNCTIONS.values()}
 
 
+FLOAT_LEAST: Final = 2.0**-149
+FLOAT_MOST: Final = (2 - 2.0**-23) * 2.0**127
+"""The least and the greatest positive number of single precision."""
+
+
 class NotRead(Exception):
     """A text that is not of the printed kind: where, and what is not understood."""
 
@@ -78,6 +85,8 @@ def read_module(text: str, kernel: str, launcher: str, program: Program) -> Numb
     functions: dict[str, ast.FunctionDef] = {}
     imported: set[str] = set()
     for node in tree.body:
+        if functions and isinstance(node, ast.Import | ast.ImportFrom):
+            refuse(node, f"`{ast.unparse(node).splitlines()[0][:80]}` is behind a function, which may need it before")
         match node:
             case ast.Import(names=[ast.alias(name="math", asname=None)]):
                 imported.add("math")
@@ -296,7 +305,7 @@ class KernelReader:
                 return NumbaValue(ir.Coordinate(name, axis, place))  # type: ignore[arg-type]
             case ast.Subscript(value=ast.Attribute(value=owner, attr="shape"), slice=ast.Constant(value=int(at))):
                 array = self._array(owner)
-                if array.role == "own" or not 0 <= at < len(array.shape):
+                if type(at) is bool or array.role == "own" or not 0 <= at < len(array.shape):
                     refuse(node)
                 return NumbaValue(ir.Const(array.shape[at], DType.INDEX, place))
             case ast.Subscript(value=value):
@@ -307,6 +316,8 @@ class KernelReader:
                 return self._binary(node, _BINARY[type(op)], *self._pair(node, left, right))
             case ast.BoolOp(op=op, values=values):
                 word = "and" if isinstance(op, ast.And) else "or"
+                for later in values[1:]:
+                    self._no_shuffle(later, "by lanes that `and` or `or` leaves out")
                 found, *rest = (self._steers(each, DType.BOOL) for each in values)
                 for each in rest:
                     found = ir.Logic(word, found, each, place)  # type: ignore[arg-type]
@@ -352,18 +363,19 @@ class KernelReader:
         wraps = whole and not (sign and found.dtype in (DType.U32, DType.U64))
         if not (wraps or found.dtype is DType.INDEX or (sign and found.dtype.is_float)) or isinstance(op, ast.UAdd):
             refuse(node)
-        return NumbaValue(ir.Unary("-" if sign else "~", found.expr, found.dtype, place), whole)
+        return NumbaValue(ir.Unary("-" if sign else "~", found.expr, found.dtype, place), _promoted(found.dtype))
 
     def _binary(self, node: ast.expr, op: str, a: NumbaValue, b: NumbaValue) -> NumbaValue:
         dtype = a.dtype
-        made = ir.Binary(op, a.expr, b.expr, dtype, self._place(node))  # type: ignore[arg-type]
+        amount = _shift(b.expr) if dtype is DType.INDEX and op in ("<<", ">>") else b.expr
+        made = ir.Binary(op, a.expr, amount, dtype, self._place(node))  # type: ignore[arg-type]
         if dtype is DType.BOOL or dtype.is_narrow or (dtype.is_float and op not in _OF_FLOATS):
             refuse(node)
         if not dtype.is_float and op == "/":
             refuse(node, "a quotient of whole numbers by /")
         if (a.loose and op not in _MODULAR) or (b.loose and op not in _MODULAR - {"<<"}):
             refuse(node, f"`{ast.unparse(node)[:60]}` asks for the value of what has 64 bits")
-        return NumbaValue(made, dtype.is_data and not dtype.is_float)
+        return NumbaValue(made, _promoted(dtype))
 
     def _choice(self, node: ast.IfExp, test: ast.expr, then: ast.expr, otherwise: ast.expr) -> NumbaValue:
         place = self._place(node)
@@ -374,11 +386,19 @@ class KernelReader:
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
                 a, b = (self._exact_or_carried(each) for each in (left, right))
                 if a is not None and b is not None and a.dtype.is_data and a.dtype is b.dtype and yes.dtype.is_data:
+                    for each in (then, otherwise):
+                        self._no_shuffle(each, "by lanes that data chooses")
                     row = where(_COMPARE[type(op)])
                     return NumbaValue(ir.Apply(row.name, (a, b, yes, no), yes.dtype, place))
             case _:
                 pass
         return NumbaValue(ir.Select(self._steers(test, DType.BOOL), yes, no, yes.dtype, place))
+
+    def _no_shuffle(self, node: ast.expr, why: str) -> None:
+        """Refuse a shuffle that only some lanes come to, where the machine would let all of them."""
+        for each in ast.walk(node):
+            if _called(each).startswith("cuda.shfl"):
+                refuse(each, f"a shuffle is left out {why}")
 
     def _exact_or_carried(self, node: ast.expr) -> Expr | None:
         """Return a value, None for what carries a condition through a shuffle."""
@@ -400,7 +420,7 @@ class KernelReader:
             a = self._exact(args[0])
             if a.dtype in (DType.BOOL, DType.U32, DType.U64) or a.dtype.is_narrow:
                 refuse(node)
-            return NumbaValue(ir.Unary("abs", a, a.dtype, place), a.dtype.is_data and not a.dtype.is_float)
+            return NumbaValue(ir.Unary("abs", a, a.dtype, place), _promoted(a.dtype))
         if name in self.operators and len(args) == 2:
             a, b = (self._exact(each) for each in args)
             if a.dtype is not b.dtype or not a.dtype.is_data:
@@ -423,13 +443,16 @@ class KernelReader:
         if (number := _number(arg)) is not None:
             if not dtype.is_float and (isinstance(number, float) or not limits(dtype)[0] <= number <= limits(dtype)[1]):
                 refuse(node)
+            if dtype.is_float and not _fits(number, dtype):
+                refuse(node, f"`{ast.unparse(arg)[:60]}` is too large or too small for {dtype.value}")
             return ir.Const(float(number) if dtype.is_float else number, dtype, place)
         found = self._typed(arg)
         if found.dtype is DType.BOOL or (found.loose and found.dtype is not dtype):
             refuse(node)
         match found.expr:
             case ir.Shuffle(value=ir.Cast(operand=operand)) if operand.dtype is dtype and not dtype.is_float:
-                if dtype.is_data and dtype.bits <= found.dtype.bits:  # it went through a shuffle as another type
+                held = {DType.F32: 0, DType.F64: 32}.get(found.dtype, found.dtype.bits)
+                if dtype.is_data and dtype.bits <= held:  # it went through a shuffle as another type
                     return replace(found.expr, value=operand, dtype=dtype)
             case _:
                 pass
@@ -442,7 +465,7 @@ class KernelReader:
             refuse(node)
         mask, offered, lane = given
         named = None
-        if not (isinstance(mask, ast.Constant) and mask.value == _FULL):
+        if not (isinstance(mask, ast.Constant) and type(mask.value) is int and mask.value == _FULL):
             named = self._steers(mask, DType.INDEX)
         if wanted is DType.BOOL:
             if not (isinstance(offered, ast.Call) and _called(offered) == "int32" and len(offered.args) == 1):
@@ -459,6 +482,8 @@ class KernelReader:
 def plain_parameters(function: ast.FunctionDef, defaults: int = 0) -> list[str]:
     """Return the names of a function's parameters; raises NotRead for other than plain ones."""
     names, given = [each.arg for each in function.args.args], function.args
+    if function.returns or any(each.annotation for each in given.args) or getattr(function, "type_params", None):
+        raise NotRead(function, f"{function.name} has annotations, which Python runs")
     if (
         given.posonlyargs or given.kwonlyargs or given.vararg or given.kwarg or len(given.defaults) != defaults
         or len(set(names)) != len(names)
@@ -477,6 +502,25 @@ def _loaded(target: ast.expr) -> ast.expr:
     if isinstance(target, ast.Subscript):
         return ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
     return target
+
+
+def _promoted(dtype: DType) -> bool:
+    """Tell whether what is computed of a type has 64 bits, of which the type has fewer."""
+    return dtype.is_data and not dtype.is_float and dtype.bits < 64
+
+
+def _shift(amount: Expr) -> Expr:
+    """Return how far a number of 64 bits is shifted, where more than 63 is as little an amount as one below 0."""
+    most, wrong = (ir.Const(number, DType.INDEX, amount.place) for number in (63, -1))
+    return ir.Select(ir.Compare(">", amount, most, amount.place), wrong, amount, DType.INDEX, amount.place)
+
+
+def _fits(number: int | float, dtype: DType) -> bool:
+    """Tell whether a constant keeps its size in a type: single precision makes 1e300 infinite, and 1e-300 0."""
+    if isinstance(number, float) and (number == 0 or not math.isfinite(number)):
+        return True
+    least, most = (FLOAT_LEAST, FLOAT_MOST) if dtype is DType.F32 else (0, sys.float_info.max)
+    return number == 0 or least <= abs(number) <= most
 
 
 def _number(node: ast.expr) -> int | float | None:

@@ -68,7 +68,7 @@ class _Doubles(Numbers):
 
 def numeric_difference(program: Program, spec: Callable[..., Any]) -> Difference | None:
     """Run a kernel and its specification on numbers; return an element that differs, or None when none does."""
-    program = replace(program, parameters=tuple(replace(p, dtype=_wide(p.dtype)) for p in program.parameters))
+    program = in_doubles(program)
     for seed, kind in enumerate(KINDS):
         rng = np.random.default_rng(seed)
         given = {p.name: np.asarray(_random(p, rng, kind)) for p in inputs(program)}
@@ -87,6 +87,11 @@ def numeric_difference(program: Program, spec: Callable[..., Any]) -> Difference
                 cell = cell_name(parameter.name, parameter.shape, address)
                 return Difference(seed, kind, cell, got, str(want[address]))
     return None
+
+
+def in_doubles(program: Program) -> Program:
+    """Return a program with every float of its parameters in double precision."""
+    return replace(program, parameters=tuple(replace(p, dtype=_wide(p.dtype)) for p in program.parameters))
 
 
 def _wide(dtype: DType) -> DType:

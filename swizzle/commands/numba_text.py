@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from math import prod
+from math import lcm, prod
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -27,8 +27,8 @@ from cuda_out.numba.identifiers import NUMBA_TYPE
 from cuda_out.numba.launching import GivenArray, GivenNumber, GivenStream, Launcher, NumbaLaunch, RaisedError
 from cuda_out.numba.mutate import module_mutants
 from cuda_out.numba.reading import KernelReader, NotRead, NumbaModule, read_module
-from cuda_out.tiling.tiling import Tiling
-from swizzle.commands.difference import numeric_difference
+from cuda_out.tiling.tiling import TiledAxis, Tiling
+from swizzle.commands.difference import in_doubles, numeric_difference
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.on_disk import text_beside
 from swizzle.commands.sizes import LaunchSize, at_the_lengths, size_at
@@ -51,6 +51,11 @@ SHOWN: Final = 3
 MOST_LENGTHS: Final = 256
 MOST_THREADS: Final = 1 << 17
 """All lengths at which blocks differ are tried where they are no more, and have no more threads together."""
+FEW: Final = 256
+MOST_PERIOD: Final = 1 << 15
+"""A launch function that treats lengths alike that are so far apart is tried at all of them, or around the divisors."""
+MOST_APART: Final = 24
+"""At so many lengths along one axis it is looked for what the function singles out along another."""
 
 
 class NumbaVerdict(Struct, frozen=True):
@@ -202,6 +207,7 @@ class NumbaChecks:
             run = Machine(read, StartedTerms(terms), symbolic_inputs(read, terms)).run()
         except (NotRead, SwizzleError) as error:
             found = error.found if isinstance(error, SwizzleError) else str(error)
+            found = found.replace("shift by a negative amount", "shift by less than 0 or by more than 63 bits")
             return NumbaVerdict(UNDECIDED, ("kernel: not shown equal: not read", f"  {where}{found}"))
         if run.violations:
             broken = [f"  {where}{v.message} (line {v.place.line})" for v in run.violations[:SHOWN]]
@@ -215,7 +221,8 @@ class NumbaChecks:
         if not findings:
             return None
         names = [p.name for p in inputs(program)]
-        difference = numeric_difference(read, lambda *arrays: size.numbers(dict(zip(names, arrays, strict=True))))
+        wide = _wide(size)
+        difference = numeric_difference(read, lambda *arrays: wide.numbers(dict(zip(names, arrays, strict=True))))
         if difference is not None:
             return NumbaVerdict(NO, (f"kernel: not equal to the specification: {where}{difference}", *findings))
         return NumbaVerdict(UNDECIDED, ("kernel: not shown equal: the numbers agree, but the terms differ", *findings))
@@ -224,8 +231,9 @@ class NumbaChecks:
 
     def launch(self, module: NumbaModule) -> NumbaVerdict:
         """Interpret a module's launch function on arrays of many lengths, types and shapes."""
-        calls, wrong = list(self._calls(module)), list[str]()
+        wrong = list[str]()
         try:
+            calls = list(self._calls(module))
             for given, stream in calls:
                 if why := self._misbehaves(module, given, stream):
                     wrong.append(why)
@@ -251,30 +259,61 @@ class NumbaChecks:
                         shapes.append((*each.shape[:place], each.shape[place] + off, *each.shape[place + 1 :]))
                 for shape in shapes:
                     yield (*own[:at], replace(each, shape=shape), *own[at + 1 :]), None
-                for dtype in {"float32", "float64", "int32", "uint32", "int64", "uint8"} - {each.dtype}:
+                for dtype in sorted({*NUMBA_TYPE.values(), "float16", "complex64", "any other"} - {each.dtype}):
                     yield (*own[:at], replace(each, dtype=dtype), *own[at + 1 :]), None
+        apart = dict[Axis, set[int]]()
         for axis in self.tiling.axes if self.tiling else ():
             most = MAX_LENGTH if axis.axis == "k" else axis.tile * MAX_BLOCKS[axis.axis]
             tile, step = axis.tile, axis.step
             wanted = {0, step, tile - step, tile, tile + step, 2 * tile - step, 7 * tile, axis.least, axis.least - 1}
             wanted |= {most - tile, most, most + step, 2**31, 2**31 + tile, 2**32 + tile, 2**40, 1, tile + 1, 2**20 + 1}
-            wanted |= set(singled_out(partial(self._traces, module, axis.axis), wanted))
+            wanted |= self._residues(module, axis, wanted)
+            found = singled_out(partial(self._traces, module, {}, axis.axis), wanted)
+            apart[axis.axis] = {1, *found[:: len(found) // MOST_APART + 1]}
+            wanted |= set(found)
             for length in sorted(wanted):
                 given = self._given(self._at({axis.axis: length}))
                 if all(isinstance(each, GivenNumber) or min(each.shape) >= 0 for each in given):
                     yield given, GivenStream() if length % 2 else None
+        for one, other in itertools.permutations(apart, 2):  # what one length singles out of the other
+            for length in sorted(apart[one]):
+                start = {1, 2**12, 2**20, 2**31}
+                for beside in singled_out(partial(self._traces, module, {one: length}, other), start):
+                    given = self._given(self._at({one: length, other: beside}))
+                    if all(isinstance(each, GivenNumber) or min(each.shape) >= 0 for each in given):
+                        yield given, None
+
+    def _residues(self, module: NumbaModule, axis: TiledAxis, lengths: set[int]) -> set[int]:
+        """Return lengths with which what the function makes of quotients and remainders is seen; raises NotRead."""
+        periods = {1}
+        for length in lengths:
+            launcher = Launcher(module)
+            with suppress(RaisedError, NotRead):
+                launcher.call(self._given(self._at({axis.axis: length})), None)
+            periods.add(launcher.period)
+        period, own = lcm(*periods), lcm(axis.tile, axis.step)
+        if period > MOST_PERIOD and own % period:
+            raise NotRead(
+                module.launcher, f"its quotients and remainders repeat after {period} lengths only, more than are tried"
+            )
+        if period <= FEW:
+            return set(range(2 * period + 1))
+        divisors = [d for d in range(1, period + 1) if period % d == 0]
+        return {at + off for d in divisors for at in (d, period - d, period + d) for off in (-1, 0, 1)}
 
     def _at(self, lengths: Mapping[Axis, int]) -> Program:
         assert self.tiling is not None
         return self.tiling.at(self.filled.program, {**self.tiling.declared, **lengths})
 
-    def _traces(self, module: NumbaModule, axis: Axis, lengths: Sequence[int]) -> list[Mapping[Hashable, int]]:
-        """Return what a launch function compares at some lengths."""
+    def _traces(
+        self, module: NumbaModule, others: Mapping[Axis, int], axis: Axis, lengths: Sequence[int]
+    ) -> list[Mapping[Hashable, int]]:
+        """Return what a launch function compares at some lengths along an axis."""
         found: list[Mapping[Hashable, int]] = []
         for length in lengths:
             launcher = Launcher(module)
             with suppress(RaisedError, NotRead):
-                launcher.call(self._given(self._at({axis: length})), None)
+                launcher.call(self._given(self._at({**others, axis: length})), None)
             found.append(dict(launcher.compared))
         return found
 
@@ -360,6 +399,15 @@ class NumbaChecks:
             everywhere = launch is own and (kernel.everywhere or self.tiling is None)
             found.append((str(mutant), "same" if everywhere else "unseen"))
         return found
+
+
+def _wide(size: LaunchSize) -> LaunchSize:
+    """Return a size at which the specification is asked in double precision."""
+    filled, whole = (
+        each if each is None else replace(each, program=in_doubles(each.program)) for each in (size.filled, size.whole)
+    )
+    assert filled is not None
+    return replace(size, filled=filled, whole=whole)
 
 
 class StartedTerms(Canonical):

@@ -117,6 +117,32 @@ def verdict(checks: NumbaChecks, before: str, after: str) -> int:
         ("            raise", "            return\n            raise"),
         ("        return\n", "        return\n    import os\n"),
         ("        return\n", "        return\n    print(n)\n"),
+        # what Python runs as it reads a definition, and what is not there yet
+        ("def conv1d(x, w", "def conv1d(x, w: (min := max)"),
+        ("def conv1d(x, w, y)", "def conv1d(x, w, y) -> print(1)"),
+        ("stream=0):", "stream=0) -> (float32 := float):"),
+        ("import cuda, float32\n", "import float32\n\n\ndef f():\n    pass\n\nfrom numba import cuda\n"),
+        ("def launch_conv1d", "from numba import cuda\n\ndef launch_conv1d"),
+        # types that are not those of other kernels, types as if they were words, names that mean something else
+        ("dtype != dtype or", "dtype < dtype or array.dtype > dtype or"),
+        ("array.dtype != dtype or", "array.dtype in ('float64', 'int32') or"),
+        ("array.dtype != dtype or", 'array.dtype == "float64" or array.dtype == "int32" or array.dtype == "int64" or'),
+        ("    conv1d[", "    called = 'conv1d'\n    called["),
+        ("launch_conv1d(x, w", "launch_conv1d(cuda, w"),
+        # quotients and remainders of lengths
+        ("if n <= 0", "if n <= 0 or n % 1000003 == 0"),
+        (GRID, "((n - 1) // 64 + 1 - n % 4999 // 4998, 1, 1)"),
+        (GRID, "((n - 1) // 64 + 1 - n % 1021 // 1020 * (n % 7 // 6), 1, 1)"),
+        # numba's numbers
+        ("y[begin + i] =", "y[begin + i + (i >> 64)] ="),
+        ("= out", "= out + float32(1e300) * float32(0)"),
+        ("mine, lane + k)", "mine, lane + k) if mine > float32(0) else cuda.shfl_sync(0xFFFFFFFF, mine, lane + k)"),
+        ("0xFFFFFFFF", "4294967295.0"),
+        (
+            "        v = cuda",
+            "        v = mine\n        if lane < 5 or cuda.shfl_sync(0xFFFFFFFF, int32(k < 9), 0) != 0:\n"
+            "            v = cuda",
+        ),
     ],
 )
 def test_a_wrong_edit_is_refused(conv1d: NumbaChecks, before: str, after: str) -> None:
@@ -141,6 +167,66 @@ def test_a_wrong_edit_is_refused(conv1d: NumbaChecks, before: str, after: str) -
 def test_a_wrong_edit_of_a_tile_is_refused(transpose: NumbaChecks, before: str, after: str) -> None:
     """Barriers, the size of shared memory and guards in two dimensions."""
     assert verdict(transpose, before, after) in (NO, UNDECIDED)
+
+
+TWO_LENGTHS = """
+from swizzle import cuda, f32, sketch, spec
+
+@spec
+def twice_spec(x):
+    return [[v + v for v in row] for row in x]
+
+@sketch(spec=twice_spec, block=(16, 4), grid=(2, 2), x=f32[8, 32], y=f32.out[8, 32])
+def twice(x, y):
+    c, r = cuda.grid(2)
+    y[r, c] = x[r, c] + x[r, c]
+"""
+TURNED = """
+from swizzle import cuda, i32, sketch, spec
+
+@spec
+def turned_spec(x):
+    return [x[32 * (i // 32) + (i + 1) % 32] for i in range(len(x))]
+
+@sketch(spec=turned_spec, block=64, grid=2, x=i32[128], y=i32.out[128])
+def turned(x, y):
+    i = cuda.grid(1)
+    y[i] = cuda.shfl_sync(cuda.FULL_MASK, x[i], cuda.laneid + 1)
+"""
+
+
+def checks_of_text(path: Path, text: str) -> NumbaChecks:
+    path.write_text(text)
+    (sketch,) = load(path, None, {})
+    best = solve(sketch).best
+    kernel = FilledKernel(best.program, Remembered(sketch.spec), (), solution_sizes(best))
+    return NumbaChecks(kernel, sizes_to_try(kernel, cuda_source(kernel.program, sizes=kernel.sizes)), "numba.py")
+
+
+def test_a_launch_that_singles_out_two_lengths_together_is_refused(tmp_path: Path) -> None:
+    checks = checks_of_text(tmp_path / "twice.py", TWO_LENGTHS)
+    for wrong in ("n_x == 100 and n_y == 200", "n_x * n_y == 1000003", "n_x - n_y == 12345"):
+        assert verdict(checks, "if n_x <= 0 or", f"if {wrong} or n_x <= 0 or") in (NO, UNDECIDED)
+    assert verdict(checks, "if n_x <= 0 or n_y <= 0", "if n_x * n_y <= 0") == DONE
+
+
+def test_whole_numbers_shuffled_as_floats_are_not_themselves(tmp_path: Path) -> None:
+    """Single precision does not have all of 32 bits. And lengths are multiples of 32, not of 16."""
+    checks = checks_of_text(tmp_path / "turned.py", TURNED)
+    text = checks.printed.text.replace("import cuda, ", "import cuda, float32, float64, ")
+    offered = re.search(r"shfl_sync\(0xFFFFFFFF, (.*), [^,]*\)", text)
+    assert offered is not None
+    for carrier, status in (("float32", UNDECIDED), ("float64", DONE)):
+        changed = offered[0].replace(offered[1], f"{carrier}({offered[1]})")
+        kernel, _ = checks.check(text.replace(f"cuda.{offered[0]}", f"int32(cuda.{changed})"))
+        assert kernel.status == status
+    assert verdict(checks, "if n % 32:", "if n % 16:") == NO
+    assert verdict(checks, "if n % 32:", "if n & 31:") == DONE
+
+
+def test_what_only_rounds_otherwise_is_not_called_wrong(conv1d: NumbaChecks) -> None:
+    """Numbers are compared in double precision, the specification's too."""
+    assert verdict(conv1d, "= out", "= out if out == out else out") == UNDECIDED
 
 
 @pytest.mark.parametrize(
