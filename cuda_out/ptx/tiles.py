@@ -541,7 +541,7 @@ class TileMachine(PtxMachine):
         self.tiles, self.cuts = tiles, cuts
         shape = LaunchShape(tiles.program.block, (len(cuts), 1, 1), HARDWARE_WARP)
         lengths = [0 for _ in tiles.taken]
-        super().__init__(kernel, shape, [*tiles.arguments, *lengths], deferred, operators, dynamic)
+        super().__init__(kernel, shape, [*tiles.arguments, *lengths, *tiles.trailing], deferred, operators, dynamic)
         symbols = self.registers.symbols
         registers = TileRegisters(self.shape, self.memory, deferred, kernel.registers)
         registers.symbols, registers.indices, registers.counts = symbols, tiles.indices, {}
@@ -554,7 +554,8 @@ class TileMachine(PtxMachine):
         registers.case_of = self.transfers.cut_of = cuts[self.shape.block_of]
         self.transfers.fixed = [case.fixed for case in tiles.indices.cases]
         self.transfers.windows = {name: (window, self.arrays[name]) for name, window in tiles.windows.items()}
-        for (name, _), axis in zip(kernel.parameters[len(tiles.arguments) :], tiles.taken, strict=True):
+        names = kernel.parameters[len(tiles.arguments) :][: len(tiles.taken)]
+        for (name, _), axis in zip(names, tiles.taken, strict=True):
             bits, term = tiles.indices.value(length_of(axis, tiles.is_first(axis)))
             self.parameters[name] = (
                 np.full(self.shape.count, bits, np.uint64),
@@ -579,7 +580,8 @@ class TileValidator:
 
     That the specification says the same of every block, moved, is shown elsewhere (`swizzle.emit.any_length`). Where it
     treats the ends of arrays apart, `said` tells what it says of a block, and `first` whether blocks are looked at that
-    are the first along each axis. Raises NotTiled where a kernel cannot be looked at in this way.
+    are the first along each axis. `trailing` are lengths that the kernel takes behind those of its grid, and which are
+    numbers here, as one along loops is. Raises NotTiled where a kernel cannot be looked at in this way.
     """
 
     machine: type[TileMachine] = TileMachine
@@ -593,9 +595,10 @@ class TileValidator:
         alignment: Sequence[int] | None = None,
         said: Said | None = None,
         first: Mapping[Axis, bool] | None = None,
+        trailing: Sequence[int] = (),
     ) -> None:
         self.program, self.tiling, self.wanted, self.written = program, tiling, wanted, written
-        self.said, self.first = said, first
+        self.said, self.first, self.trailing = said, first, trailing
         assert (said is None) == (first is None) == (not any(each.edges for each in tiling.axes)), (
             "edges are told apart"
         )

@@ -40,8 +40,9 @@ class Validation(Struct, frozen=True):
 
     Different terms are not different numbers yet: the laws are sound and incomplete. `broken` says that the findings
     are undefined behaviour, or a function that is not the operator it is called as, which no numbers need to confirm;
-    `everywhere`, that it holds for every block of every length, and `far` names blocks far out of which it holds where
-    that is not shown.
+    `everywhere`, that it holds for every block of every length; `every_block_at`, where it is not 0, that it does so
+    for the lengths of the grid where loops run along that number; `far` names blocks far out of which it holds where
+    neither is shown.
     """
 
     verdict: Literal["equal", "different", "unknown"]
@@ -50,6 +51,7 @@ class Validation(Struct, frozen=True):
     broken: bool = False
     everywhere: bool = False
     far: tuple[str, ...] = ()
+    every_block_at: int = 0
 
 
 class WrittenOut:

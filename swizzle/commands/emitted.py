@@ -199,6 +199,7 @@ def _tell(
         "lengths": [list(size.lengths) for size in sizes if size.lengths],
         "every_length": validation.everywhere,
         "far_blocks": list(validation.far),
+        "every_block_at": validation.every_block_at,
         "findings": list(validation.findings),
     }
 
@@ -211,6 +212,8 @@ def _settled(validation: Validation, text: KernelText, sizes: Sequence[LaunchSiz
         everywhere = ", for every block of every length" if validation.everywhere else ""
         if validation.far:
             everywhere = f", and in blocks far out, such as {validation.far[0]}"
+        if along := validation.every_block_at:
+            everywhere = f", at {along} along its loops for every block of every other length"
         return DONE, f"equal to the specification, validated for all inputs ({covered}){everywhere}"
     if validation.broken:
         return NO, "not equal to the specification"

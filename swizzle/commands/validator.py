@@ -25,7 +25,8 @@ from symbolic.ir.program import Axis
 class SizesValidator:
     """Validates kernels at the sizes in turn, until one is not equal, then for every block of every length.
 
-    They are given arrays whose addresses are what the printed text asks for, and nothing more.
+    They are given arrays whose addresses are what the printed text asks for, and nothing more. Where loops run along a
+    length, that one is a number for all blocks, and nothing is shown of other numbers.
 
     `why_not` says why the latter is not tried, '' where it is.
     """
@@ -66,11 +67,17 @@ class SizesValidator:
             return found if found.verdict == "different" else replace(verdicts[0], far=found.far)
         for each in tiles:
             everywhere = each.validate(ptx, entry, self.shared_bytes)
-            if everywhere.verdict == "unknown" and (found := self._far_out(ptx, entry)).verdict == "different":
-                return found
+            if everywhere.verdict == "unknown":
+                found = self._far_out(ptx, entry)
+                if found.verdict == "different":
+                    return found
+                if self.tiling and self.tiling.of_loops:  # of which 'every length' is not said anyhow
+                    return replace(verdicts[0], far=found.far)
             if everywhere.verdict != "equal":
                 where = "not shown for every length: " if everywhere.verdict == "unknown" else "at some length, "
                 return replace(everywhere, findings=tuple(f"{where}{finding}" for finding in everywhere.findings))
+        if self.tiling and self.tiling.of_loops:
+            return replace(verdicts[0], every_block_at=self._in_two_trips().lengths[-1])
         return replace(verdicts[0], everywhere=True)
 
     def _far_out(self, ptx: str, entry: str) -> Validation:
@@ -91,13 +98,31 @@ class SizesValidator:
                 self._far = []
         return self._far
 
+    def _in_two_trips(self) -> LaunchSize:
+        """Return a size at which loops along a length have a second, cut trip, and blocks along the grid are whole."""
+        assert self.tiling is not None
+        assert self.tiling.of_loops is not None
+        chunk, axes = self.tiling.of_loops.tile, self.tiling.of_grid
+        fit = [
+            size
+            for size in self.sizes
+            if size.lengths[-1] > chunk and all(n >= axis.tile for n, axis in zip(size.lengths, axes, strict=False))
+        ]
+        return min(fit, key=lambda size: (size.lengths[-1], size.lengths), default=self.sizes[0])
+
     def _for_every_length(self) -> list[TileValidator]:
         """Return the validators for all blocks: of those that are first along an axis, and of others."""
         if not self._tiles and not self.why_not:
             assert self.tiling is not None
             try:
-                written = self.validators[0].written
-                self._tiles = list(tile_validators(self.sizes[0], self.tiling, written, self.alignment))
+                size, tiling, trailing = self.sizes[0], self.tiling, tuple[int, ...]()
+                if tiling.of_loops:
+                    size, only_grid = self._in_two_trips(), tiling.without_loops()
+                    if only_grid is None:
+                        raise NotTiled("its only length is that of its loops")
+                    tiling, trailing = only_grid, size.lengths[-1:]
+                written = self._written_out(size)
+                self._tiles = list(tile_validators(size, tiling, written, self.alignment, trailing))
             except NotTiled as error:
                 self.why_not = str(error)
         return self._tiles
@@ -123,12 +148,15 @@ def _far_validators(
 
 
 def tile_validators(
-    size: LaunchSize, tiling: Tiling, written: WrittenOut, alignment: Sequence[int]
+    size: LaunchSize, tiling: Tiling, written: WrittenOut, alignment: Sequence[int], trailing: Sequence[int] = ()
 ) -> Iterator[TileValidator]:
-    """Yield what validates a text for every block of every length: blocks that are first along an axis apart."""
+    """Yield what validates a text for every block of every length: blocks that are first along an axis apart.
+
+    `trailing` are the numbers of the kernel that follow the lengths of the tiling, if the size has such.
+    """
     program, wanted = size.filled.program, size.meaning.wanted
     if not any(axis.edges for axis in tiling.axes):
-        yield TileValidator(program, tiling, wanted, written, alignment)
+        yield TileValidator(program, tiling, wanted, written, alignment, trailing=trailing)
         return
     of_block = _said(size, tiling)
     for first in itertools.product((False, True), repeat=len(tiling.axes)):

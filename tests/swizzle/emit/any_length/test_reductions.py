@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.emulate.emulate import EmulationError, emulate
 from cuda_out.tiling.tiling import Tiling
 from swizzle import load
+from swizzle.commands.sizes import sizes_to_try
+from swizzle.commands.target import FilledKernel
+from swizzle.commands.validator import SizesValidator
 from swizzle.emit.any_length.conditions import FixedSize
 from swizzle.emit.emitters import cuda_source, numba_source
 from swizzle.emit.sizes import sizes_of
@@ -254,3 +258,25 @@ def test_wrong_texts_are_noticed(tmp_path: Path, name: str, old: str, new: str) 
         if not all(map(np.array_equal, found, run(program, tiling, text, sizes))):
             return
     pytest.fail("nothing noticed it")
+
+
+@pytest.mark.skipif(not available_tools(), reason="no CUDA compiler here")
+def test_distances_between_rows_of_every_length(tmp_path: Path) -> None:
+    """Where loops run along a number, the PTX is right in every block of every length of the grid."""
+    text = TILED.replace("(4, 4)", "(2, 2)").replace("[8, 12]", "[4, 4]").replace("[12, 8]", "[4, 4]")
+    text = text.replace("[8, 8]", "[4, 4]").replace("range(0, 12, 4)", "range(0, 4, 2)").replace("range(4)", "range(2)")
+    (tmp_path / "own.py").write_text(text)
+    (sketch,) = load(tmp_path / "own.py", None, {})
+    filled = FilledKernel(sketch.program, sketch.spec, (), sizes_of(sketch.program, sketch))
+    source = cuda_source(filled.program, (), filled.sizes)
+    validator = SizesValidator(sizes_to_try(filled, source), source)
+    found = validator.validate(compile_to_ptx(source.text), source.entry)
+    assert (found.verdict, found.everywhere, found.every_block_at) == ("equal", False, 3)
+    for old, new in (
+        ("static_cast<long long>(t + ty) * b_1", "(t + ty) * int(b_1)"),
+        ("c += begin_y * c_1", "c += int(begin_y) * int(c_1)"),
+    ):
+        assert old in source.text
+        found = validator.validate(compile_to_ptx(source.text.replace(old, new)), source.entry)
+        assert (found.verdict, found.every_block_at) == ("different", 0)
+        assert found.findings[0].startswith("in block ("), found.findings
