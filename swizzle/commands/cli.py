@@ -359,6 +359,10 @@ def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
         print("interrupted", file=stderr)
         return UNDECIDED
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # of a file that the command line names, or what is made of its name
+            print(SwizzleError("a file name that is too long", expected="as many bytes as the file system takes",
+                               fix="use a shorter name, or a folder nearer to the root"), file=stderr)  # fmt: skip
+            return MISTAKE
         if error.errno not in NO_ROOM:
             return _bug(error, stderr)
         print(f"error: cannot write: {error.strerror}", file=stderr)

@@ -215,6 +215,7 @@ def _emitted(filled: FilledHost, told: Told) -> None:
             found = validator.validate(compile_to_ptx(with_opaque_calls(source.text), arch), source.entry)
             at = f" at the declared size, and {at_the_lengths(tried[1:])}" if tried[1:] else ""
             every = ", and for every block of every length" if found.everywhere else ""
+            every += f", and in blocks far out, such as {found.far[0]}" if found.far else ""
             told.lines.append(
                 f"{kernel.name}: PTX for {arch}: {found.verdict}" + (at + every) * (found.verdict == "equal")
             )
@@ -222,12 +223,15 @@ def _emitted(filled: FilledHost, told: Told) -> None:
             told.settle({"equal": DONE, "different": NO}.get(found.verdict, UNDECIDED))
             told.json["emitted"]["validation"].append({
                 "kernel": kernel.name, "architecture": arch, "status": found.verdict,
-                "every_length": found.everywhere, "findings": list(found.findings),
+                "every_length": found.everywhere, "far_blocks": list(found.far),
+                "findings": list(found.findings),
             })  # fmt: skip
     if "nvcc" in available_tools():
         for text in (host_text(filled, (), "cu", sizes), host_text(filled, (), "header", sizes)):
             compile_both_forms(text, "", next(iter(sources.values())).namespace, ARCHITECTURES[0])
         told.lines.append("both forms, the host function included: nvcc compiles them without warnings")
+    told.lines.append("the module for numba.cuda, which is not checked: only that of one kernel is")
+    told.json["emitted"]["numba"] = "not checked"
     _run(filled, sizes, 0, told)
 
 

@@ -38,6 +38,8 @@ from templates.registry import register, users_family
 
 FORMAT = "swizzle solution 1"
 MAX_BYTES = 16 << 20
+LONGEST_NAME, LONGEST_PATH = 255, 4096
+"""Bytes that Linux takes in a file name, and in a path with its end (NAME_MAX, PATH_MAX)."""
 
 
 def saved_text(result: Result, sketch_file: Path, parameters: Mapping[str, int], folder: Path) -> str:
@@ -289,11 +291,26 @@ def _content(path: Path) -> dict[str, Any]:
     operators = content.setdefault("operators", [])
     if not isinstance(operators, list) or not all(_names_operator(entry) for entry in operators):
         raise _no_solution(path, f"'operators' is {operators!r}")
+    for name in [content["file"], *(entry.get("file", "") for entry in operators)]:
+        if not _can_be_a_path(_beside(path, name)):
+            raise _no_solution(
+                path, f"it names the file {name[:40]!a}... of {len(name)} characters, which no system has"
+            )
     for hole in content["holes"]:
         texts = isinstance(hole, dict) and all(isinstance(hole.get(key), str) for key in ("name", "kind", "formula"))
         if not texts or not isinstance(hole.get("constants"), dict):
             raise _no_solution(path, f"a hole is {hole!r}")
     return content
+
+
+def _can_be_a_path(file: Path) -> bool:
+    """Tell whether a system takes this as the name of a file: no part is too long, nor all of it, and there are bytes
+    for each character but zero."""
+    try:
+        name = os.fsencode(os.path.abspath(file))
+    except ValueError:  # a surrogate alone, or a zero
+        return False
+    return b"\0" not in name and len(name) < LONGEST_PATH and max(map(len, name.split(b"/"))) <= LONGEST_NAME
 
 
 def _names_operator(entry: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from swizzle.commands.cli import execute
+from swizzle.solution.saved import FORMAT
 
 SKETCH = """\
 @spec
@@ -93,3 +95,27 @@ def test_a_process_tells_of_names_that_are_no_text(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True)
     assert done.returncode == 2 and done.stderr.startswith(b"error: none\\udcff\\x1b[31m.swz cannot be read")
+
+
+@pytest.mark.parametrize("key", ["file", "operators"])
+@pytest.mark.parametrize(
+    "name",
+    ["a" * 300 + ".py", "a/" * 3000 + "b.py", "a\0b.swz", "\ud800.py"],
+    ids=["name", "path", "zero", "surrogate"],
+)
+def test_a_solution_that_names_an_impossible_file_is_one_message(key: str, name: str, tmp_path: Path) -> None:
+    """Of its sketch, or of an operator's: whatever command reads it."""
+    content = {"format": FORMAT, "file": "k.swz", "sketch": "k", "parameters": {}, "holes": [], "cost": {}}
+    content |= {"file": name} if key == "file" else {"operators": [{"name": "op", "file": name}]}
+    (tmp_path / "turn.json").write_text(json.dumps(content))
+    for command in ("show", "check", "run"):
+        status, out = swizzle(command, tmp_path / "turn.json")
+        assert status == 2 and re.search(
+            r"turn.json is not a solution file: it names the file .* which no system has", out
+        ), out
+
+
+@pytest.mark.parametrize("target", ["{}.py", "{}.json", "{}", "{}/k.swz:k"])
+def test_a_name_that_is_too_long_is_one_message(target: str) -> None:
+    status, out = swizzle("check", target.format("a" * 5000))
+    assert status == 2 and re.search("too long|not a sketch file", out), out
