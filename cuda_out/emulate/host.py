@@ -27,9 +27,9 @@ SUCCESS: Final = 0
 FAILED: Final = 719
 """cudaErrorLaunchFailure: what the launch of some calls comes to."""
 _LAUNCH: Final = re.compile(r"\b(\w+)\s*(<[^<>;]*>)?\s*<<<")
-_FLAGS: Final = (*COMMON_FLAGS, "-O0", "-ffunction-sections")
-_LINKED: Final = ("-no-pie", "-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all")
-_PATIENCE: Final = 20
+FLAGS: Final = (*COMMON_FLAGS, "-O0", "-ffunction-sections")
+LINKED: Final = ("-no-pie", "-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all")
+PATIENCE: Final = 20
 MOST_NAMED: Final = 60
 """As many lengths along an axis are tried of those that a text's numbers single out."""
 _NAME: Final = re.compile(r"\b[A-Za-z_]\w*")
@@ -137,12 +137,16 @@ def calls_named(source: CudaSource, text: str, printed: str) -> Iterator[HostCal
     if source.tiling is None:
         return
     numbers = _numbers(text, source.launcher) - _numbers(printed, source.launcher)
-    plain = _plain(source)
     for place, axis in enumerate(source.tiling.axes):
         lengths = {each * unit + off for each in numbers for unit in (1, axis.step, axis.tile) for off in (-1, 0, 1)}
         for length in sorted(some for some in lengths if 0 < some < 2**63)[:MOST_NAMED]:
-            given = source.lengths()
-            yield _call(source, plain, (*given[:place], length, *given[place + 1 :]), 0x55)
+            yield given_lengths(source, place, length)
+
+
+def given_lengths(source: CudaSource, place: int, length: int) -> HostCall:
+    """Return a call with another length along the axis that has this place."""
+    own = source.lengths()
+    return _call(source, _plain(source), (*own[:place], length, *own[place + 1 :]), 0x55)
 
 
 def _numbers(text: str, launcher: str) -> set[int]:
@@ -254,22 +258,22 @@ def _run(source: CudaSource, text: str, tried: Sequence[tuple[str, HostCall]]) -
     """Return for each call what was launched and returned."""
     main = "".join(
         f"  swizzle_host::call(cudaError_t({_result(call)}), {source.shared_bytes - call.short}, "
-        f"[] {{ return {_spelled(source, name, call)}; }});\n"
+        f"[] {{ return {spelled(source, name, call)}; }});\n"
         for name, call in tried
     )
     unit = f'#include "host.h"\n#include "kernel.cu"\nint main() {{\n{main}}}\n'
-    cpp, flags = compiler(), (*_FLAGS, *INCLUDES)
+    cpp, flags = compiler(), (*FLAGS, *INCLUDES)
     header = compiled_header("host.h", cpp, flags, process_folder())
     with scratch_folder() as scratch:
         Path(scratch, "kernel.cu").write_text(noting(source, text))
         Path(scratch, "unit.cpp").write_text(unit)
         program = scratch / "program"
-        command = [cpp, "-I", str(header), *flags, *_LINKED, *linker(), f"{scratch}/unit.cpp", "-o", str(program)]
+        command = [cpp, "-I", str(header), *flags, *LINKED, *linker(), f"{scratch}/unit.cpp", "-o", str(program)]
         compile_with(command, text, program, [header])
         try:
-            done = run_child([str(program)], seconds=_PATIENCE, starts=False)
+            done = run_child([str(program)], seconds=PATIENCE, starts=False)
         except TooLong:
-            raise NotRun(f"{source.launcher} still runs after {_PATIENCE} seconds") from None
+            raise NotRun(f"{source.launcher} still runs after {PATIENCE} seconds") from None
     lines = done.text.splitlines()
     if done.status or len(lines) != len(tried):
         name, call = tried[min(len(lines), len(tried) - 1)]
@@ -281,7 +285,8 @@ def _result(call: HostCall) -> int:
     return call.status if call.blocks is not None and call.status is not None else SUCCESS
 
 
-def _spelled(source: CudaSource, name: str, call: HostCall) -> str:
+def spelled(source: CudaSource, name: str, call: HostCall, lengths: Sequence[str] = ()) -> str:
+    """Return a call in C++; `lengths` are expressions in the place of its lengths."""
     words = [*call.addresses, *map(_word, call.lengths), *([] if call.stream is None else [call.stream])]
     kinds = [
         f"Scalar<{C_TYPE[source.scalars[n]]}>"
@@ -292,8 +297,10 @@ def _spelled(source: CudaSource, name: str, call: HostCall) -> str:
         for n in source.arguments
     ]
     kinds += ["Argument"] * (len(words) - len(kinds))
-    given = ", ".join(f"swizzle_host::{kind}{{{word}ull}}" for kind, word in zip(kinds, words, strict=True))
-    return f"{source.namespace}::{name}({given})"
+    given = [f"swizzle_host::{kind}{{{word}ull}}" for kind, word in zip(kinds, words, strict=True)]
+    first = len(source.arguments)
+    given[first : first + len(lengths)] = lengths
+    return f"{source.namespace}::{name}({', '.join(given)})"
 
 
 def _word(number: int) -> int:

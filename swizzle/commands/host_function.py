@@ -11,6 +11,7 @@ from cuda_out.c.kernel_text import code, parameters
 from cuda_out.compile.children import refused
 from cuda_out.compile.toolchain import CompileError
 from cuda_out.emulate.building import missing_compiler
+from cuda_out.emulate.compared import calls_compared
 from cuda_out.emulate.host import NoHostFunction, NotRun, calls, calls_named, keeps_state, wrong_calls
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.on_disk import KernelText
@@ -46,7 +47,8 @@ def try_host_function(text: KernelText) -> Host:
     for form, what, printed in forms:
         try:
             # What is as printed knows no other lengths than those that cut its blocks.
-            own = [] if code(form) == code(printed) else list(calls_named(source, form, printed))
+            edited = code(form) != code(printed)
+            own = [*calls_named(source, form, printed), *calls_compared(source, form)] if edited else []
             tried = [*standard, *own, *standard]  # twice: what a call leaves behind, the next one may find
             wrong = wrong_calls(source, form, tried)
             kept = keeps_state(source, form, printed)

@@ -8,6 +8,8 @@ import shutil
 import pytest
 
 from cuda_out.c.printer import CudaSource, print_cuda
+from cuda_out.compile.toolchain import CompileError
+from cuda_out.emulate.compared import calls_compared
 from cuda_out.emulate.host import NoHostFunction, NotRun, calls, calls_named, keeps_state, wrong_calls, wrong_mutants
 from cuda_out.passes.pipeline import optimize
 from swizzle.emit.emitters import cuda_source
@@ -16,6 +18,7 @@ from tests.slow_cases import slow_unless
 from tests.test_case_studies import answer
 
 pytestmark = pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="no C++ compiler")
+needs_gpp = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++, which says what is compared")
 
 
 def printed(target: str, parameters: dict[str, int]) -> tuple[CudaSource, str]:
@@ -185,3 +188,46 @@ def test_a_function_that_may_keep_something_is_not_known(
     mutant = opening(f"{source.text[:at]}{before}\n{source.text[at:]}", words)
     assert keeps_state(source, mutant, source.text) == name
     assert keeps_state(source, source.text, source.text) == ""
+
+
+@needs_gpp
+@pytest.mark.parametrize(
+    "words",
+    slow_unless(
+        [
+            "if (n_x * 7 / 3 == 98766 + n_y) return cudaSuccess;",
+            "if (n_x + n_y == 3 * 41 * 1009) stream = 0;",
+            "switch (n_y / 3) { case 1234567: return cudaSuccess; }",
+            "if (n_x * 0.5 == 61728.5 * 3) return cudaSuccess;",
+            "if (!(n_x - (1 << 17) * 5 - 3)) n_x -= 1;",
+            "if (n_x > 7 * 99991 && n_x < 7 * 99991 + 2) n_x -= 1;",
+        ],
+        lambda words: words.startswith("if (n_x * 7"),
+    ),
+)
+def test_a_length_that_is_computed_is_tried(words: str, stencil: tuple[CudaSource, str]) -> None:
+    """From several numbers, or another length; what a text compares turns there."""
+    source, _ = stencil
+    mutant = opening(source.text, words)
+    assert wrong_calls(source, mutant, list(calls_named(source, mutant, source.text))) == []
+    assert wrong_calls(source, mutant, list(calls_compared(source, mutant))) != []
+
+
+@needs_gpp
+def test_what_a_right_text_compares_is_tried(stencil: tuple[CudaSource, str]) -> None:
+    """Its own limits are among the lengths, and nothing is wrong there; a fixed size has none."""
+    source, _ = stencil
+    found = list(calls_compared(source, source.text))
+    assert {call.blocks is None for call in found} == {True, False} and not wrong_calls(source, source.text, found)
+    assert source.tiling is not None
+    assert 65535 * source.tiling.axes[1].tile + 1 in {call.lengths[1] for call in found}
+
+
+def test_without_such_a_compiler_no_length_is_computed(
+    stencil: tuple[CudaSource, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(command: list[str], text: str, *_: object) -> None:
+        raise CompileError("unknown argument", text)
+
+    monkeypatch.setattr("cuda_out.emulate.compared.compile_with", refuses)
+    assert list(calls_compared(stencil[0], stencil[0].text)) == []
