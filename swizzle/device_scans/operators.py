@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import lru_cache
 
 from swizzle.language.words import ScanOperator
 from swizzle.operators import Found, found_of
@@ -22,6 +23,16 @@ def scan_operator(given: Given) -> ScanOperator:
 
     Raises SwizzleError where no operator is proved, or its words are none of kernels.
     """
+    return _of_found(given) if isinstance(given, Found) else _of_one(given)
+
+
+@lru_cache(maxsize=64)
+def _of_one(given: Given) -> ScanOperator:
+    """Return the operator: of one loop it is always the same one, so that a specification may ask for it again."""
+    return _of_found(given)
+
+
+def _of_found(given: Given) -> ScanOperator:
     found = proved(given)
     assert found.carrier is not None and found.proofs is not None
     holds = {name for name, law in found.proofs.laws.items() if law.verdict == "proved"}

@@ -23,6 +23,7 @@ from swizzle import (
     sw_cond,
     sw_xform,
 )
+from swizzle.commands.trial import RandomRun, _trial
 from swizzle.sketches.sketch import Sketch
 from swizzle.specs.specification import numbers
 from swizzle.specs.verify import verify
@@ -279,6 +280,32 @@ def test_laws_of_words_that_elements_make() -> None:
         y[0] = runs.result(e, f, g, h)
 
     assert verify(lifted.program, lifted.spec).equal
+
+
+def test_large_numbers_overflow_in_one_grouping_or_another() -> None:
+    """Factors overflow that the loop never multiplies; what is finite is compared all the same."""
+
+    @sketch(spec=prefixes, block=N, warp_size=N, v=f32[N], g=f32[N], y=f32.out[N])
+    def scan(v, g, y):  # type: ignore[no-untyped-def]
+        s = recurrence.lift(v[0], g[0])
+        y[cuda.laneid] = recurrence.result(recurrence.combine(s, s))
+
+    def tried(wrong: float) -> RandomRun:
+        def wanted(inputs: Any) -> Any:
+            return {"y": np.array([1, 2, 3, *[np.inf] * 5], np.float32)}
+
+        def run(arguments: list[Any]) -> None:
+            arguments[2][...] = 1, 2 + wrong, 3, np.nan, np.inf, -np.inf, np.nan, 7
+
+        return _trial(scan.program, wanted, run, np.random.default_rng(1), "large numbers", None)
+
+    assert str(tried(0)).endswith("of the largest; 5 more overflow") and tried(0).equal
+    assert tried(1).wrong == 1
+
+
+def test_an_operator_that_is_asked_for_twice() -> None:
+    """It is the same operator, whose words meet."""
+    assert scan_operator(smoothed) is recurrence
 
 
 def test_two_operators_of_one_name() -> None:
