@@ -4,10 +4,14 @@ Values are asked what they hold, item by item, even where they are few enough to
 concrete machine on every filling; the second reading, which shares no code, confirms that there are no more.
 """
 
+import functools
 import random
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+from swizzle import load
 from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
 from swizzle.solution.solution import Limits
@@ -152,3 +156,46 @@ def test_many_random_sketches(start: int) -> None:
     """The same, 2,000 times."""
     for seed in range(start, start + 50):
         check(seed)
+
+
+def _fft(points: int) -> str:
+    """Return the sketch of an FFT of one real part in which every shuffle, condition and weight is a hole."""
+    halves = [points >> step for step in range(1, points.bit_length())]
+    rounds = [
+        "    o = cuda.shfl_sync(cuda.FULL_MASK, v, sw_xform(lane, N))\n"
+        f"    v = v + o if sw_cond(lane % {2 * d}, {d}) else (o - v) * "
+        + (f"w[sw_xform(lane % {d}, N // 2)]" if d > 1 else "w[0]")
+        for d in halves
+    ]
+    return f"""from swizzle import cuda, f32, sketch, spec, sw_cond, sw_xform
+
+N = {points}
+
+@spec
+def fft_spec(x, w):
+    v = list(x)
+    for step, d in enumerate({halves}):
+        v = [v[i] + v[i ^ d] if i & d == 0 else (v[i ^ d] - v[i]) * w[(i % d) << step] for i in range(N)]
+    return v
+
+@sketch(spec=fft_spec, block=N, warp_size=N, x=f32[N], w=f32[N // 2], y=f32.out[N])
+def fft(x, w, y):
+    lane = cuda.laneid
+    v = x[lane]
+{chr(10).join(rounds)}
+    y[lane] = v
+"""
+
+
+@pytest.mark.parametrize("points", slow_unless((4, 16, 32), lambda points: points == 4))
+def test_an_fft_with_everything_open(points: int, tmp_path: Path) -> None:
+    """It is solved by the default order; with weights of one it is the Walsh-Hadamard transform."""
+    path = tmp_path / "fft.py"
+    path.write_text(_fft(points))
+    found = solve(load(path)[0])
+    assert (found.status, found.optimal) == ("sat", True)
+    rng = np.random.default_rng(0)
+    x, w, y = rng.integers(-9, 10, points), np.ones(points // 2), np.zeros(points, np.float32)
+    found.best(x.astype(np.float32), w.astype(np.float32), y)
+    walsh = functools.reduce(np.kron, [np.array([[1, 1], [1, -1]])] * (points.bit_length() - 1))
+    np.testing.assert_array_equal(y, walsh @ x)
