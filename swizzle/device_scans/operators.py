@@ -8,6 +8,7 @@ from functools import lru_cache
 from swizzle.language.words import ScanOperator
 from swizzle.operators import Found, found_of
 from swizzle.operators.derived import Given
+from swizzle.operators.loop import BOOL
 from swizzle.operators.rows import scan_operator_of
 from symbolic.algebra.operator_laws import Order
 from symbolic.errors import SwizzleError
@@ -36,6 +37,10 @@ def _of_found(given: Given) -> ScanOperator:
     found = proved(given)
     assert found.carrier is not None and found.proofs is not None
     holds = {name for name, law in found.proofs.laws.items() if law.verdict == "proved"}
+    if BOOL in found.carrier.words.values():
+        holds.discard(
+            "idempotent"
+        )  # a condition is any number of an array, and 0 or 1 when it was combined with itself
     of_any = holds - {name for name in holds if found.proofs.laws[name].on_carrier} if _of_any(found) else set()
     return scan_operator_of(found.carrier, _order(holds) or "sequence", _order(of_any))
 

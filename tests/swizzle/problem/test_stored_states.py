@@ -303,6 +303,24 @@ def test_large_numbers_overflow_in_one_grouping_or_another() -> None:
     assert tried(1).wrong == 1
 
 
+def test_a_condition_with_itself() -> None:
+    """It is 0 or 1 then, whatever number of an array it was made of."""
+
+    @operator
+    def either(a: (bool, i32), b: (bool, i32)):  # type: ignore[valid-type, no-untyped-def]
+        return a[0] or b[0], max(a[1], b[1])
+
+    some = scan_operator(either)
+
+    @sketch(spec=lambda p: [some.result(p[0], p[0])[0]], block=1, warp_size=1, p=i32[1], y=i32.out[1])
+    def twice(p, y):  # type: ignore[no-untyped-def]
+        s = some.lift(p[0], p[0])
+        flag, _ = some.result(some.combine(s, s))
+        y[0] = flag
+
+    assert not verify(twice.program, twice.spec).equal
+
+
 def test_an_operator_that_is_asked_for_twice() -> None:
     """It is the same operator, whose words meet."""
     assert scan_operator(smoothed) is recurrence
