@@ -285,7 +285,7 @@ class _Masked:
 def update_of(stmt: Stmt) -> tuple[str, str] | None:
     """Return what a statement only adds to, and by which operator it does: `v = v + ...`, `a[i] = a[i] * ...`.
 
-    An accumulator's operator is '', as it is declared. None where it does more than that.
+    An accumulator's operator is '', as it is declared, and that of `v = v - ...` is '+'. None where it does more.
     """
     match stmt:
         case ir.Accumulate(accumulator=name, operands=operands, condition=condition):
@@ -293,12 +293,14 @@ def update_of(stmt: Stmt) -> tuple[str, str] | None:
             return None if any(name in names_in(each) for each in asked) else (name, "")
         case ir.Assign(name=name, value=ir.Binary(op=op, left=left, right=right)):
             sides = [(left, right), (right, left)]
-            if any(isinstance(a, ir.Var) and a.name == name and name not in names_in(b) for a, b in sides):
-                return name, op
+            for number, (own, other) in enumerate(sides):
+                if isinstance(own, ir.Var) and own.name == name and name not in names_in(other):
+                    return name, "+" if op == "-" and number == 0 else op
         case ir.Store(array=name, indices=indices, value=ir.Binary(op=op, left=left, right=right)):
             sides, own = [(left, right), (right, left)], ir.Load(name, indices, stmt.value.dtype, stmt.place)
-            if any(same(a, own) and name not in names_in(b) for a, b in sides):
-                return name, op
+            for number, (element, other) in enumerate(sides):
+                if same(element, own) and name not in names_in(other):
+                    return name, "+" if op == "-" and number == 0 else op
     return None
 
 

@@ -213,7 +213,7 @@ def _settled(validation: Validation, text: KernelText, sizes: Sequence[LaunchSiz
         if validation.far:
             everywhere = f", and in blocks far out, such as {validation.far[0]}"
         if along := validation.every_block_at:
-            everywhere = f", at {along} along its loops for every block of every other length"
+            everywhere = f", and at length {along} along its loops for every block of every length of its grid"
         return DONE, f"equal to the specification, validated for all inputs ({covered}){everywhere}"
     if validation.broken:
         return NO, "not equal to the specification"

@@ -78,7 +78,13 @@ def other_sizes(filled: FilledKernel, tiling: Tiling | None) -> Iterator[LaunchS
     evidence = [dict(zip(axes, lengths, strict=True)) for lengths in tiling.evidence]
     if any(each.edges for each in tiling.axes):  # which was compared at all short lengths
         evidence = [lengths for lengths in evidence if len(set(lengths.values())) == 1][:2]
-    wanted = evidence + tiling.tails()
+    tails = tiling.tails()
+    if tiling.of_loops:  # a cut grid is tried with a trip and with a few, and not with all of the sketch's
+        cut = {tuple(lengths[each] for each in axes[:-1]) for lengths in tails}
+        evidence = [
+            each for each in evidence if each["k"] != tiling.declared["k"] or tuple(each.values())[:-1] not in cut
+        ]
+    wanted = evidence + tails
     if len(axes) > 1:  # every axis cut, where no more blocks can be had
         wanted.append({each.axis: each.declared - each.step for each in tiling.axes})
     tried = [tiling.declared]

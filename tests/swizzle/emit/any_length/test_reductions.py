@@ -102,6 +102,7 @@ KERNELS = {
         ),
         1,
     ),
+    "a difference": (row("2 * row[0] - sum(row)", SUM.replace("acc +=", "acc -="), ONE + "acc + 2 * x[i, 0]"), 1),
     "a maximum": (row("reduce(maximum, row)", MAX, ONE + "m"), 1),
     "a maximum of integers": (row("reduce(maximum, row)", HELD, ONE + "g", dtype="i32"), 8),
     "a softmax": (row(SOFTMAX, f"{MAX}\n{EXP}\n{STORED}", "pass", out=", 24"), 1),
