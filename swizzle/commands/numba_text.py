@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from cuda_out.c.printer import MAX_BLOCKS, MAX_LENGTH
 from cuda_out.emulate.lengths import singled_out
-from cuda_out.numba.alike import alike
+from cuda_out.numba.alike import Alike, alike
 from cuda_out.numba.identifiers import NUMBA_TYPE
 from cuda_out.numba.launching import GivenArray, GivenNumber, GivenStream, Launcher, NumbaLaunch, RaisedError
 from cuda_out.numba.mutate import module_mutants
@@ -180,6 +180,9 @@ class NumbaChecks:
             return NumbaVerdict(UNDECIDED, ("kernel: not shown equal for every length", f"  {error}"), lengths)
         every = list(itertools.product(*(blocks.lengths(axis) for axis in self.tiling.axes)))
         if len(every) > MOST_LENGTHS or len(every) * prod(self.filled.program.block) > MOST_THREADS:
+            if blocks != self._printed_blocks():
+                why = f"  its blocks differ at up to {len(every)} lengths, more than are tried, and not as printed"
+                return NumbaVerdict(UNDECIDED, ("kernel: not shown equal for every length", why), lengths)
             return NumbaVerdict(DONE, (said,), lengths)
         for each in every:
             size_ = self._size(each)
@@ -188,6 +191,12 @@ class NumbaChecks:
             if wrong := self._wrong(module, size_):
                 return wrong
         return NumbaVerdict(DONE, (f"{said}, for every block of every length",), lengths, everywhere=True)
+
+    def _printed_blocks(self) -> Alike:
+        """Return in what blocks of the printed module may differ."""
+        printed, program = self.printed, self.filled.program
+        assert self.tiling is not None
+        return alike(read_module(printed.text, printed.kernel, printed.launcher, program), program, self.tiling)
 
     def _size(self, lengths: tuple[int, ...]) -> LaunchSize | None:
         """Return the size of some lengths, None where the specification cannot be asked there."""

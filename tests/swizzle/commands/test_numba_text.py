@@ -76,6 +76,8 @@ def verdict(checks: NumbaChecks, before: str, after: str) -> int:
         ("i < left:", "i < left and begin < 4096:"),
         ("i < left:", "i < left or n == 77777:"),
         ("i < left:", "i < left and left != 37:"),
+        (LEFT, f"{LEFT}\n    far = min(begin, 1000)\n    if far == 960:\n        left = 0"),
+        ("    if i < left:", "    far = min(begin, 1000)\n    if i < left and far != 960:"),
         # indices, shuffles, masks, barriers, memory
         ("y[begin + i]", "y[i + begin - n]"),
         ("y[begin + i]", "y[begin + i ^ 1]"),
