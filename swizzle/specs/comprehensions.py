@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from swizzle.specs.rewriting import ASK, Comprehension, Rewritten, is_sum
 from symbolic.algebra.datum import Datum, SymbolicArray
-from symbolic.algebra.many import Ids, apply_pairs, apply_rows
+from symbolic.algebra.many import Ids, apply_pairs, apply_rows, distinct_terms
 from symbolic.algebra.terms import Terms
 from symbolic.errors import SwizzleError
 
@@ -38,10 +38,11 @@ class LeftToPython(Exception):
 
 
 class _Data(Struct, frozen=True):
-    """A term a lane; where `ints`, Python has the number and not a datum."""
+    """A term a lane; where `ints`, Python has the number and not a datum: where `floats` too, a float, which rounds."""
 
     ids: Ids
     ints: Bools | None = None
+    floats: Bools | None = None
 
 
 class _Rows(Struct, frozen=True):
@@ -92,10 +93,11 @@ class _Reader:
     def plain(self, value: Any, lanes: int) -> list[Any]:
         """Return a Python value a lane."""
         match value:
-            case _Data(ids, ints):
+            case _Data(ids, ints, floats):
                 made: list[Any] = [Datum(self.terms, term) for term in ids.tolist()]
                 for lane in () if ints is None else np.flatnonzero(ints).tolist():
-                    made[lane] = self.terms.nodes[made[lane].term][1][0]
+                    number = self.terms.nodes[made[lane].term][1][0]  # a term has one number for 2 and 2.0
+                    made[lane] = float(number) if floats is not None and floats[lane] else int(number)
                 return made
             case _Lists(sizes, elements):
                 flat, ends = self.plain(elements, int(sizes.sum())), np.cumsum(sizes).tolist()
@@ -120,9 +122,11 @@ class _Reader:
             case ast.Attribute(part, "shape") if type(array := of(part)) is SymbolicArray:
                 return array.shape
             case ast.Subscript(part, index):
-                return self.element(
-                    of(part), list(map(of, index.elts if isinstance(index, ast.Tuple) else [index])), lanes
-                )
+                if not isinstance(index, ast.Tuple):
+                    return self.element(of(part), [of(index)], lanes)
+                if type(array := of(part)) not in (SymbolicArray, _Rows):
+                    raise LeftToPython
+                return self.element(array, list(map(of, index.elts)), lanes)
             case ast.BinOp(left, op, right) if type(op) in _OPERATORS:
                 return self.binary(_OPERATORS[type(op)], of(left), of(right), lanes)
             case ast.UnaryOp(ast.USub(), part):
@@ -151,7 +155,9 @@ class _Reader:
             return variables[name]
         if name not in self.asked.bound:
             for names in (self.known, self.environment, vars(builtins)):
-                if name in names and not isinstance(names[name], np.ndarray):
+                if name in names:  # the first that has it, whatever it is there
+                    if isinstance(names[name], np.ndarray):
+                        break
                     return names[name]
         raise LeftToPython
 
@@ -161,8 +167,11 @@ class _Reader:
         """Return the list that each lane makes."""
         assert isinstance(node, ast.ListComp | ast.GeneratorExp)
         parents, inside = np.arange(lanes), lanes
+        targets = (part for generator in node.generators for part in ast.walk(generator.target))
+        own = {part.id for part in targets if isinstance(part, ast.Name)}  # of an outer variable, the first `for` only
         for generator in node.generators:
-            variables, origin = self.over(generator, variables, inside)
+            variables, origin = self.over(generator, variables, inside, own)
+            own = set()
             parents, inside = parents[origin], len(origin)
             for test in generator.ifs:
                 kept = np.flatnonzero(_truth(self.value(test, variables, inside), inside))
@@ -170,15 +179,20 @@ class _Reader:
         element = _spread(self.value(node.elt, variables, inside), inside)
         return _Lists(np.bincount(parents, minlength=lanes), element)
 
-    def over(self, generator: ast.comprehension, variables: Variables, lanes: int) -> tuple[Variables, Ids]:
-        """Return the variables of the lanes that one `for` makes, and the lane that each of them comes from."""
+    def over(
+        self, generator: ast.comprehension, variables: Variables, lanes: int, hidden: set[str]
+    ) -> tuple[Variables, Ids]:
+        """Return the variables of the lanes that one `for` makes, and the lane that each of them comes from.
+
+        Those that are `hidden` are seen by what it goes over only.
+        """
         sizes, elements = self.iterated(generator.iter, variables, lanes)
         total = int(sizes.sum())
         if total > MOST_LANES or generator.is_async:
             raise LeftToPython
         origin = np.repeat(np.arange(lanes), sizes)
         places = np.arange(total) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        variables = _all_taken(variables, origin)
+        variables = _all_taken({name: value for name, value in variables.items() if name not in hidden}, origin)
         self.bind(generator.target, elements(origin, places), variables)
         return variables, origin
 
@@ -220,14 +234,16 @@ class _Reader:
             sums = np.concatenate([[0], np.cumsum(_ints(elements, int(sizes.sum())))])
             return _checked(sums[ends] - sums[ends - sizes])
         ids = np.full(lanes, self.terms.const(0))
-        numbers = sizes == 0
+        numbers, floats = sizes == 0, np.zeros(lanes, bool)
         for size in set(sizes.tolist()) - {0}:
             those = np.flatnonzero(sizes == size)
             cells = (ends[those] - size)[:, None] + np.arange(size)
             ids[those] = apply_rows(self.terms, "+", elements.ids[cells])
             if elements.ints is not None:
                 numbers[those] = elements.ints[cells].all(axis=1)
-        return _Data(ids, numbers if numbers.any() else None)
+            if elements.floats is not None:
+                floats[those] = elements.floats[cells].any(axis=1)
+        return _of_numbers(ids, numbers, floats & numbers)
 
     # -- elements and operators -----------------------------------------------------------------------------
 
@@ -281,16 +297,13 @@ class _Reader:
         if type(value) is Datum:
             return _Data(np.full(lanes, value.term))
         if type(value) in (int, float):
-            return _Data(np.full(lanes, const(value)), np.full(lanes, True))
+            return _of_numbers(np.full(lanes, const(value)), np.full(lanes, True), np.full(lanes, type(value) is float))
         numbers, inverse = np.unique(_ints(value, lanes), return_inverse=True)
         return _Data(np.array([const(number) for number in numbers.tolist()], np.int64)[inverse], np.full(lanes, True))
 
     def binary(self, op: str, left: Any, right: Any, lanes: int) -> Any:
         if type(left) in (_Data, Datum) or type(right) in (_Data, Datum):
-            a, b = self.data(left, lanes), self.data(right, lanes)
-            if float in (type(left), type(right)) and a.ints is not None and b.ints is not None:
-                raise LeftToPython  # Python rounds
-            return self.of_data(op, a, b)
+            return self.of_data(op, self.data(left, lanes), self.data(right, lanes))
         if op not in _ON_INTS:
             raise LeftToPython
         if type(left) is int and type(right) is int:
@@ -306,8 +319,8 @@ class _Reader:
         numbers = None if a.ints is None or b.ints is None else a.ints & b.ints
         if numbers is not None and not numbers.any():
             numbers = None
-        if numbers is not None and op not in ("+", "-", "*"):
-            raise LeftToPython
+        if numbers is not None and (op not in ("+", "-", "*") or a.floats is not None or b.floats is not None):
+            raise LeftToPython  # Python rounds
         second = b.ids
         if op == "-":
             op, second = "+", apply_pairs(self.terms, "*", np.full_like(second, self.terms.const(-1)), second)
@@ -327,14 +340,19 @@ class _Reader:
             for (at, _), value in zip(parts, values, strict=True):
                 found[at] = _ints(value, len(at))
             return found
-        ids, numbers = np.zeros(lanes, np.int64), np.zeros(lanes, bool)
+        ids, numbers, floats = np.zeros(lanes, np.int64), np.zeros(lanes, bool), np.zeros(lanes, bool)
         for (at, _), value in zip(parts, values, strict=True):
-            if type(value) is float and not value.is_integer():
+            if type(value) is float and not (value.is_integer() and str(value) != "-0.0"):
                 raise LeftToPython  # numbers that are not whole are Python's to add up
             data = self.data(value, len(at))
             ids[at] = data.ids
             numbers[at] = False if data.ints is None else data.ints
-        return _Data(ids, numbers if numbers.any() else None)
+            floats[at] = False if data.floats is None else data.floats
+        if floats.any():
+            used = distinct_terms(self.terms, ids[numbers])
+            if any(abs(self.terms.nodes[term][1][0]) >= _LARGE for term in used):
+                raise LeftToPython  # a sum of so many may round
+        return _of_numbers(ids, numbers, floats)
 
 
 _OPERATORS: Final[dict[type[ast.operator], str]] = {
@@ -349,6 +367,11 @@ _COMPARISONS: Final[dict[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
     ast.Eq: operator.eq, ast.NotEq: operator.ne,
 }  # fmt: skip
+
+
+def _of_numbers(ids: Ids, numbers: Bools, floats: Bools) -> _Data:
+    """Return terms, with the lanes that have numbers and floats, if any do."""
+    return _Data(ids, numbers if numbers.any() else None, floats if floats.any() else None)
 
 
 def _checked(ints: Ids) -> Ids:
@@ -422,8 +445,8 @@ def _taken(value: Any, lanes: Ids) -> Any:
     match value:
         case np.ndarray():
             return value[lanes]
-        case _Data(ids, ints):
-            return _Data(ids[lanes], None if ints is None else ints[lanes])
+        case _Data(ids, ints, floats):
+            return _Data(ids[lanes], None if ints is None else ints[lanes], None if floats is None else floats[lanes])
         case _Rows(array, shape, offsets):
             return _Rows(array, shape, offsets[lanes])
     return value

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from swizzle import SwizzleError, maximum, minimum, spec
@@ -164,11 +165,22 @@ def test_many_random_comprehensions(monkeypatch: pytest.MonkeyPatch) -> None:
         "return [i << 40 for i in range(2)], [i * 99999999999 for i in range(3)], [2 ** i for i in range(3)]",
         "return [p for p in zip(x, w)]",
         "return (lambda: [x[i] for i in range(2)])()",
+        "ROW = np.array([7, 8, 9, 10]); return [x[k] * ROW[k] for k in range(4)]",
+        "G = np.array(3); return [x[k] * G for k in range(4)]",
+        "return [x[k] * ROW[k,] for k in range(4)], [x[k,] for k in range(4)]",
+        "return [[x[y] for k in range(2) for y in range(y)] for y in range(4)]",
+        "return [[y for y in range(y)] for y in range(4)]",
+        "return x[0] * sum((1e16 if k == 0 else 1) for k in range(4))",
+        "return [x[0] * ((3e15 if k == 0 else G) * 7) for k in range(4)]",
+        "return [(2.0 if k == 0 else 2) for k in range(4)]",
+        "return [sum(2.0 if i < k else 1 for i in range(3)) for k in range(3)]",
+        "z = x[0] * 3.0; n = [x[1] if k == 0 else 3 for k in range(4)]; return x[n[1]], n, z",
+        "return [sum((x[k] if k < n else 0.0) for k in range(4)) for n in range(4)]",
     ],
 )
 def test_scopes_and_what_is_left_to_python(body: str) -> None:
     """Names mean what Python takes them for; errors are Python's."""
-    function = defined(f"def wanted(x, m, w):\n    {body}\n", f"<body {body}>")
+    function = defined(f"def wanted(x, m, w):\n    {body}\n", f"<body {body}>", np=np)
     assert ended(function, True) == ended(function, False)
 
 
