@@ -30,7 +30,7 @@ from templates.template import Template
 MOST_RULES = 4  # that are tried at a size
 _NOWHERE = Place("", 0, 0)
 Quantities: TypeAlias = Mapping[str, int]
-Divisions: TypeAlias = tuple[object, ...]  # how sizes divide each other
+Divisions: TypeAlias = tuple[object, ...]  # how sizes divide each other, and of which holes they are
 
 
 class SizeRule(Struct):
@@ -162,6 +162,8 @@ def _named(here: Quantities, value: int) -> frozenset[str]:
 
 
 def _divisions(holes: Sequence[Hole]) -> Divisions:
+    """Return how sizes divide each other, and which holes there are: a rule says nothing of another sketch's holes."""
     sizes = list(dict.fromkeys(hole.size for hole in holes))
     pairs = itertools.combinations(sizes, 2)
-    return (*((a % b == 0, b % a == 0, gcd(a, b) == 1) for a, b in pairs), *(size < 3 for size in sizes))
+    divisions = (*((a % b == 0, b % a == 0, gcd(a, b) == 1) for a, b in pairs), *(size < 3 for size in sizes))
+    return *divisions, tuple((hole.kind, sizes.index(hole.size), hole.arguments) for hole in holes)

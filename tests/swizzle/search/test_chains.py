@@ -161,3 +161,18 @@ def test_a_cost_that_is_counted_is_not_proved() -> None:
     result = solve(sketch, Limits(space="4", families=FAMILIES), cost="shuffles")
     assert (result.status, result.optimal) == ("sat", False)
     assert result.reason == "one filling was counted: there are too many for all"
+
+
+def test_a_sweep_over_sketches_with_other_holes(tmp_path: Path) -> None:
+    """What the second hole of one sketch became says nothing of one that has one hole."""
+    text = (CASE_STUDIES / "transpose_steps.py").read_text()
+    two = text.replace("sw_xform(j, N, i)", "j").replace("[flat[i::M] for i in range(M)]", "[list(r) for r in x]")
+    one = two.replace(" + sw_xform(i, M, j), j]", " + i, j]")
+    with sweeping():
+        for name, each in (("two", two), ("one", one)):
+            (tmp_path / f"{name}.py").write_text(each)
+            (sketch,) = load(tmp_path / f"{name}.py")
+            family = family_of(sketch)
+            assert family is not None
+            result = solve(family.at({"m": 6, "n": 4, "grid": 1}), Limits(space="4", families=FAMILIES))
+            assert result.status == "sat"
