@@ -42,8 +42,9 @@ LARGEST = {DType.F16: 3, DType.BF16: 2, DType.F32: 8}
 
 class RandomRun(Struct, frozen=True):
     """One run: `tolerance` is the most that an output was allowed, relative to the largest expected magnitude, 0 means
-    exactly equal; `first_wrong` names the first element that differs, '' when none does. So many elements are `open`,
-    and not compared: whole numbers that rounding decides, large ones that overflow in one order of parts or another."""
+    exactly equal; `first_wrong` names the first element that differs, '' when none does. So many elements are not
+    compared: `open` ones are whole numbers that rounding decides, `overflowed` ones large numbers that overflow in one
+    order of parts or another."""
 
     data: Kind
     compared: int
@@ -51,6 +52,7 @@ class RandomRun(Struct, frozen=True):
     tolerance: float
     first_wrong: str
     open: int = 0
+    overflowed: int = 0
 
     @property
     def equal(self) -> bool:
@@ -59,8 +61,8 @@ class RandomRun(Struct, frozen=True):
     def __str__(self) -> str:
         how = f"within {self.tolerance:.1e} of the largest" if self.tolerance else "exactly"
         if self.equal:
-            decided = "overflow" if self.data == "large numbers" else "are decided by rounding"
-            more = f"; {self.open} more {decided}" if self.open else ""
+            more = f"; {self.open} more are decided by rounding" if self.open else ""
+            more += f"; {self.overflowed} more overflow" if self.overflowed else ""
             return f"{self.data}: {self.compared} of {self.compared} outputs are the specification's, {how}{more}"
         return f"{self.data}: {self.wrong} of {self.compared} outputs are wrong; {self.first_wrong}"
 
@@ -125,7 +127,7 @@ def _trial(
     memory = [np.array(in_memory(array, p.dtype)) for p, array in named]
     run(memory)
     named = [(p, from_memory(array, p.dtype)) for p, array in zip(program.parameters, memory, strict=True)]
-    compared, wrong, open_, first = 0, 0, 0, ""
+    compared, wrong, open_, overflowed, first = 0, 0, 0, 0, ""
     tolerance = 0.0
     for parameter, got in named:
         if parameter.role not in ("out", "inout"):
@@ -169,13 +171,13 @@ def _trial(
             tolerance = max(tolerance, relative)
             if kind == "large numbers" and word_functions_of(program):  # which parts overflow depends on the grouping
                 beyond = ~(np.isfinite(wide) & np.isfinite(said))
-                different, open_ = different & ~beyond, open_ + int(np.count_nonzero(beyond))
+                different, overflowed = different & ~beyond, overflowed + int(np.count_nonzero(beyond))
         compared += got.size
         wrong += int(np.count_nonzero(different))
         if not first and different.any():
             at = tuple(int(i) for i in np.argwhere(different)[0])
             first = f"{parameter.name}[{', '.join(map(str, at))}] is {got[at]}, the specification says {want[at]}"
-    return RandomRun(kind, compared - open_, wrong, tolerance, first, open_)
+    return RandomRun(kind, compared - open_ - overflowed, wrong, tolerance, first, open_, overflowed)
 
 
 def random_argument(parameter: Parameter, rng: np.random.Generator, kind: Kind) -> Array:
