@@ -21,8 +21,9 @@ from cuda_out.ptx.kinds import KIND_OF, Bits, width
 from cuda_out.ptx.memory import Lanes
 from cuda_out.ptx.notes import Notes
 from cuda_out.ptx.syntax import Kernel, NotInterpreted
-from cuda_out.ptx.tiles import MOST_BLOCKS, Cut, NotMoved, NotTiled, Said, TileMachine, TileRegisters, TileValidator
+from cuda_out.ptx.tiles import Said, TileMachine, TileRegisters, TileValidator
 from cuda_out.ptx.validate import Validation, WrittenOut
+from cuda_out.ptx.windows import MOST_BLOCKS, Cut, NotMoved, NotTiled
 from cuda_out.tiling.tiling import AXES, TiledAxis, Tiling
 from symbolic.algebra.terms import Term
 from symbolic.ir.program import Axis, Program

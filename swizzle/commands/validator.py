@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from cuda_out.c.printer import CudaSource
 from cuda_out.ptx.far import FarValidator, far_validators
-from cuda_out.ptx.tiles import Cut, NotTiled, Said, TileValidator
+from cuda_out.ptx.tiles import Said, TileValidator
 from cuda_out.ptx.validate import Validation, Validator, WrittenOut
+from cuda_out.ptx.windows import Cut, NotTiled
 from cuda_out.tiling.tiling import Tiling
 from swizzle.commands.sizes import LaunchSize
 from swizzle.emit.any_length.near_ends import NearEnds, Rest

@@ -18,8 +18,9 @@ from cuda_out.ptx.concrete import decode
 from cuda_out.ptx.indices import Case, Indices, Polynomial, Total, Value, show
 from cuda_out.ptx.kinds import typed, untyped, width
 from cuda_out.ptx.syntax import NotInterpreted
-from cuda_out.ptx.tiles import NotTiled, TileValidator
+from cuda_out.ptx.tiles import TileValidator
 from cuda_out.ptx.validate import Validation, Validator, WrittenOut
+from cuda_out.ptx.windows import NotTiled
 from cuda_out.tiling.tiling import Tiling
 from swizzle import solve
 from swizzle.commands.sizes import LaunchSize, sizes_to_try
