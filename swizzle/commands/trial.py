@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from swizzle.commands.rounding import SLACK, Rounding
+from swizzle.commands.rounding import SLACK, ElementBounds, Rounding
 from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, as_numbers, float_limits, from_memory, in_memory
 from symbolic.algebra.word_functions import word_functions_of
 from symbolic.ir.program import Apply, Binary, Const, DeclareAccumulator, DType, Parameter, Program
@@ -40,6 +40,16 @@ LARGEST = {DType.F16: 3, DType.BF16: 2, DType.F32: 8}
 """The largest whole number to draw, small enough for exact sums; 100 for the other types, at first."""
 
 
+class ComparedOutput(Struct, frozen=True):
+    """What came of one output: which elements differ, what they were allowed, relative to the largest expected
+    magnitude, and how many are not compared (see RandomRun)."""
+
+    different: Array
+    tolerance: float = 0.0
+    open: int = 0
+    overflowed: int = 0
+
+
 class RandomRun(Struct, frozen=True):
     """One run: `tolerance` is the most that an output was allowed, relative to the largest expected magnitude, 0 means
     exactly equal; `first_wrong` names the first element that differs, '' when none does. So many elements are not
@@ -57,6 +67,17 @@ class RandomRun(Struct, frozen=True):
     @property
     def equal(self) -> bool:
         return self.wrong == 0
+
+    def and_of(self, parameter: Parameter, got: Array, want: Array, one: ComparedOutput) -> RandomRun:
+        """Return this run with one more output, and what came of it."""
+        wrong, first = int(np.count_nonzero(one.different)), self.first_wrong
+        if wrong and not first:
+            at = tuple(int(i) for i in np.argwhere(one.different)[0])
+            first = f"{parameter.name}[{', '.join(map(str, at))}] is {got[at]}, the specification says {want[at]}"
+        return RandomRun(
+            self.data, self.compared + got.size - one.open - one.overflowed, self.wrong + wrong,
+            max(self.tolerance, one.tolerance), first, self.open + one.open, self.overflowed + one.overflowed,
+        )  # fmt: skip
 
     def __str__(self) -> str:
         how = f"within {self.tolerance:.1e} of the largest" if self.tolerance else "exactly"
@@ -102,82 +123,104 @@ def _trial(
     kind: Kind,
     rounding: Rounding | None,
 ) -> RandomRun:
-    arguments = [random_argument(parameter, rng, kind) for parameter in program.parameters]
-    if rounding is not None and kind in ("whole numbers", "infinities"):
-        for parameter, array in zip(program.parameters, arguments, strict=True):
-            if parameter.dtype.is_float and parameter.role in ("in", "inout"):
-                array[...] = as_numbers(array * array.dtype.type(rounding.divisor()), parameter.dtype)
-    if rounding is not None and kind == "infinities" and rounding.spreads():
-        for parameter, array in zip(program.parameters, arguments, strict=True):
-            if parameter.dtype.is_float and parameter.role != "out":
-                array[rng.random(parameter.shape) < NOT_A_NUMBER] = np.nan
-    named = list(zip(program.parameters, arguments, strict=True))
-    inputs = {p.name: array for p, array in named if p.role != "out"}
+    arguments = _arguments(program, rng, kind, rounding)
+    inputs = {p.name: array for p, array in zip(program.parameters, arguments, strict=True) if p.role != "out"}
     bounds = None if rounding is None else rounding.bounds(inputs)
     undecided: Arrays = {} if rounding is None else rounding.undecided(inputs)
-    spreads = rounding is not None and rounding.spreads()
     exact = bounds is None and kind == "whole numbers" and stays_whole(program)
-    if not exact:
-        inputs = {name: _widened(array) for name, array in inputs.items()}
+    inputs = inputs if exact else {name: _widened(array) for name, array in inputs.items()}
     converting = CONVERT.set(as_numbers if exact else _rounded)
     try:
         wanted = specification(inputs)
     finally:
         CONVERT.reset(converting)
-    memory = [np.array(in_memory(array, p.dtype)) for p, array in named]
+    memory = [np.array(in_memory(array, p.dtype)) for p, array in zip(program.parameters, arguments, strict=True)]
     run(memory)
-    named = [(p, from_memory(array, p.dtype)) for p, array in zip(program.parameters, memory, strict=True)]
-    compared, wrong, open_, overflowed, first = 0, 0, 0, 0, ""
-    tolerance = 0.0
-    for parameter, got in named:
+    found = RandomRun(kind, 0, 0, 0.0, "")
+    for parameter, array in zip(program.parameters, memory, strict=True):
         if parameter.role not in ("out", "inout"):
             continue
-        want = np.asarray(wanted[parameter.name])
+        got, want = from_memory(array, parameter.dtype), np.asarray(wanted[parameter.name])
         if exact or not parameter.dtype.is_float:
-            left_out = undecided.get(parameter.name, np.zeros(got.shape, bool))
-            different = (got != as_numbers(want, parameter.dtype)) & ~left_out
-            open_ += int(np.count_nonzero(left_out))
-        elif bounds is not None:
-            largest, wide = float(np.max(np.abs(want[np.isfinite(want)]), initial=0.0)), got.astype(np.float64)
-            with np.errstate(all="ignore"):
-                allowed = bounds[parameter.name]
-                bound = SLACK * allowed.bound
-                own = float_limits(parameter.dtype).eps / 2 * np.abs(want)  # what is wanted has been rounded, too
-                bound = np.where((bound > 0) & np.isfinite(own), bound + own, bound)
-                near = (wide == want) | (np.abs(wide - want) <= bound) | (np.isposinf(bound) & (kind != "infinities"))
-                near |= wide == allowed.product
-            none = np.isnan(want) & (np.isnan(wide) | (not spreads)) if kind == "infinities" else np.False_
-            different = ~(near | none)
-            if different.any() and rounding is not None and kind not in ("whole numbers", "infinities"):
-                error = SLACK * rounding.computed(inputs).get(parameter.name, np.zeros(parameter.shape))
-                different &= ~(np.abs(wide - want) <= bound + error)
-                tolerance = max(tolerance, float(np.max(error[np.isfinite(error)], initial=0.0)) / (largest or 1.0))
-            finite = allowed.bound[np.isfinite(allowed.bound)]
-            tolerance = max(tolerance, float(np.max(finite, initial=0.0)) / (largest or 1.0))
+            comparison = _exactly(parameter, got, want, undecided)
+        elif rounding is not None and bounds is not None:
+            comparison = _within(bounds[parameter.name], parameter, got, want, kind, rounding, inputs)
         else:
-            relative = 64 * max(float_limits(dtype).eps for dtype in (parameter.dtype, *_computing(program)))
-            wide, said = got.astype(np.float64), want.astype(np.float64)
-            largest = float(np.max(np.abs(said[np.isfinite(said)]), initial=0.0))
-            with np.errstate(all="ignore"):
-                error = np.where((wide == said) | (np.isnan(wide) & np.isnan(said)), 0, np.abs(wide - said))
-            different = ~(error <= relative * largest)
-            if different.any() and _cancels(
-                program
-            ):  # a small difference of numbers near 1, such as log(1 + x), has their rounding error
-                different, relative = (
-                    ~(error <= relative * max(1.0, largest)),
-                    relative * max(1.0, 1 / (largest or 1.0)),
-                )
-            tolerance = max(tolerance, relative)
-            if kind == "large numbers" and word_functions_of(program):  # which parts overflow depends on the grouping
-                beyond = ~(np.isfinite(wide) & np.isfinite(said))
-                different, overflowed = different & ~beyond, overflowed + int(np.count_nonzero(beyond))
-        compared += got.size
-        wrong += int(np.count_nonzero(different))
-        if not first and different.any():
-            at = tuple(int(i) for i in np.argwhere(different)[0])
-            first = f"{parameter.name}[{', '.join(map(str, at))}] is {got[at]}, the specification says {want[at]}"
-    return RandomRun(kind, compared - open_ - overflowed, wrong, tolerance, first, open_, overflowed)
+            comparison = _about(program, parameter, got, want, kind)
+        found = found.and_of(parameter, got, want, comparison)
+    return found
+
+
+def _arguments(program: Program, rng: np.random.Generator, kind: Kind, rounding: Rounding | None) -> list[Array]:
+    """Return data for all parameters: whole numbers as multiples of what the kernel divides by, and no numbers among
+    infinities where they can be told from what is computed."""
+    arguments = [random_argument(parameter, rng, kind) for parameter in program.parameters]
+    floats = [pair for pair in zip(program.parameters, arguments, strict=True) if pair[0].dtype.is_float]
+    if rounding is not None and kind in ("whole numbers", "infinities"):
+        for parameter, array in floats:
+            if parameter.role in ("in", "inout"):
+                array[...] = as_numbers(array * array.dtype.type(rounding.divisor()), parameter.dtype)
+    if rounding is not None and kind == "infinities" and rounding.spreads():
+        for parameter, array in floats:
+            if parameter.role != "out":
+                array[rng.random(parameter.shape) < NOT_A_NUMBER] = np.nan
+    return arguments
+
+
+def _exactly(parameter: Parameter, got: Array, want: Array, undecided: Arrays) -> ComparedOutput:
+    """Compare whole numbers, or integers, but for those that rounding decides."""
+    open_ = undecided.get(parameter.name, np.zeros(got.shape, bool))
+    different = (got != as_numbers(want, parameter.dtype)) & ~open_
+    return ComparedOutput(different, open=int(np.count_nonzero(open_)))
+
+
+def _within(
+    allowed: ElementBounds,
+    parameter: Parameter,
+    got: Array,
+    want: Array,
+    kind: Kind,
+    rounding: Rounding,
+    inputs: Arrays,
+) -> ComparedOutput:
+    """Compare floats within the bound of each output's rounding errors."""
+    largest, wide = _largest(want), got.astype(np.float64)
+    with np.errstate(all="ignore"):
+        bound = SLACK * allowed.bound
+        own = float_limits(parameter.dtype).eps / 2 * np.abs(want)  # what is wanted has been rounded, too
+        bound = np.where((bound > 0) & np.isfinite(own), bound + own, bound)
+        near = (wide == want) | (np.abs(wide - want) <= bound) | (np.isposinf(bound) & (kind != "infinities"))
+        near |= wide == allowed.product
+    none = np.isnan(want) & (np.isnan(wide) | (not rounding.spreads())) if kind == "infinities" else np.False_
+    different, tolerance = ~(near | none), _largest(allowed.bound)
+    if different.any() and kind not in ("whole numbers", "infinities"):
+        error = SLACK * rounding.computed(inputs).get(parameter.name, np.zeros(parameter.shape))
+        different &= ~(np.abs(wide - want) <= bound + error)
+        tolerance = max(tolerance, _largest(error))
+    return ComparedOutput(different, tolerance / (largest or 1.0))
+
+
+def _about(program: Program, parameter: Parameter, got: Array, want: Array, kind: Kind) -> ComparedOutput:
+    """Compare floats of which no rounding errors are known, within one tolerance for all."""
+    tolerance = 64 * max(float_limits(dtype).eps for dtype in (parameter.dtype, *_computing(program)))
+    wide, said = got.astype(np.float64), want.astype(np.float64)
+    largest = _largest(said)
+    with np.errstate(all="ignore"):
+        error = np.where((wide == said) | (np.isnan(wide) & np.isnan(said)), 0, np.abs(wide - said))
+    different = ~(error <= tolerance * largest)
+    if different.any() and _cancels(program):
+        # a small difference of numbers near 1, such as log(1 + x), has their rounding error
+        different = ~(error <= tolerance * max(1.0, largest))
+        tolerance *= max(1.0, 1 / (largest or 1.0))
+    if kind != "large numbers" or not word_functions_of(program):
+        return ComparedOutput(different, tolerance)
+    beyond = ~(np.isfinite(wide) & np.isfinite(said))  # which parts overflow depends on the grouping
+    return ComparedOutput(different & ~beyond, tolerance, overflowed=int(np.count_nonzero(beyond)))
+
+
+def _largest(values: Array) -> float:
+    """Return the largest finite magnitude."""
+    return float(np.max(np.abs(values[np.isfinite(values)]), initial=0.0))
 
 
 def random_argument(parameter: Parameter, rng: np.random.Generator, kind: Kind) -> Array:
