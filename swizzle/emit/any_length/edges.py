@@ -179,7 +179,7 @@ class _Cases:
             axis.axis: [n for n in self.lefts[axis.axis] if not first[axis.axis] or n >= axis.least]
             for axis in self.tiling.axes
         }
-        program = _windowed(self.block, self.tiling, before, lefts)
+        program = _Windowed(self.block, self.tiling, before, lefts).program()
         terms = Terms()
         try:
             run = run_canonical(program, terms)
@@ -253,93 +253,100 @@ def _case(lefts: Mapping[Axis, Sequence[int]], number: int) -> tuple[int, ...]:
     return tuple(every[at] for every, at in zip(lefts.values(), places, strict=True))
 
 
-def _windowed(
-    block: Program, tiling: Tiling, before: Mapping[Axis, int], lefts: Mapping[Axis, Sequence[int]]
-) -> Program:
-    """Return a program whose blocks are one block with all that may be left for it. Elements of outputs are told apart
-    by one more index; arrays begin with what is before the block."""
-    place = block.place
-    spans, axes = tiling.spans, {each.axis: each for each in tiling.axes}
-    roles = {p.name: p.role for p in block.parameters}
-    fillers = {p.name: filler(block, p) for p in block.parameters}
+class _Windowed:
+    """A program whose blocks are one block with all that may be left for it.
 
-    def number(value: int) -> Expr:
-        return ir.Const(value, DType.INDEX, place)
+    Arrays begin with what is before the block; elements of outputs are told apart by one more index, the case.
+    """
 
-    def binary(op: ir.BinaryOp, left: Expr, right: Expr) -> Expr:
-        return ir.Binary(op, left, right, DType.INDEX, place)
+    def __init__(
+        self, block: Program, tiling: Tiling, before: Mapping[Axis, int], lefts: Mapping[Axis, Sequence[int]]
+    ) -> None:
+        self.block, self.place, self.before, self.lefts = block, block.place, before, lefts
+        self.spans, self.axes = tiling.spans, {each.axis: each for each in tiling.axes}
+        self.written = {p.name for p in block.parameters if p.role in ("out", "inout")}
+        self.fillers = {p.name: filler(block, p) for p in block.parameters}
+        self.case, self.cases = self._number(0), 1
+        for axis, every in lefts.items():
+            here = ir.Coordinate("blockIdx", axis, self.place)
+            self.case = self._binary("+", self._binary("*", self.case, self._number(len(every))), here)
+            self.cases *= len(every)
 
-    case, count = number(0), 1
-    for axis, every in lefts.items():
-        case = binary("+", binary("*", case, number(len(every))), ir.Coordinate("blockIdx", axis, place))
-        count *= len(every)
+    def program(self) -> Program:
+        known = {f"before.{name}": Range(0, axis.before) for name, axis in self.axes.items()}
+        known |= {f"left.{name}": Range(1, axis.reach) for name, axis in self.axes.items()}
+        ranges = index_ranges(self.block, known)
+        parameters = tuple(self._window(parameter, ranges.get(parameter.name)) for parameter in self.block.parameters)
+        sizes = zip(AXES, self.block.grid, strict=True)
+        x, y, z = (len(self.lefts[axis]) if axis in self.lefts else size for axis, size in sizes)
+        return replace(self.block, body=self._body(self.block.body), grid=(x, y, z), parameters=parameters)
 
-    def left_for(axis: Axis) -> Expr:
-        every, here = lefts[axis], ir.Coordinate("blockIdx", axis, place)
-        found = number(every[-1])
+    def _number(self, value: int) -> Expr:
+        return ir.Const(value, DType.INDEX, self.place)
+
+    def _binary(self, op: ir.BinaryOp, left: Expr, right: Expr) -> Expr:
+        return ir.Binary(op, left, right, DType.INDEX, self.place)
+
+    def _left(self, axis: Axis) -> Expr:
+        """Return how much is left along an axis, of the number of the block."""
+        every, here = list(self.lefts[axis]), ir.Coordinate("blockIdx", axis, self.place)
+        if len(every) > 1 and every == list(range(every[0], every[-1] + 1)):
+            return self._binary("+", here, self._number(every[0]))
+        found = self._number(every[-1])
         for at in range(len(every) - 2, -1, -1):
-            if list(every) == list(range(every[0], every[-1] + 1)):
-                return binary("+", here, number(every[0]))
-            asked = ir.Compare("==", here, number(at), place)
-            found = ir.Select(asked, number(every[at]), found, DType.INDEX, place)
+            asked = ir.Compare("==", here, self._number(at), self.place)
+            found = ir.Select(asked, self._number(every[at]), found, DType.INDEX, self.place)
         return found
 
-    def moved(array: str, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        if array not in spans:
+    def _moved(self, array: str, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        if array not in self.spans:
             return indices
-        found = [
-            binary("+", index, number(span.scale * before[span.axis]))
-            if span and roles[array] not in ("out", "inout")
-            else index
-            for index, span in zip(indices, spans[array], strict=True)
-        ]
-        return tuple(found) if roles[array] not in ("out", "inout") else (case, *found)
+        if array in self.written:
+            return (self.case, *indices)
+        return tuple(
+            self._binary("+", index, self._number(span.scale * self.before[span.axis])) if span else index
+            for index, span in zip(indices, self.spans[array], strict=True)
+        )
 
-    def change(expr: Expr) -> Expr:
+    def _expr(self, expr: Expr) -> Expr:
         match expr:
             case ir.Coordinate(name="before", axis=axis):
-                return number(before[axis])
+                return self._number(self.before[axis])
             case ir.Coordinate(name="left", axis=axis):
-                return left_for(axis)
-        expr = rebuild(expr, change)
-        if not isinstance(expr, ir.Load) or not any(spans.get(expr.array, ())):
+                return self._left(axis)
+        expr = rebuild(expr, self._expr)
+        if not isinstance(expr, ir.Load) or not any(self.spans.get(expr.array, ())):
             return expr
-        found: Expr = replace(expr, indices=moved(expr.array, expr.indices))
-        for index, span in zip(expr.indices, spans[expr.array], strict=True):
+        found: Expr = replace(expr, indices=self._moved(expr.array, expr.indices))
+        for index, span in zip(expr.indices, self.spans[expr.array], strict=True):
             if span is not None:  # as the text does
-                left = binary("+", binary("*", number(span.scale), left_for(span.axis)), number(span.halo))
-                inside, filler = ir.Compare("<", index, left, place), ir.Const(fillers[expr.array], expr.dtype, place)
-                found = ir.Select(inside, found, filler, expr.dtype, place)
+                scaled = self._binary("*", self._number(span.scale), self._left(span.axis))
+                inside = ir.Compare("<", index, self._binary("+", scaled, self._number(span.halo)), self.place)
+                filled = ir.Const(self.fillers[expr.array], expr.dtype, self.place)
+                found = ir.Select(inside, found, filled, expr.dtype, self.place)
         return found
 
-    def each(body: Body) -> Body:
-        return tuple(map_bodies(changed(stmt), each) for stmt in body)
+    def _body(self, body: Body) -> Body:
+        return tuple(map_bodies(self._statement(stmt), self._body) for stmt in body)
 
-    def changed(stmt: Stmt) -> Stmt:
-        stmt = map_own(stmt, change)
-        return replace(stmt, indices=moved(stmt.array, stmt.indices)) if isinstance(stmt, ir.Store) else stmt
+    def _statement(self, stmt: Stmt) -> Stmt:
+        stmt = map_own(stmt, self._expr)
+        return replace(stmt, indices=self._moved(stmt.array, stmt.indices)) if isinstance(stmt, ir.Store) else stmt
 
-    known = {f"before.{name}": Range(0, axis.before) for name, axis in axes.items()}
-    known |= {f"left.{name}": Range(1, axis.reach) for name, axis in axes.items()}
-    ranges = index_ranges(block, known)
-
-    def window(parameter: Parameter) -> Parameter:
-        if not any(spans[parameter.name]):
+    def _window(self, parameter: Parameter, ranges: Sequence[Range] | None) -> Parameter:
+        """Return an array as large as what is accessed of it, and what is before the block."""
+        spans, written = self.spans[parameter.name], parameter.name in self.written
+        if not any(spans):
             return parameter
-        far = ranges.get(parameter.name, tuple(Range(0, 0) for _ in parameter.shape))
-        read = parameter.role not in ("out", "inout")
-        shape = []
-        for extent, span, here in zip(parameter.shape, spans[parameter.name], far, strict=True):
+        shape = list[int]()
+        far = ranges or [Range(0, 0) for _ in parameter.shape]
+        for extent, span, here in zip(parameter.shape, spans, far, strict=True):
             if span is None:
                 shape.append(extent)
                 continue
-            own = span.scale * axes[span.axis].tile
-            shape.append(max(own, int(here.hi) + 1) + (span.scale * before[span.axis] if read else 0))
-        return replace(parameter, shape=tuple(shape) if read else (count, *shape))
-
-    x, y, z = (len(lefts[axis]) if axis in lefts else size for axis, size in zip(AXES, block.grid, strict=True))
-    parameters = tuple(map(window, block.parameters))
-    return replace(block, body=each(block.body), grid=(x, y, z), parameters=parameters)
+            own = max(span.scale * self.axes[span.axis].tile, int(here.hi) + 1)
+            shape.append(own if written else own + span.scale * self.before[span.axis])
+        return replace(parameter, shape=(self.cases, *shape) if written else tuple(shape))
 
 
 def _cell(name: str, index: Sequence[int]) -> str:
