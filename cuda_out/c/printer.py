@@ -25,7 +25,7 @@ from cuda_out.c.types import C_TYPE, HALF_HEADER
 from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.shuffles import legal_shuffles
 from cuda_out.tiling.tiling import AXES, Tiling
-from symbolic.algebra.word_functions import word_functions_of
+from symbolic.algebra.word_functions import named_apart, word_functions_of
 from symbolic.errors import Place
 from symbolic.ir import program as ir
 from symbolic.ir.program import Axis, DType, Parameter, Program
@@ -95,7 +95,8 @@ def print_cuda(
     """
     assert not program.holes, "only programs without holes are printed"
     require_hardware_warp(program)
-    return _File(legal_shuffles(inline_finals(program)), tiling, form, vectors).source(provenance, namespace)
+    program, _ = named_apart(legal_shuffles(inline_finals(program)))
+    return _File(program, tiling, form, vectors).source(provenance, namespace)
 
 
 class _File:

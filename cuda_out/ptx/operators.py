@@ -23,7 +23,7 @@ from cuda_out.ptx.polynomials import signed
 from cuda_out.ptx.syntax import Kernel, Name, NotInterpreted
 from symbolic.algebra.counterexample import first_difference, first_word_difference, tried_columns, word_columns
 from symbolic.algebra.operator_laws import Law
-from symbolic.algebra.word_functions import WordFunction, word_functions_of
+from symbolic.algebra.word_functions import WordFunction, named_apart
 from symbolic.ir.program import DType, FunctionName, OperatorName, Program
 from symbolic.ir.walk import functions_of, operators_of
 
@@ -52,11 +52,11 @@ def recognised(kernel: Kernel, program: Program) -> dict[str, Operation]:
     calls = [each for each in kernel.instructions if each.op[0] == "call"]
     called = {part.text for each in calls for part in each.operands if isinstance(part, Name)}
     found: dict[str, Operation] = {}
-    operators, rows = operators_of(program), word_functions_of(program)
+    operators, (_, rows) = operators_of(program), named_apart(program)
     for name, function in kernel.functions.items():
-        for row in rows:
+        for each, row in rows.items():
             if name in called and _is_called(name, row.spelled):
-                found[name] = _word_function(function, row)
+                found[name] = _word_function(function, each.row)
         for op, dtype in operators:
             if name in called and _is_called(name, f"{op}_{dtype.value}"):
                 found[name] = _checked(function, op, dtype)

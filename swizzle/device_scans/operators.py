@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import lru_cache
+from typing import Any, Final
 
 from swizzle.language.words import ScanOperator
 from swizzle.operators import Found, found_of
@@ -33,6 +34,10 @@ def _of_one(given: Given) -> ScanOperator:
     return _of_found(given)
 
 
+_MADE: Final = dict[tuple[Any, ...], ScanOperator]()
+"""The operators that were made, by all that a kernel knows of them: of equal loops it is one, whose words meet."""
+
+
 def _of_found(given: Given) -> ScanOperator:
     found = proved(given)
     assert found.carrier is not None and found.proofs is not None
@@ -42,7 +47,13 @@ def _of_found(given: Given) -> ScanOperator:
             "idempotent"
         )  # a condition is any number of an array, and 0 or 1 when it was combined with itself
     of_any = holds - {name for name in holds if found.proofs.laws[name].on_carrier} if _of_any(found) else set()
-    return scan_operator_of(found.carrier, _order(holds) or "sequence", _order(of_any))
+    carrier, order, others = found.carrier, _order(holds) or "sequence", _order(of_any)
+    named = (carrier.loop.elements, carrier.words, carrier.lift, carrier.combine, carrier.infinite)
+    identity = tuple((carrier.identity or {}).items())
+    key = (carrier.loop.name, *(tuple(each.items()) for each in named), identity, carrier.result, order, others)
+    if key not in _MADE:
+        _MADE[key] = scan_operator_of(carrier, order, others)
+    return _MADE[key]
 
 
 def _order(holds: Collection[str]) -> Order | None:

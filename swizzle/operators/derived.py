@@ -34,10 +34,29 @@ Chooses: TypeAlias = Callable[[Any, Any, Any], Any]
 
 
 class DerivedOperator(Struct, frozen=True, eq=False):
-    """An operator that is made of others, as `segmented` and its like return it; found when it is asked for."""
+    """An operator that is made of others, as `segmented` and its like return it; found when it is asked for.
+
+    It is equal to one that is made in the same way of the same."""
 
     name: str
-    make: Callable[[Domain], Found]
+    make: Callable[..., Found]
+    of: tuple[Given, ...]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DerivedOperator) or self.make is not other.make:
+            return False
+        return all(
+            mine is its or (isinstance(mine, DerivedOperator) and mine == its)
+            for mine, its in zip(self.of, other.of, strict=True)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.make))
+
+    def found(self, domain: Domain) -> Found:
+        """Find the operators that it is made of, and make it."""
+        what = self.make.__name__.lstrip("_")
+        return self.make(*(_proved(each, domain, what) for each in self.of))
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"
@@ -56,7 +75,7 @@ def found_of(given: Given, domain: Domain = "words") -> Found:
             return operator_of(given.loop, domain)
         case DerivedOperator():
             started = time.perf_counter()
-            found = given.make(domain)
+            found = given.found(domain)
             return replace(found, seconds=time.perf_counter() - started)
         case _:
             return judged(given, domain)
@@ -99,7 +118,7 @@ def segmented(given: Given) -> DerivedOperator:
 
     There is one array more, behind those of the elements: conditions that say where a segment begins.
     """
-    return DerivedOperator(f"segmented_{_name(given)}", lambda domain: _segmented(_proved(given, domain, "segmented")))
+    return DerivedOperator(f"segmented_{_name(given)}", _segmented, (given,))
 
 
 def _segmented(found: Found) -> Found:
@@ -135,7 +154,7 @@ def _segmented(found: Found) -> Found:
 
 def reversed(given: Given) -> DerivedOperator:
     """Return the operator whose parts come from the end of the input: `combine(a, b)` is `combine(b, a)`."""
-    return DerivedOperator(f"reversed_{_name(given)}", lambda domain: _reversed(_proved(given, domain, "reversed")))
+    return DerivedOperator(f"reversed_{_name(given)}", _reversed, (given,))
 
 
 def _reversed(found: Found) -> Found:
@@ -162,10 +181,7 @@ def _never(condition: Any, yes: Any, no: Any) -> Any:
 
 def product(given: Given, other: Given) -> DerivedOperator:
     """Return two operators side by side: the arrays of the first, then those of the other, and the results of both."""
-    return DerivedOperator(
-        f"{_name(given)}_and_{_name(other)}",
-        lambda domain: _product(_proved(given, domain, "product"), _proved(other, domain, "product")),
-    )
+    return DerivedOperator(f"{_name(given)}_and_{_name(other)}", _product, (given, other))
 
 
 def _product(first: Found, other: Found) -> Found:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from symbolic.algebra.functions import FunctionRow
-from symbolic.ir.program import DType, FunctionName, Program
-from symbolic.ir.walk import functions_of
+from symbolic.ir.program import Apply, DType, Expr, FunctionName, Program
+from symbolic.ir.walk import functions_of, rewrite_program
 
 INLINED: Final = "static __device__ __forceinline__"
 """How the definitions of functions on words begin in printed texts, and nothing else there."""
@@ -47,6 +49,33 @@ class WordFunction(FunctionRow, frozen=True, kw_only=True):
         assert not isinstance(self.numpy, str)
         with np.errstate(all="ignore"):
             return self.numpy(*arguments)
+
+
+def named_apart(program: Program) -> tuple[Program, dict[FunctionName, WordFunction]]:
+    """Return a program whose functions on words have names of their own in C++, with these functions by what they are
+    in the program as it was: two operators may have one name. Which of two has a number depends on their texts alone.
+    """
+    rows = word_functions_of(program)
+    apart, taken = dict[FunctionName, WordFunction](), {row.spelled for row in rows}
+    for place, row in enumerate(sorted(rows, key=_text)):
+        found = row.spelled
+        if found in {each.spelled for each in apart.values()}:
+            found = next(f"{found}_{n}" for n in range(2, place + 3) if f"{found}_{n}" not in taken)
+            taken.add(found)
+        apart[row.name] = replace(row, spelled=found, cuda=dict.fromkeys(row.cuda, found))
+    if all(apart[row.name].spelled == row.spelled for row in rows):
+        return program, {row.name: row for row in rows}
+
+    def renamed(expr: Expr) -> Expr:
+        if not isinstance(expr, Apply) or expr.function not in apart:
+            return expr
+        return replace(expr, function=apart[expr.function].name)
+
+    return rewrite_program(program, renamed), apart
+
+
+def _text(row: WordFunction) -> tuple[Any, ...]:
+    return row.spelled, row.body, row.operands, [kind.value for kind in (*row.given, row.result)]
 
 
 def word_functions_of(program: Program) -> tuple[WordFunction, ...]:

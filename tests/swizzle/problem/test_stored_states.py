@@ -9,6 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cuda_out.c.printer import print_cuda
+from cuda_out.compile.opaque import with_opaque_calls
+from cuda_out.compile.toolchain import available_tools, compile_to_ptx
+from cuda_out.passes.pipeline import optimize
+from cuda_out.ptx.validate import validate
 from swizzle import (
     SwizzleError,
     cuda,
@@ -24,10 +29,12 @@ from swizzle import (
     sw_xform,
 )
 from swizzle.commands.trial import RandomRun, _trial
+from swizzle.operators import found_of, product, reversed, segmented
 from swizzle.sketches.sketch import Sketch
-from swizzle.specs.specification import numbers
+from swizzle.specs.specification import numbers, postcondition
 from swizzle.specs.verify import verify
 from symbolic.algebra.numbers import Numbers
+from symbolic.algebra.terms import Terms
 from symbolic.ir.program import Binary, Const, DType, Expr, Var
 from symbolic.machine.machine import Machine
 from templates.formula import fill
@@ -322,12 +329,16 @@ def test_a_condition_with_itself() -> None:
 
 
 def test_an_operator_that_is_asked_for_twice() -> None:
-    """It is the same operator, whose words meet."""
-    assert scan_operator(smoothed) is recurrence
+    """It is the same operator, whose words meet; so is one that is made of the same in the same way."""
+    assert scan_operator(smoothed) is scan_operator(found_of(smoothed)) is recurrence
+    by_segment = scan_operator(segmented(reversed(smoothed)))
+    assert scan_operator(segmented(reversed(smoothed))) is by_segment is not scan_operator(reversed(smoothed))
+    assert product(smoothed, average) == product(smoothed, average) != product(average, smoothed)
 
 
+@pytest.mark.skipif(not available_tools(), reason="needs a CUDA compiler")
 def test_two_operators_of_one_name() -> None:
-    """That one of them commutes says nothing of the other."""
+    """That one of them commutes says nothing of the other, and their functions have names of their own in C++."""
 
     def made(sums: bool) -> Any:
         if sums:
@@ -358,6 +369,22 @@ def test_two_operators_of_one_name() -> None:
         y[1] = t
 
     assert not verify(swapped.program, swapped.spec).equal
+    assert (sums.scan([1, 2], [3, 4]), others.scan([1, 2], [3, 4])) == ([(1, 3), (3, 7)], [(1, 3), (2, 10)])
+
+    def turned(p: Any, q: Any) -> Any:
+        words = p[1], q[1], p[0], q[0]
+        return [sums.combine(*words)[1], others.combine(*words)[1]]
+
+    def verdict(text: str) -> str:
+        terms = Terms()
+        wanted = postcondition(swapped.program, turned, terms)
+        ptx = compile_to_ptx(with_opaque_calls(text))
+        return validate(swapped.program, ptx, swapped.program.name, wanted, terms).verdict
+
+    text = print_cuda(optimize(swapped.program)).text
+    assert verdict(text) == "equal"
+    assert "const int t = f_combine_value1_2(" in text
+    assert verdict(text.replace("t = f_combine_value1_2(", "t = f_combine_value1(")) == "different"
 
 
 def test_states_written_out() -> None:
