@@ -21,6 +21,7 @@ from cuda_out.c.identifiers import c_name
 from cuda_out.c.types import C_TYPE, HALF_BITS, OF_HALF, TO_HALF, is_unsigned, literal, nearest_half, reciprocal
 from cuda_out.c.width import is_wide
 from cuda_out.passes.vectors import VectorAccess
+from cuda_out.passes.words import WordMove, per_word
 from cuda_out.tiling.text import TileText
 from symbolic.algebra.operator_laws import infix
 from symbolic.ir import program as ir
@@ -68,6 +69,7 @@ class ExpressionPrinter(Struct):
     ieee_division: bool = False
     whole: str = ""  # the name of what says that a block is whole, where the text asks for that
     helpers: set[str] = field(default_factory=set)
+    words: Mapping[str, ir.DeclareArray] = {}  # the arrays of small elements that are words, several to a word
     guarded: set[Axis] = field(default_factory=set)  # the axes along which only blocks that are not whole need bounds
 
     def text(self, expr: Expr, facts: Facts, level: int = LOOSEST) -> str:
@@ -107,6 +109,8 @@ class ExpressionPrinter(Struct):
                 return CText(f"{self.text(condition, facts, TERNARY + 1)} ? {yes} : {no}", TERNARY, "?")
             case ir.Cast(operand=operand, dtype=dtype):
                 return self._cast(operand, dtype, facts)
+            case ir.Load(array=array, indices=indices) if array in self.words:
+                return self._of_word(expr, facts)
             case ir.Load(array=array, indices=indices, dtype=dtype):
                 element, inside = self.element(array, indices, facts), self.inside(array, indices, facts)
                 if not inside:
@@ -145,7 +149,7 @@ class ExpressionPrinter(Struct):
         """Return the lines that give a vector's registers what is read past the end of an array."""
         assert self.tiles is not None, "only what is tiled has an end"
         filler = literal(self.tiles.filler_of(vector.array), vector.dtype)
-        return [f"{self.element(each.array, each.indices, facts)} = {filler};" for each in vector.registers]
+        return [self.stored(each.array, each.indices, filler, facts) for each in vector.registers]
 
     def element(self, array: str, indices: tuple[Expr, ...], facts: Facts) -> str:
         """Return `array[...]`: parameters are flat, row-major; local and shared arrays keep their dimensions."""
@@ -167,6 +171,55 @@ class ExpressionPrinter(Struct):
             last = self.print(index, facts)
             flat = last if flat.text == "0" else CText(f"{flat.at(12)} + {last.inside('+', 12)}", 12, "+")
         return f"{name}[{flat.text}]"
+
+    def word(self, array: str, number: int | Expr, facts: Facts) -> str:
+        """Return a word of an array of words."""
+        return f"{self.names[array]}[{number if isinstance(number, int) else self.text(number, facts)}]"
+
+    def stored(self, array: str, indices: tuple[Expr, ...], value: str, facts: Facts) -> str:
+        """Return the statement that stores a value's text as an element."""
+        if array not in self.words:
+            return f"{self.element(array, indices, facts)} = {value};"
+        self.helpers.add("with_element")
+        dtype = self.words[array].dtype
+        word, at = self._place(array, indices, facts)
+        kind, value = (
+            ("unsigned short", f"{HALF_BITS[dtype][0]}({value})") if dtype in HALF_BITS else (C_TYPE[dtype], value)
+        )
+        return f"{word} = with_element<{kind}>({word}, {at}, {value});"
+
+    def _of_word(self, expr: ir.Load, facts: Facts) -> CText:
+        self.helpers.add("element_of")
+        word, at = self._place(expr.array, expr.indices, facts)
+        if expr.dtype in HALF_BITS:
+            return CText(f"{HALF_BITS[expr.dtype][1]}(element_of<unsigned short>({word}, {at}))", PRIMARY)
+        return CText(f"element_of<{C_TYPE[expr.dtype]}>({word}, {at})", PRIMARY)
+
+    def _place(self, array: str, indices: tuple[Expr, ...], facts: Facts) -> tuple[str, str]:
+        """Return the word that an element is in, and its number there."""
+        (index,), per = indices, per_word(self.words[array].dtype)
+        if isinstance(index, ir.Const):
+            return self.word(array, int(index.value) // per, facts), str(int(index.value) % per)
+        by = ir.Const(per, DType.INDEX, index.place)
+        number, at = (ir.Binary(op, index, by, DType.INDEX, index.place) for op in ("//", "%"))
+        return self.word(array, number, facts), self.text(at, facts)
+
+    def moved(self, move: WordMove, facts: Facts) -> str:
+        """Return the text of a word that statements put together."""
+        one, *more = (self.word(array, number, facts) for array, number in move.sources)
+        if move.shuffle is not None:
+            return self._called(move.shuffle, one, facts)
+        if move.is_copy:
+            return one
+        conditions = [self.text(each, facts, TERNARY + 1) for each in move.conditions]
+        if move.takes_words:
+            then, otherwise = ((one, *more)[each or 0] for each in move.whole)
+            return f"{conditions[0]} ? {then} : {otherwise}"
+        width = 4 // len(move.rows[0])
+        places = ([each * width + byte for each in row for byte in range(width)] for row in move.rows)
+        codes = [f"0x{sum(byte << 4 * n for n, byte in enumerate(row)):04x}u" for row in places]
+        chosen = "".join(f"{condition} ? {code} : " for condition, code in zip(conditions, codes, strict=False))
+        return f"__byte_perm({one}, {more[0] if more else '0u'}, {chosen}{codes[-1]})"
 
     def _unary(self, op: ir.UnaryOp, operand: Expr, dtype: DType, facts: Facts) -> CText:
         match op:
@@ -330,6 +383,15 @@ class ExpressionPrinter(Struct):
         return CText(converted(inner, dtype), PRIMARY)
 
     def _shuffle(self, expr: ir.Shuffle, facts: Facts) -> CText:
+        offered = self.text(expr.value, facts)
+        if expr.dtype is DType.BOOL:
+            return CText(f"{self._called(expr, f'int({offered})', facts)} != 0", 9, "!=")
+        if expr.dtype.is_narrow:
+            return CText(converted(self._called(expr, f"int({offered})", facts), expr.dtype), PRIMARY)
+        return CText(self._called(expr, offered, facts), PRIMARY)
+
+    def _called(self, expr: ir.Shuffle, offered: str, facts: Facts) -> str:
+        """Return the call of a shuffle of what is offered."""
         call = {"idx": "__shfl_sync", "up": "__shfl_up_sync", "down": "__shfl_down_sync", "xor": "__shfl_xor_sync"}
         mask, lane = FULL_MASK, self.text(expr.lane, facts)
         if is_wide(expr.lane, facts, self.wide):
@@ -342,12 +404,7 @@ class ExpressionPrinter(Struct):
             case _:
                 mask = converted(self.text(expr.mask, facts), DType.U32)
         width = "" if self.warp_size == 32 else f", {self.warp_size}"
-        offered = self.text(expr.value, facts)
-        if expr.dtype is DType.BOOL:
-            return CText(f"{call[expr.mode]}({mask}, int({offered}), {lane}{width}) != 0", 9, "!=")
-        if expr.dtype.is_narrow:
-            return CText(converted(f"{call[expr.mode]}({mask}, int({offered}), {lane}{width})", expr.dtype), PRIMARY)
-        return CText(f"{call[expr.mode]}({mask}, {offered}, {lane}{width})", PRIMARY)
+        return f"{call[expr.mode]}({mask}, {offered}, {lane}{width})"
 
 
 def in_single_precision(expr: Expr) -> Expr:

@@ -40,6 +40,22 @@ __device__ __forceinline__ T lesser(T a, T b) {
   return b < a ? b : a;
 }
 """,
+    "element_of": """\
+/// An element of 8 or 16 bits of a word, the lowest first.
+template <typename T>
+__device__ __forceinline__ T element_of(unsigned word, int at) {
+  return T(word >> at * 8 * int(sizeof(T)));
+}
+""",
+    "with_element": """\
+/// A word with another element of 8 or 16 bits in one place.
+template <typename T>
+__device__ __forceinline__ unsigned with_element(unsigned word, int at, T element) {
+  const int bits = 8 * int(sizeof(T));
+  const unsigned mask = (1u << bits) - 1u;
+  return (word & ~(mask << at * bits)) | (unsigned(element) & mask) << at * bits;
+}
+""",
     "floor_div": """\
 /// a / b, rounded down.
 template <typename T>

@@ -25,9 +25,11 @@ from cuda_out.c.expressions import (
 from cuda_out.c.helpers import coordinate_text
 from cuda_out.c.identifiers import c_names
 from cuda_out.c.types import C_TYPE, OF_HALF, TO_HALF, literal
-from cuda_out.c.vector_text import vector_lines
+from cuda_out.c.vector_text import vector_lines, word_lines
 from cuda_out.c.width import is_wide, wide_names
-from cuda_out.passes.vectors import vector_accesses
+from cuda_out.passes.simplify import simplify_expression
+from cuda_out.passes.vectors import VectorAccess, multiple_of, vector_accesses
+from cuda_out.passes.words import PackedWords, per_word
 from cuda_out.tiling.text import tile_text
 from cuda_out.tiling.tiling import Tiling
 from symbolic.algebra.operator_laws import law_of
@@ -72,6 +74,7 @@ class StatementPrinter:
             if vectors and (tiles is None or vector.array not in tiled or tiles.step(vector.array) % vector.width == 0)
         }
         self.vector_names: list[str] = []
+        self.words = PackedWords(program)
         self.declared = declarations(program)
         self.accumulators: dict[str, ir.DeclareAccumulator] = {}
         self.out = out
@@ -91,6 +94,7 @@ class StatementPrinter:
             wide=wide_names(program),
             ieee_division=program.ieee_division,
             whole=tiles.whole if tiles and whole else "",
+            words=self.words.arrays,
         )
 
     def kernel_body(self) -> None:
@@ -197,6 +201,10 @@ class StatementPrinter:
         if shared and (bytes_ := self.alignment(stmt.name)) > 1:
             shared += f"__align__({bytes_}) "
         extents = "".join(f"[{extent}]" for extent in stmt.shape)
+        if stmt.name in self.words.arrays:
+            count = -(-stmt.shape[0] // per_word(stmt.dtype))
+            self.out.line(f"unsigned int {self.names[stmt.name]}[{count}] = {{}};")
+            return
         unread = "" if self._is_read(stmt.name) else "[[maybe_unused]] "
         out = self.shared if shared and self.expressions.whole else self.out
         if stmt.name in self.dynamic.offsets:
@@ -210,6 +218,11 @@ class StatementPrinter:
         return any(name in names_in(expr) for stmt in statements(self.program.body) for expr in own_expressions(stmt))
 
     def _statement(self, stmt: Stmt, path: Path, index: int, facts: Facts) -> None:
+        if id(stmt) in self.words.parts:
+            return
+        if (move := self.words.moves.get(id(stmt))) is not None:
+            self.out.line(f"{self.expressions.word(*move.target, facts)} = {self.expressions.moved(move, facts)};")
+            return
         here = DeclarationPoint(path, index, True)
         text = self.expressions.text
         match stmt:
@@ -242,22 +255,21 @@ class StatementPrinter:
                 assert_never(stmt)
 
     def _store(self, stmt: ir.Store, facts: Facts) -> None:
-        element = self.expressions.element(stmt.array, stmt.indices, facts)
         value = self.expressions.text(stmt.value, facts)
         inside = self.expressions.inside(stmt.array, stmt.indices, facts)
         if stmt.atomic:
             assert not inside, "a kernel with atomic additions keeps its sizes"
-            self.out.line(f"atomicAdd(&{element}, {value});")
-        elif not inside:
-            self.out.line(f"{element} = {value};")
-        elif any(isinstance(part, ir.Shuffle) for part in subexpressions(stmt.value)):
+            self.out.line(f"atomicAdd(&{self.expressions.element(stmt.array, stmt.indices, facts)}, {value});")
+            return
+        if inside and any(isinstance(part, ir.Shuffle) for part in subexpressions(stmt.value)):
             # All lanes shuffle, also those whose element is out of range.
             with self.out.block(""):
                 name = self._unused("stored")
                 self.out.line(f"const {C_TYPE[stmt.value.dtype]} {name} = {value};")
-                self.out.line(f"if ({inside}) {element} = {name};")
-        else:
-            self.out.line(f"if ({inside}) {element} = {value};")
+                self.out.line(f"if ({inside}) {self.expressions.stored(stmt.array, stmt.indices, name, facts)}")
+            return
+        guard = f"if ({inside}) " if inside else ""
+        self.out.line(f"{guard}{self.expressions.stored(stmt.array, stmt.indices, value, facts)}")
 
     def _unused(self, name: str) -> str:
         while name in self.names.values() or name in self.taken:
@@ -327,7 +339,7 @@ class StatementPrinter:
         name = c_names([f"{self.names[vector.array]}_{vector.width}"], taken).popitem()[1]
         if not vector.is_store:
             self.vector_names.append(name)
-        lines = list(vector_lines(vector, lambda array, at: self.expressions.element(array, at, facts), name))
+        lines = self._vector_lines(vector, name, facts)
         inside = self.expressions.inside(vector.array, vector.last, facts)
         if inside:
             self.out.line(f"if ({inside}) {{")
@@ -344,6 +356,43 @@ class StatementPrinter:
             self.out.line("}")
         else:
             self._lines(lines)
+
+    def _vector_lines(self, vector: VectorAccess, name: str, facts: Facts) -> list[str]:
+        printed, words = self.expressions, self._words_of(vector)
+        if words:
+            texts = [printed.word(array, number, facts) for array, number in words]
+            return list(word_lines(vector, lambda array, at: printed.element(array, at, facts), texts, name))
+        return list(
+            vector_lines(
+                vector,
+                lambda array, at: printed.element(array, at, facts),
+                lambda array, at: printed.text(ir.Load(array, at, vector.dtype, vector.registers[0].place), facts),
+                lambda array, at, value: printed.stored(array, at, value, facts),
+                name,
+            )
+        )
+
+    def _words_of(self, vector: VectorAccess) -> list[tuple[str, ir.Expr]]:
+        """Return the words that a vector's registers are, if they are whole ones.
+
+        An array that the kernel writes and reads is accessed by its own type only: to a compiler, others are elsewhere.
+        """
+        registers = [each.indices[0] for each in vector.registers]
+        array = vector.registers[0].array
+        both = any(
+            parameter.name == vector.array and parameter.role == "inout" for parameter in self.program.parameters
+        )
+        if array not in self.words.arrays or both or vector.array in self.declared:
+            return []
+        per = per_word(vector.dtype)
+        if vector.width % per or multiple_of(registers[0], {}, {}) % per:
+            return []
+        place = registers[0].place
+        by = ir.Const(per, DType.INDEX, place)
+        return [
+            (array, simplify_expression(ir.Binary("//", index, by, DType.INDEX, place), {}))
+            for index in registers[::per]
+        ]
 
     def _lines(self, lines: list[str]) -> None:
         for line in lines:

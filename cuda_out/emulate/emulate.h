@@ -226,6 +226,15 @@ inline double __longlong_as_double(long long bits) { double number; std::memcpy(
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline int __ffs(int bits) { return __builtin_ffs(bits); }
 inline int __clz(int bits) { return bits ? __builtin_clz(unsigned(bits)) : 32; }
+inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
+    const uint64_t both = uint64_t(b) << 32 | a;
+    unsigned found = 0;
+    for (int at = 0; at < 32; at += 8) {
+        const unsigned byte = unsigned(both >> (selector >> at / 2 & 7) * 8) & 255;
+        found |= (selector >> at / 2 & 8 ? (byte & 128 ? 255u : 0u) : byte) << at;
+    }
+    return found;
+}
 inline unsigned __umulhi(unsigned a, unsigned b) { return unsigned((uint64_t(a) * b) >> 32); }
 inline int __mulhi(int a, int b) { return int((int64_t(a) * b) >> 32); }
 

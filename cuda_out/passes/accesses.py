@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from cuda_out.passes.pipeline import optimize
 from cuda_out.passes.vectors import VectorAccess, arrays_in_memory, vector_accesses
+from cuda_out.passes.words import PackedWords
 from symbolic.errors import Place
 from symbolic.ir.program import (
     DeclareArray,
@@ -41,7 +42,7 @@ Spot: TypeAlias = tuple[str, bool, Place]  # an array, whether it is written, an
 
 class PrintedMoves(Struct, frozen=True):
     """What all warps of a kernel do as it is printed: accesses to memory, and how many words they shuffle, and choose
-    by a condition; 8 bytes are two words."""
+    by a condition or put together; 8 bytes are two words."""
 
     accesses: list[WarpAccess]
     shuffles: int
@@ -123,9 +124,21 @@ class _Listener(Machine):
         self.heard: list[tuple[Spot, int, Lanes]] = []
         self.shuffled = self.selected = 0
         self._vectors = vector_accesses(program)
+        self._words = PackedWords(program)
         self._vector: VectorAccess | None = None
 
     def execute(self, statement: Stmt, mask: Steering) -> None:
+        move = self._words.moves.get(id(statement))
+        if move is not None or id(statement) in self._words.parts:  # one instruction for the elements of a word
+            known = self.shuffled, self.selected
+            super().execute(statement, mask)
+            self.shuffled, self.selected = known
+            if move is not None:
+                assert isinstance(mask, np.ndarray), "a filling leaves nothing open"
+                warps = len(np.unique(self.shape.warp_base[mask]))
+                self.shuffled += warps * (move.shuffle is not None)
+                self.selected += warps * (move.shuffle is None and not move.is_copy)
+            return
         vector = self._vectors.get(statement) if isinstance(statement, For) else None
         if vector is None:
             super().execute(statement, mask)

@@ -88,6 +88,9 @@ class Normal(Rings):
         if is_float(kind):
             if self.is_real(term):
                 return term
+            if width(kind) == 16:  # of a register of 32 bits, the low ones
+                term = self.narrowed("b16", term)
+                op, args = self.terms.nodes[term]
             return args[0] if op == f"bits{width(kind)}" else self.terms.apply(f"float.{width(kind)}", (term,))
         if not self.is_real(term):
             return self.narrowed(kind, term)

@@ -1,7 +1,7 @@
 """Clocks: how long the busiest pipe is at work, for what threads exchange, added up over all warps of the grid.
 
 Shuffles and shared memory share a pipe: a word that is shuffled takes one clock, a turn of shared memory one. A choice
-between two words takes half a clock of the pipe of arithmetic. They are counted on the kernel as it is printed.
+between two words, or a word put together of two, takes half a clock of the pipe of arithmetic. They are counted on the kernel as it is printed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from swizzle.costs.cost import Cost, Filled
 
 
 class Clocks(Cost):
-    """How many clocks shuffles and shared memory take, or the choices between words if those take longer."""
+    """How many clocks shuffles and shared memory take, or what chooses and permutes words if that takes longer."""
 
     name = "clocks"
 

@@ -104,6 +104,8 @@ class _Statements:
     # -- registers -------------------------------------------------------------------------------------------
 
     def _network(self, network: ExchangeNetwork) -> list[Stmt]:
+        if network.per > 1:
+            return self._packed(network)
         thread, found = Thread(1, self.place), list[Stmt]()
         values: list[Expr] = []
         for node in network.nodes:
@@ -111,13 +113,7 @@ class _Statements:
                 case Input(word):
                     value: Expr = self._element(self.mine, self._number(word))
                 case LaneExchange(source, lanes):
-                    flips = {lane ^ other for lane, other in enumerate(lanes)}
-                    if len(flips) == 1:
-                        flip = number(flips.pop(), self.place)
-                        value = Shuffle("xor", None, values[source], flip, self.dtype, self.place)
-                    else:
-                        lane = thread.index(lanes)
-                        value = Shuffle("idx", None, values[source], lane, self.dtype, self.place)
+                    value = self._shuffled(values[source], lanes, thread)
                 case Mix(first, second, picks):
                     where = thread.where([row[0] > 0 for row in picks])
                     value = Select(where, values[second], values[first], self.dtype, self.place)
@@ -126,6 +122,52 @@ class _Statements:
             values.append(Var(name, self.dtype, self.place))
         for slot, n in enumerate(network.outputs):
             found.append(Store(self.theirs, (self._number(slot),), values[n], self.place))
+        return found
+
+    def _shuffled(self, value: Expr, lanes: Sequence[int], thread: Thread) -> Shuffle:
+        flips = {lane ^ other for lane, other in enumerate(lanes)}
+        if len(flips) == 1:
+            return Shuffle("xor", None, value, self._number(flips.pop()), self.dtype, self.place)
+        return Shuffle("idx", None, value, thread.index(lanes), self.dtype, self.place)
+
+    def _packed(self, network: ExchangeNetwork) -> list[Stmt]:
+        """Return a network of words with several elements each, element by element: an array has all words, and
+        statements side by side store a word. The printer makes one move of them (`cuda_out/passes/words.py`)."""
+        thread, per, nodes = Thread(1, self.place), network.per, len(network.nodes)
+        words = self.names.take(f"{self.exchange.array}_words")
+        self.arrays.append(DeclareArray(words, "local", (nodes * per,), self.dtype, self.place))
+
+        def part(word: int, place: int) -> Load:
+            return self._element(words, self._number(word * per + place))
+
+        found: list[Stmt] = []
+        for n, node in enumerate(network.nodes):
+            match node:
+                case Input(word):
+                    own = [word * per + place for place in range(per)]  # those behind the end are 0
+                    nothing = Const(0.0 if self.dtype.is_float else 0, self.dtype, self.place)
+                    values: list[Expr] = [
+                        self._element(self.mine, self._number(slot)) if slot < self._slots(self.mine) else nothing
+                        for slot in own
+                    ]
+                case LaneExchange(source, lanes):
+                    values = [self._shuffled(part(source, place), lanes, thread) for place in range(per)]
+                case Mix(first, second, picks):
+                    kinds = sorted(set(picks), key=picks.count)
+                    some = [[(first, second)[pick // per] * per + pick % per for pick in kind] for kind in kinds]
+                    where = [thread.where([row == kind for row in picks]) for kind in kinds[:-1]]
+                    values = []
+                    for place in range(per):
+                        value: Expr = self._element(words, self._number(some[-1][place]))
+                        for condition, kind in reversed(list(zip(where, some[:-1], strict=True))):
+                            one = self._element(words, self._number(kind[place]))
+                            value = Select(condition, one, value, self.dtype, self.place)
+                        values.append(value)
+            for place, value in enumerate(values):
+                found.append(Store(words, (self._number(n * per + place),), value, self.place))
+        for slot in range(self._slots(self.theirs)):
+            value = part(network.outputs[slot // per], slot % per)
+            found.append(Store(self.theirs, (self._number(slot),), value, self.place))
         return found
 
     # -- shared memory ---------------------------------------------------------------------------------------
@@ -210,6 +252,14 @@ class _Statements:
 
     def _element(self, array: str, slot: Expr) -> Load:
         return Load(array, (slot,), self.dtype, self.place)
+
+    def _slots(self, array: str) -> int:
+        (shape,) = (
+            each.shape
+            for each in statements(self.program.body)
+            if isinstance(each, DeclareArray) and each.name == array
+        )
+        return shape[0]
 
     def _number(self, value: int) -> Const:
         return number(value, self.place)

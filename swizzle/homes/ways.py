@@ -193,13 +193,15 @@ def _rank(plan: SharedPlan) -> tuple[int, int, int]:
 
 
 def _in_registers(sources: Sources, alone: bool) -> Way | None:
-    """Return the network of shuffles, on elements as words."""
+    """Return the network of shuffles: on words of several small elements, or on elements as words."""
     if len(sources.mine) > 1 or max(sources.mine.shape[2], sources.theirs.shape[2]) > MOST_SLOTS:
         return None
     mine, theirs = (_distribution(each) for each in (sources.mine, sources.theirs))
     shared = floor_of("vector", sources).clocks or 0
-    network = in_registers(mine, theirs, inf if alone else FAR * max(2, shared / max(1, sources.bits // 32)))
-    return None if network is None else Way("shuffle", network, None)
+    enough = inf if alone else FAR * max(2, shared / max(1, sources.bits // 32))
+    found = [in_registers(mine, theirs, bits, enough) for bits in sorted({32, min(sources.bits, 32)}, reverse=True)]
+    best = min((each for each in found if each is not None), key=lambda n: (n.clocks, n.instructions), default=None)
+    return None if best is None else Way("shuffle", best, None)
 
 
 def _numberings(sources: Sources) -> Iterator[tuple[Distribution, Distribution]]:

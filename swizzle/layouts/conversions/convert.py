@@ -201,15 +201,17 @@ def _in_one_warp(source: Distribution, target: Distribution) -> Cells | None:
     return found
 
 
-def in_registers(source: Distribution, target: Distribution, enough: float) -> ExchangeNetwork | None:
-    """Return the network of the fewest clocks for words that stay in their warp; None where none is found.
+def in_registers(source: Distribution, target: Distribution, bits: int, enough: float) -> ExchangeNetwork | None:
+    """Return the network of the fewest clocks for elements that stay in their warp; None where none is found.
 
-    Of a first one that takes more than `enough` clocks, no better one is looked for.
+    Of a first one that takes more than `enough` clocks, no better one is looked for. Elements of 64 bits are moved as
+    one, and count once.
     """
     known = _in_one_warp(source, target)
-    found = None if known is None else _network(known, source.slots, 32, "clocks", enough)
+    bits = min(bits, 32)
+    found = None if known is None else _network(known, source.slots, bits, "clocks", enough)
     pairs = zip(source.cells, target.cells, strict=True)
-    assert found is None or all(_lands(found, *each, 32) for each in pairs)
+    assert found is None or all(_lands(found, *each, bits) for each in pairs)
     return found
 
 

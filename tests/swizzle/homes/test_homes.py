@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from random import Random
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from cuda_out.compile.toolchain import available_tools
+from cuda_out.compile.toolchain import available_tools, compile_to_ptx
+from cuda_out.emulate.emulate import emulate
 from cuda_out.ptx.validate import validate
 from swizzle import load_solution, solve
 from swizzle.homes.programs import lowered
@@ -77,7 +79,6 @@ def shuffled(slots: int, block: int, seed: int) -> list[int]:
     [
         (structures(3), 32, "f32"),
         (structures(2, 64), 64, "f64"),
-        (structures(4), 32, "f32"),
         (structures(2), 32, "u8"),
         (shuffled(1, 32, 1), 32, "f32"),
         (shuffled(1, 64, 2), 64, "f16"),
@@ -523,3 +524,42 @@ def test_what_is_printed(home: str, has: str) -> None:
     source, ptx = compiled(program)
     assert has in ptx
     assert validate(program, ptx, source.entry, meaning.wanted, meaning.terms).verdict == "equal"
+
+
+QUADS = """
+@spec
+def wanted(x):
+    return [x[4 * (i // 16) * 4 + 4 * (i % 4) + i % 16 // 4] for i in range(128)]
+
+@sketch(spec=wanted, block=32, x=u8[128], y=u8.out[128])
+def quads(x, y):
+    mine = cuda.local.array(4, u8)
+    for k in range(4):
+        mine[k] = x[4 * cuda.laneid + k]
+    exchange(mine, mine)
+    for k in range(4):
+        y[4 * cuda.laneid + k] = mine[k]
+"""
+
+
+@pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
+@pytest.mark.parametrize(("slots", "dtype", "clocks"), [(0, "u8", 2), (4, "f16", 4)])
+def test_small_elements_are_shuffled_in_words(slots: int, dtype: str, clocks: int) -> None:
+    """What is printed has the shuffles and the permutes that are counted, and a wrong selector is not the same."""
+    sketch = moving(structures(slots), 32, '"shuffle"', dtype) if slots else sketch_of(QUADS)
+    found, meaning = solve(sketch), Meaning.of(sketch.program, sketch.spec)
+    assert found.best.cost == {"clocks": clocks} and found.optimal == (slots == 0)
+    source, ptx = compiled(found.best.program)
+    shuffles, selects = map(int, re.findall(r"\d+", found.certificate["homes"][0]["how"]))
+    assert source.text.count("__shfl_") == ptx.count("shfl.sync") == shuffles
+    assert source.text.count("__byte_perm(") + source.text.count("] : exchanged") == selects
+    assert validate(found.best.program, ptx, source.entry, meaning.wanted, meaning.terms).verdict == "equal"
+    wrong = source.text.replace("0x7632u", "0x6732u").replace("0x6240u", "0x6241u")
+    validated = validate(
+        found.best.program, compile_to_ptx(wrong, "sm_80"), source.entry, meaning.wanted, meaning.terms
+    )
+    assert wrong != source.text and validated.verdict == "different"
+    if not slots:
+        x, y = np.arange(128, dtype=np.uint8) + 100, np.zeros(128, np.uint8)
+        emulate(source.text, source.entry, source.grid, source.block, [x, y])
+        assert (y.reshape(8, 4, 4) == x.reshape(8, 4, 4).transpose(0, 2, 1)).all()
