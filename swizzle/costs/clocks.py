@@ -1,7 +1,8 @@
 """Clocks: how long the busiest pipe is at work, for what threads exchange, added up over all warps of the grid.
 
 Shuffles and shared memory share a pipe: a word that is shuffled takes one clock, a turn of shared memory one. A choice
-between two words, or a word put together of two, takes half a clock of the pipe of arithmetic. They are counted on the kernel as it is printed.
+between two words, or a word put together of two, takes half a clock of the pipe of arithmetic. They are counted on the
+kernel as it is printed.
 """
 
 from __future__ import annotations
