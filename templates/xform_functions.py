@@ -78,7 +78,9 @@ class _Shapes:
 
     def turned(self, sets: npt.NDArray[Any], by: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return sets of amounts modulo n, with an amount below n added to each member."""
-        found: npt.NDArray[Any] = ((sets << by) | (sets >> (self.n - by))) & self.whole
+        found: npt.NDArray[Any] = sets << by
+        found |= sets >> (self.n - by)
+        found &= self.whole
         return found
 
 

@@ -108,7 +108,6 @@ class ExpressionReader(NameReader, kw_only=True):
 
     def value(self, node: ast.expr) -> Value:
         """Read an expression of any type; a float literal may still be without a dtype."""
-        place = self.kernel.source.place(node)
         match node:
             case ast.Constant():
                 return self._literal(node)
@@ -118,6 +117,8 @@ class ExpressionReader(NameReader, kw_only=True):
                 return self._subscript(node)
             case ast.Call():
                 return self.calls.read_call(self, node)
+        place = self.kernel.source.place(node)
+        match node:
             case ast.BinOp(left=left, op=op, right=right):
                 if isinstance(op, ast.Pow):
                     return operators.power(self.value(left), self.value(right), place)

@@ -107,6 +107,8 @@ def _in_source_order(program: Program) -> Program:
     order = sorted(range(len(holes)), key=position)
     counts: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(1))
     named = tuple(replace(holes[n], name=f"{holes[n].kind}{next(counts[holes[n].kind])}") for n in order)
+    if order == list(range(len(holes))):
+        return replace(program, holes=named)
     renumbered = {old: new for new, old in enumerate(order)}
 
     def renumber(expr: Expr) -> Expr:

@@ -155,7 +155,7 @@ class Problem(Struct, dict=True):
         if run.violations:
             raise run.violations[0].error()
         finals = {p.name: run.memories[p.name].snapshot() for p in outputs(program)}
-        points = [_once(some) for some in asked]
+        points = _points_of_all(asked)
         for each, some in zip(program.holes, points, strict=True):
             kind_of(each).check(each, some)
         return Problem(posed, program, terms, run, points, wanted, finals, branches, meaning)
@@ -429,7 +429,7 @@ class Problem(Struct, dict=True):
             return np.broadcast_to(np.asarray(templates[number].apply(choices[number], args)), lanes[0].shape)
 
         run_canonical(self.program, self.terms, hole)
-        return [_once(some) for some in asked]
+        return _points_of_all(asked)
 
     def must_store(self) -> set[Cell]:
         """Return the output elements that every right kernel stores: all except those that keep their value."""
@@ -480,10 +480,11 @@ def distinct(points: Lanes) -> Lanes:
     return found
 
 
-def _once(asked: Sequence[Lanes]) -> HolePoints:
-    """Return all points that were asked, in ascending order."""
-    return (
-        HolePoints.from_table(distinct(np.concatenate(asked)) if len(asked) > 1 else asked[0])
-        if asked
-        else HolePoints()
-    )
+def _points_of_all(asked: Sequence[Sequence[Lanes]]) -> list[HolePoints]:
+    """Return all points at which each hole was asked, in ascending order; holes with the same points share them."""
+    found = list[HolePoints]()
+    for some in asked:
+        table = distinct(np.concatenate(some)) if len(some) > 1 else some[0] if some else np.zeros((0, 0), np.int64)
+        known = next((each for each in found if np.array_equal(each.table, table)), None)
+        found.append(HolePoints.from_table(table) if known is None else known)
+    return found

@@ -46,10 +46,13 @@ class StoredStates(Struct, frozen=True):
 def with_states(program: Program, wanted: Wanted, terms: Terms) -> StoredStates:
     """Return a program with what is wanted of it, said of states; both as they are where it has no states."""
     operators = state_operators(program)
+    if not operators:
+        every = {name: list(some) for name, some in wanted.items()}
+        return StoredStates(program, every, {}, every)
     said = {name: [terms.states.of_states(term, operators) for term in some] for name, some in wanted.items()}
     results, states = dict[str, Expr](), dict(said)
-    program = _with_results_in_place(program) if operators else program
-    for parameter in program.parameters if operators else ():
+    program = _with_results_in_place(program)
+    for parameter in program.parameters:
         stored = [s.value for s in statements(program.body) if isinstance(s, Store) and s.array == parameter.name]
         found = [_result(value) for value in stored]
         first = found[0] if found and parameter.role == "out" else None

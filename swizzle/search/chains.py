@@ -520,7 +520,7 @@ def _filled(
     chains: Chains, templates: Sequence[Template], ways: Ways, known: Mapping[int, Choice]
 ) -> Iterator[tuple[Choice, ...]]:
     """Yield the filling in which some holes have functions that are known, and the others the values of the ways."""
-    problem = chains.problem
+    problem, sweep = chains.problem, sweep_around()
     if len(ways.output) != chains.count or len(np.unique(ways.output)) != chains.count:
         return
     found = dict(known)
@@ -533,11 +533,14 @@ def _filled(
             table[points[points >= 0]] = values[points >= 0]
         if any((table[points] != values)[points >= 0].any() for points, values in asked):
             return
-        choice = template.recognised(chains.points[hole].table, table)
+        points = chains.points[hole].table
+        if sweep is None:
+            choice = template.recognised(points, table)
+        else:
+            choice = sweep.recognised(problem.program.holes, hole, template, points, table)
         if choice is None:
             return
         found[hole] = choice
-    sweep = sweep_around()
     if sweep is not None:
         for hole, choice in known.items():
             sweep.learn(problem.program.holes, hole, templates[hole].constants(choice))

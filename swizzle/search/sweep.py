@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from math import gcd
 from typing import TypeAlias
 
@@ -24,10 +25,12 @@ from symbolic.ir.program import Const, Expr, Hole
 from symbolic.ir.walk import children, with_children
 from templates.chooser import Choice
 from templates.formula import length_of, number
+from templates.points import PointTable
 from templates.shortest import Shortest
 from templates.template import Template
 
 MOST_RULES = 4  # that are tried at a size
+COLLECTED = 20_000, 3, 5  # how often memory is collected, as `gc.set_threshold` has it
 _NOWHERE = Place("", 0, 0)
 Quantities: TypeAlias = Mapping[str, int]
 Divisions: TypeAlias = tuple[object, ...]  # how sizes divide each other, and of which holes they are
@@ -59,6 +62,7 @@ class Sweep:
 
     def __init__(self) -> None:
         self._rules: dict[Divisions, list[SizeRule]] = {}
+        self._recognised: dict[tuple[int, Divisions], list[SizeRule]] = {}
         self._formulas: dict[tuple[int, Divisions], dict[Expr, SizeRule]] = {}  # by formulas with 0 for each number
 
     def guesses(self, holes: Sequence[Hole], templates: Sequence[Template]) -> Iterator[tuple[int, Choice]]:
@@ -72,12 +76,25 @@ class Sweep:
 
     def learn(self, holes: Sequence[Hole], hole: int, constants: Mapping[str, int]) -> None:
         """Take in what a hole became in a right filling."""
-        here, rules = quantities(holes), self._rules.setdefault(_divisions(holes), [])
-        says = {name: _named(here, value) for name, value in constants.items()}
-        if not all(says.values()):
-            return
-        number = next((n for n, rule in enumerate(rules) if rule.joined(hole, constants, here)), None)
-        rules.insert(0, SizeRule(hole, says) if number is None else rules.pop(number))
+        _take_in(self._rules.setdefault(_divisions(holes), []), hole, constants, quantities(holes))
+
+    def recognised(
+        self, holes: Sequence[Hole], hole: int, template: Template, points: PointTable, values: PointTable
+    ) -> Choice | None:
+        """Return a function that has these values at points, -1 where they are free: one that is known from other
+        sizes, or else what its template sees at a glance."""
+        here, rules = quantities(holes), self._recognised.setdefault((hole, _divisions(holes)), [])
+        for rule in rules[:MOST_RULES]:
+            try:
+                guess = template.parse(rule.at(here))
+            except ValueError:
+                continue
+            if ((template.tables([guess], list(points.T))[0] == values) | (values < 0)).all():
+                return guess
+        found = template.recognised(points, values)
+        if found is not None:
+            _take_in(rules, hole, template.constants(found), here)
+        return found
 
     def formula(self, holes: Sequence[Hole], hole: int, shortest: Shortest, own: Expr, values: Sequence[int]) -> Expr:
         """Return a formula with these values at a hole's points: one known from other sizes, or else the shortest.
@@ -112,13 +129,15 @@ def sweep_around() -> Sweep | None:
 def sweeping() -> Iterator[None]:
     """Solve sketches that differ by their sizes only: what one became is tried first for the next.
 
-    What was there before is left out when memory is collected, which each of many small searches makes necessary.
+    What was there before is left out when memory is collected, and that is done after every few of many small searches.
     """
-    token = _SWEEP.set(Sweep())
+    token, often = _SWEEP.set(Sweep()), gc.get_threshold()
     gc.freeze()
+    gc.set_threshold(*COLLECTED)
     try:
         yield
     finally:
+        gc.set_threshold(*often)
         gc.unfreeze()
         _SWEEP.reset(token)
 
@@ -126,7 +145,11 @@ def sweeping() -> Iterator[None]:
 def quantities(holes: Sequence[Hole]) -> Quantities:
     """Return numbers that holes' sizes make, by names: 0, 1, the sizes, what two have in common, these less 1; and
     what one is modulo another one, its inverse there, and how much each of these is below the modulus."""
-    sizes = list(dict.fromkeys(hole.size for hole in holes))
+    return _quantities(tuple(dict.fromkeys(hole.size for hole in holes)))
+
+
+@lru_cache(maxsize=8)
+def _quantities(sizes: tuple[int, ...]) -> Quantities:
     found = {"0": 0, "1": 1}
     found |= {f"s{n}": size for n, size in enumerate(sizes)}
     for (a, one), (b, other) in itertools.combinations(enumerate(sizes), 2):
@@ -155,6 +178,14 @@ def _with_numbers(formula: Expr, numbers: Iterator[int]) -> Expr:
         return number(next(numbers), _NOWHERE)
     parts = children(formula)
     return with_children(formula, tuple(_with_numbers(part, numbers) for part in parts)) if parts else formula
+
+
+def _take_in(rules: list[SizeRule], hole: int, constants: Mapping[str, int], here: Quantities) -> None:
+    """Let rules say what a function's constants are, the rule that does it first."""
+    says = {name: _named(here, value) for name, value in constants.items()}
+    if all(says.values()):
+        number = next((n for n, rule in enumerate(rules) if rule.joined(hole, constants, here)), None)
+        rules.insert(0, SizeRule(hole, says) if number is None else rules.pop(number))
 
 
 def _named(here: Quantities, value: int) -> frozenset[str]:

@@ -29,10 +29,11 @@ class Source(Struct, frozen=True):
     def place(self, node: ast.AST) -> Place:
         """Return the span of `node` (its first line, when it has several)."""
         line: int = getattr(node, "lineno", 1)
-        text = self.lines[line - 1] if line <= len(self.lines) else ""
-        start = _characters(text, getattr(node, "col_offset", 0))
         end_line: int = getattr(node, "end_lineno", None) or line
-        end = _characters(text, getattr(node, "end_col_offset", 0)) if end_line == line else len(text.rstrip())
+        start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0)
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        end = len(text.rstrip()) if end_line != line else end if text.isascii() else _characters(text, end)
+        start = start if text.isascii() else _characters(text, start)
         return Place(self.file, line, start + 1, max(end, start + 1) + 1, self.called_from, self.function)
 
     def is_marked(self, node: ast.AST) -> bool:
@@ -136,6 +137,4 @@ _OF_CPP: Final = (
 
 
 def _characters(text: str, byte_column: int) -> int:
-    if text.isascii():
-        return byte_column
     return len(text.encode()[:byte_column].decode(errors="ignore"))

@@ -269,6 +269,8 @@ class _Reader:
         count = int(offsets.max(initial=-1)) + 1
         there = np.zeros(count, bool)
         there[offsets] = True
+        if there.sum() * 2 > count:
+            return np.array(self.terms.atoms(name, count), np.int64)[offsets]
         of = np.zeros(count, np.int64)
         used = np.flatnonzero(there)
         of[used] = [self.terms.atom(name, place) for place in used.tolist()]

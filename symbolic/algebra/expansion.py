@@ -45,16 +45,13 @@ from symbolic.ir.walk import (
 
 def in_words(program: Program) -> Program:
     """Return the program with words for states."""
-    held = state_names(program)
-    if not held and not any(_has_state(expr) for stmt in statements(program.body) for expr in own_expressions(stmt)):
-        return program
-    return _Expansion(program, held).expanded()
+    return _Expansion(program, state_names(program)).expanded() if _has_states(program) else program
 
 
 def state_operators(program: Program) -> tuple[OperatorName, ...]:
     """Return the operators of a program's states, in order."""
     found = dict[OperatorName, None]()
-    for stmt in statements(program.body):
+    for stmt in statements(program.body) if _has_states(program) else ():
         for expr in own_expressions(stmt):
             for part in subexpressions(expr):
                 if (operator := _made_by(part)) is not None:
@@ -68,6 +65,8 @@ def state_names(program: Program) -> dict[str, OperatorName]:
     Raises SwizzleError where states of two operators meet.
     """
     held: dict[str, OperatorName] = {}
+    if not _has_states(program):
+        return held
     known = -1
     while known < len(held):
         known = len(held)
@@ -138,6 +137,10 @@ def _agree(wanted: OperatorName | None, found: OperatorName | None, expr: Expr) 
             expected="states of one operator: their words are not the same",
             fix=f"make it with {wanted}.lift(...)",
         )
+
+
+def _has_states(program: Program) -> bool:
+    return any(_has_state(expr) for stmt in statements(program.body) for expr in own_expressions(stmt))
 
 
 def _has_state(expr: Expr) -> bool:

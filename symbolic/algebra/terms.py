@@ -18,6 +18,7 @@ import operator
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from symbolic.algebra.choices import Choices, is_choice
@@ -29,6 +30,7 @@ from symbolic.algebra.states import States
 from symbolic.ir.program import FunctionName, OperatorName
 
 Term: TypeAlias = int
+TOGETHER = 256  # nodes of variables that are made at once
 _CUT = frozenset({"to_i8", "to_u8", "to_i16", "to_u16"})  # nothing is computed in these types
 WIDEN = "widen_to_"  # begins the names of whole-number conversions that lose nothing
 UNWRITTEN: Term = 0  # what a cell holds before its first write; equal to no value of a specification
@@ -40,6 +42,12 @@ def _least_of_all(law: Law, value: Any) -> bool:
 
 
 _COMMUTING = frozenset(op for op, law in LAWS.items() if law.commutes)
+
+
+@lru_cache(maxsize=32)
+def _atom_nodes(array: str, first: int) -> list[tuple[str, tuple[Any, ...]]]:
+    """Return the nodes of some elements of an array, which stand in every table."""
+    return [("atom", (array, place)) for place in range(first, first + TOGETHER)]
 
 
 class Terms:
@@ -89,7 +97,16 @@ class Terms:
         """Return the variables that stand for the elements of an input array."""
         known = self._arrays.get((array, count))
         if known is None:
-            known = self._arrays[array, count] = tuple(self.atoms_at(array, range(count)))
+            parts = (_atom_nodes(array, first) for first in range(0, count, TOGETHER))
+            nodes = list(itertools.islice(itertools.chain.from_iterable(parts), count))
+            fresh = range(len(self.nodes), len(self.nodes) + count)
+            if not self._index.keys().isdisjoint(nodes):
+                known = tuple(self.atoms_at(array, range(count)))
+            else:
+                known = tuple(fresh)
+                self.nodes += nodes
+                self._index.update(zip(nodes, fresh, strict=True))
+            self._arrays[array, count] = known
         return known
 
     def atoms_at(self, array: str, places: Iterable[int]) -> list[Term]:

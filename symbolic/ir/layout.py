@@ -32,8 +32,13 @@ def extend(flat: int, index: int, extent: int) -> int:
 def extend_lanes(flat: Any, index: Any, extent: int) -> Any:
     """Return `extend` for each lane."""
     found = flat * extent + index
-    outside = (flat < 0) | (index < 0) | (index >= extent)
-    return np.where(outside, OUTSIDE, found) if outside.any() else found
+    if _least(flat) >= 0 and _least(index) >= 0 and np.maximum.reduce(index, axis=None, initial=0) < extent:
+        return found
+    return np.where((flat < 0) | (index < 0) | (index >= extent), OUTSIDE, found)
+
+
+def _least(lanes: Any) -> Any:
+    return np.minimum.reduce(lanes, axis=None, initial=0)
 
 
 def unflattened(shape: Sequence[int], flat: int) -> tuple[int, ...]:

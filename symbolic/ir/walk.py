@@ -23,20 +23,20 @@ def children(expr: Expr) -> tuple[Expr, ...]:
     match expr:
         case ir.Const() | ir.Var() | ir.Coordinate():
             return ()
-        case ir.Unary(operand=operand) | ir.Cast(operand=operand):
-            return (operand,)
         case ir.Binary(left=left, right=right) | ir.Compare(left=left, right=right) | ir.Logic(left=left, right=right):
             return (left, right)
+        case ir.Load(indices=indices) | ir.AccumulatorValue(indices=indices):
+            return indices
+        case ir.HoleCall(args=args):
+            return args
+        case ir.Unary(operand=operand) | ir.Cast(operand=operand):
+            return (operand,)
         case ir.Apply(operands=operands):
             return operands
         case ir.Select(condition, then, otherwise):
             return (condition, then, otherwise)
-        case ir.Load(indices=indices) | ir.AccumulatorValue(indices=indices):
-            return indices
         case ir.Shuffle(mask=mask, value=value, lane=lane):
             return (value, lane) if mask is None else (value, lane, mask)
-        case ir.HoleCall(args=args):
-            return args
         case _:
             assert_never(expr)
 
@@ -81,9 +81,11 @@ def substitute(expr: Expr, name: str, value: Expr) -> Expr:
 
 def subexpressions(expr: Expr) -> Iterator[Expr]:
     """Yield the expression and all its parts, outermost first."""
-    yield expr
-    for child in children(expr):
-        yield from subexpressions(child)
+    waiting = [expr]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        waiting += reversed(children(part))
 
 
 def own_expressions(stmt: Stmt) -> tuple[Expr, ...]:

@@ -69,19 +69,23 @@ class LaunchArrays:
     def _address(self, node: Load | Store, indices: Sequence[Vector], mask: Vector) -> Vector:
         """Return each thread's address, -1 where it is out of bounds, which is a violation or an obligation."""
         memory = self.memories[node.array]
-        linear = self.offset(node, memory, indices, mask)
-        add, add_lanes = lambda a, b: a + b if a >= 0 else -1, lambda a, b: np.where(a >= 0, a + b, -1)
-        address = lift(add, add_lanes, linear, memory.base)
+        address = self.offset(node, memory, indices, mask)
+        if memory.base.any():
+            add, add_lanes = lambda a, b: a + b if a >= 0 else -1, lambda a, b: np.where(a >= 0, a + b, -1)
+            address = lift(add, add_lanes, address, memory.base)
         if self.on_access is not None:
             self.on_access(node, mask, address)
         return address
 
     def offset(self, node: Load | Store | Apply, memory: Memory, indices: Sequence[Vector], mask: Vector) -> Vector:
         """Return each thread's place in an array, row-major, -1 where it is out of bounds."""
-        linear: Vector = np.zeros(self.shape.count, np.int64)
+        linear: Vector | None = None
         for extent, index in zip(memory.shape, indices, strict=True):
             step, steps = partial(extend, extent=extent), partial(extend_lanes, extent=extent)
-            linear = lift(step, steps, linear, index)
+            linear = (
+                lift(partial(step, 0), partial(steps, 0), index) if linear is None else lift(step, steps, linear, index)
+            )
+        linear = np.zeros(self.shape.count, np.int64) if linear is None else linear
         if isinstance(linear, Deferred) or isinstance(mask, Deferred):
             inside = linear
 

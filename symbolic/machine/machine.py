@@ -101,6 +101,7 @@ class Machine:
         self.all = np.ones(self.shape.count, np.bool_)
         self.outputs = never_read_back(program).difference(read_later)
         self.scalars: dict[str, Value] = {}
+        self._known: dict[object, Lanes] = {}  # numbers and coordinates
         self.memories: dict[str, Memory] = {}
         self.accumulators: dict[str, tuple[DeclareAccumulator, list[list[Accumulated]]]] = {}
         self.result = Run(self.shape, self.memories, [], [], {})
@@ -292,13 +293,15 @@ class Machine:
         """Evaluate an expression for all threads; only lanes in `mask` are answerable for what it touches."""
         match node:
             case Const(value, dtype):
-                steer = {DType.INDEX: np.int64, DType.BOOL: np.bool_}.get(dtype)
-                one = steer(value) if steer else self.algebra.constant(value, dtype)
-                return np.full(self.shape.count, one)
+                if dtype is DType.INDEX:
+                    return self._always(value, lambda: np.broadcast_to(np.int64(value), self.shape.count))
+                return np.full(
+                    self.shape.count, np.bool_(value) if dtype is DType.BOOL else self.algebra.constant(value, dtype)
+                )
             case Var(name):
                 return self.scalars[name]
-            case Coordinate():
-                return self.shape.coordinate(node)
+            case Coordinate(name, axis):
+                return self._always((name, axis), lambda: self.shape.coordinate(node))
             case Unary(op, operand, dtype):
                 if not dtype.is_data:
                     return lift(*UNARY[op], self.index(operand, mask))
@@ -341,12 +344,19 @@ class Machine:
             case _:
                 assert_never(node)
 
+    def _always(self, key: object, made: Callable[[], Lanes]) -> Lanes:
+        """Return what is the same wherever it is asked for."""
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = made()
+        return found
+
     def _binary(self, node: Binary, mask: Vector) -> Value:
         if node.dtype.is_data:
             return self._data(node.op, node, self.value(node.left, mask), self.value(node.right, mask))
         left, right = self.index(node.left, mask), self.index(node.right, mask)
         scalar, lanes = BINARY[node.op]
-        if node.op in ("//", "%", "<<", ">>"):
+        if node.op in ("//", "%", "<<", ">>") and not (isinstance(node.right, Const) and node.right.value > 0):
             if isinstance(right, Deferred):
                 raise SwizzleError(
                     f"the right side of `{node.op}` depends on a hole",
