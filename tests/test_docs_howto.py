@@ -169,7 +169,7 @@ def test_from_a_loop_to_a_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """Each session prints what the page says, but for times, witnesses, and what `...` leaves out."""
     monkeypatch.chdir(tmp_path)
     page = text_of("from-a-loop-to-a-scan.md")
-    for name in ("runs.py", "warp.py", "many.py"):
+    for name in ("runs.py", "warp.py", "least.py", "block.py", "many.py"):
         (tmp_path / name).write_text(files_of(page)[name], encoding="utf-8")
     for session in blocks_of(page, "console"):
         wanted, found = (

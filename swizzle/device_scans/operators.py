@@ -49,10 +49,12 @@ def _of_found(given: Given) -> ScanOperator:
     of_any = holds - {name for name in holds if found.proofs.laws[name].on_carrier} if _of_any(found) else set()
     carrier, order, others = found.carrier, _order(holds) or "sequence", _order(of_any)
     named = (carrier.loop.elements, carrier.words, carrier.lift, carrier.combine, carrier.infinite)
-    identity = tuple((carrier.identity or {}).items())
+    empty = found.with_identity.identity
+    empty_of_any = {"left_identity", "right_identity"} <= of_any
+    identity = tuple((carrier.identity or {}).items()), tuple((empty or {}).items()), empty_of_any
     key = (carrier.loop.name, *(tuple(each.items()) for each in named), identity, carrier.result, order, others)
     if key not in _MADE:
-        _MADE[key] = scan_operator_of(carrier, order, others)
+        _MADE[key] = scan_operator_of(carrier, order, others, empty, empty_of_any)
     return _MADE[key]
 
 

@@ -39,6 +39,8 @@ from symbolic.suggest import near
 
 def read_accumulator(reader: ExpressionReader, name: str, arguments: Arguments, node: ast.stmt) -> DeclareAccumulator:
     """Read `name = accumulator(...)`."""
+    if isinstance(own := reader.resolve(arguments["dtype"]), ScanOperator):
+        return _of_words(reader, name, own, arguments, node)
     dtype = read_element_type(reader, arguments["dtype"])
     if dtype.is_narrow:
         reader.mistake(
@@ -47,6 +49,11 @@ def read_accumulator(reader: ExpressionReader, name: str, arguments: Arguments, 
             "one of 32 or 64 bits: integers of 8 and 16 bits are loaded, moved, converted and stored",
             "accumulate in i32: out.accumulate(i32(a), i32(b))",
         )
+    if _given(arguments, "outer") is None:
+        reader.mistake(
+            node, f"an accumulator of {dtype.value} without its operator", 'accumulator(f32, outer="+")',
+            f'write accumulator({dtype.value}, outer="+"); the operator of a scan is its own: accumulator(op)',
+        )  # fmt: skip
     outer = _operator(reader, arguments["outer"], "outer", dtype)
     inner_node = _given(arguments, "inner")
     inner = None if inner_node is None else _operator(reader, inner_node, "inner", dtype)
@@ -66,6 +73,30 @@ def read_accumulator(reader: ExpressionReader, name: str, arguments: Arguments, 
     shape_node = _given(arguments, "shape")
     shape = () if shape_node is None else reader.shape(shape_node, "an accumulator")
     return DeclareAccumulator(name, outer, inner, init, final, shape, dtype, reader.kernel.source.place(node))
+
+
+def _of_words(
+    reader: ExpressionReader, name: str, operator: ScanOperator, arguments: Arguments, node: ast.stmt
+) -> DeclareAccumulator:
+    """Read `name = accumulator(op)` of an operator that was found and proved."""
+    for given in ("outer", "inner", "init", "final"):
+        if (what := _given(arguments, given)) is not None:
+            reader.mistake(
+                what, f"{given}= of an accumulator by {operator.name}", f"accumulator({operator.name}), and a shape",
+                f"leave it out: states are combined by {operator.name}, from its identity on",
+            )  # fmt: skip
+    law = operator.operator
+    if law is None:
+        reader.mistake(node, f"an accumulator by {operator.name}, which has no words", "an operator on words",
+                       "leave it out: its result is the same for all inputs")  # fmt: skip
+    shape_node = _given(arguments, "shape")
+    shape = () if shape_node is None else reader.shape(shape_node, "an accumulator")
+    if shape and law.law.empty is None:
+        reader.mistake(node, f"accumulators with a shape by {operator.name}, which has no identity", "one without",
+                       "write an accumulator for each of them")  # fmt: skip
+    dtype = DType.STATE if operator.state is not None else law.law.kinds[0]
+    place = reader.kernel.source.place(node)
+    return DeclareAccumulator(name, cast(ReductionOp, law), None, None, None, shape, dtype, place)
 
 
 def read_accumulate(reader: ExpressionReader, node: ast.Call) -> Accumulate:
@@ -89,6 +120,11 @@ def read_accumulate(reader: ExpressionReader, node: ast.Call) -> Accumulate:
                 keyword, f"accumulate has no argument `{keyword.arg}`", "accumulate(a, b, ..., when=condition)",
                 "name only the condition: when=...",
             )  # fmt: skip
+    if meaning.operator and len(node.args) != 1:
+        reader.mistake(
+            node, f"{len(node.args)} operands for {name}", f"one operand: what {meaning.operator}.lift(...) makes",
+            f"combine states first: {meaning.operator}.combine(s, t)" if node.args else "",
+        )  # fmt: skip
     if not node.args or (not meaning.inner and len(node.args) > 1):
         reader.mistake(
             node,
@@ -158,6 +194,10 @@ def _law(reader: ExpressionReader, node: ast.expr, which: str) -> Law:
         found = reader.resolve(node)
     if isinstance(found, Operator):
         return found.law
+    if isinstance(found, ScanOperator):
+        text = ast.unparse(node)
+        reader.mistake(node, f"the operator of a scan, {text}, as an {which} operator", f"accumulator({text})",
+                       f"write accumulator({text}): it has its own types")  # fmt: skip
     names = [*SPELLINGS, *known_names({**environment, **given_operators(environment)})]
     near_name = near(spelled, names) if isinstance(spelled, str) else ""
     reader.mistake(

@@ -20,6 +20,7 @@ from swizzle.frontend.gathers import check_gathers
 from swizzle.frontend.hole_flow import check_hole_arguments
 from swizzle.frontend.resolve import Launch
 from swizzle.frontend.scope import ArrayName, GivenName, Scope, StaticName, VectorArrayName
+from swizzle.frontend.state_accumulators import with_combined_states
 from swizzle.frontend.statements import StatementReader
 from swizzle.language.element_types import ArrayType
 from swizzle.language.vector_types import vector_type
@@ -72,6 +73,7 @@ def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int]
         launch.warp_size,
         kernel.place,
     )
+    program = with_combined_states(program)
     state_names(program)
     return _in_source_order(program) if program.holes else in_words(program)
 

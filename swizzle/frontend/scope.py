@@ -67,7 +67,8 @@ class VectorName(Struct, frozen=True):
 
 
 class AccumulatorName(Struct, frozen=True):
-    """An accumulator, or an array of them; `inner` says whether it has an inner operator.
+    """An accumulator, or an array of them; `inner` says whether it has an inner operator, `operator` which scan's
+    operator it combines words by, if it does.
 
     In a device function, `at` says which one of an array of accumulators the call has given.
     """
@@ -76,6 +77,7 @@ class AccumulatorName(Struct, frozen=True):
     shape: tuple[int, ...]
     inner: bool
     at: tuple[Expr, ...] = ()
+    operator: str = ""
 
 
 class GivenName(Struct, frozen=True):

@@ -20,6 +20,7 @@ from swizzle.frontend.operators import INDEX, VectorValue
 from swizzle.frontend.permute_local import lower_permute_local
 from swizzle.frontend.resolve import MISSING, spell
 from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, Scope, VectorArrayName
+from swizzle.frontend.state_accumulators import combines_words
 from swizzle.frontend.vectors import assign_several, assign_vector, holds_vector, read_vector, viewed
 from swizzle.language.surface import FUNCTION_NAMES, LOAD_STORE
 from swizzle.language.vector_types import VectorType
@@ -227,7 +228,9 @@ class StatementReader:
                     else "declare it before the `if`",
                 )
             declared = read_accumulator(reader, self.scope.named(target.id), arguments, node)
-            self.scope.declare(target.id, AccumulatorName(declared.dtype, declared.shape, declared.inner is not None))
+            own = str(declared.outer) if combines_words(declared) else ""
+            inner = declared.inner is not None
+            self.scope.declare(target.id, AccumulatorName(declared.dtype, declared.shape, inner, operator=own))
             return (declared,)
         if self.depth:
             self._mistake(

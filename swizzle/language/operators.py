@@ -118,7 +118,8 @@ def operator(
     fails.
 
     With element types at both parameters, `def argmin(a: (f32, i32), b: (f32, i32))`, it is an operator on such words
-    of which nothing is taken for granted. `swizzle operator` proves or refutes its laws. No accumulator takes it yet.
+    of which nothing is taken for granted. `swizzle operator` proves or refutes its laws, and accumulators take its
+    `scan_operator`.
     """
     place = caller_place()
 

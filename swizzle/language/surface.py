@@ -33,6 +33,7 @@ from swizzle.language.element_types import (
 )
 from swizzle.language.mathematics import gather, math, where
 from swizzle.language.operators import Operator
+from swizzle.language.words import ScanOperator
 from symbolic.algebra.operator_laws import LAWS
 from symbolic.errors import SwizzleError
 
@@ -125,8 +126,8 @@ class Accumulator:
 
 
 def accumulator(
-    dtype: ElementType,
-    outer: str | Operator,
+    dtype: ElementType | ScanOperator,
+    outer: str | Operator | None = None,
     inner: str | Operator | None = None,
     init: float | None = None,
     final: Callable[[Any], Any] | None = None,
@@ -138,6 +139,9 @@ def accumulator(
     of your own. `init` is a constant, the outer operator's neutral element unless given. `final` is a lambda of the
     reduced value, scalars and constants, applied by `.value`. `shape`, an int or up to three, makes an array of
     accumulators. Source: the paper, section 4.2.
+
+    `accumulator(op)` of a scan's operator (`scan_operator`) is a reduction of states in the order of its statements:
+    `out.accumulate(op.lift(x[i]))`, and `op.result(out.value)`.
     """
     kernel_only("accumulator")
 

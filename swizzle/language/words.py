@@ -78,6 +78,8 @@ class ScanOperator(Struct, frozen=True, eq=False):
     result: WordsFunction
     state: OperatorName | None = None
     """What combines states, in which all words are one value; None where there is only one."""
+    operator: OperatorName | None = None
+    """What combines all words as one value, also where there is one word only: what an accumulator reduces by."""
 
     def scan(self, *arrays: Sequence[Any]) -> list[Any]:
         """Return the words of each part of arrays that begins with their first elements, one list of words for each."""

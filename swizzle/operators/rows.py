@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace as replaced
 from functools import partial
 from typing import Any, Final
 
+import numpy as np
 from msgspec.structs import replace
 
 from cuda_out.c.identifiers import c_name, c_names
 from swizzle.language.words import FixedWord, ScanOperator, WordsFunction
-from swizzle.operators.carrier import Carrier
+from swizzle.operators.carrier import Carrier, Values
 from swizzle.operators.cub import Printer, check_printable
 from swizzle.operators.loop import BOOL
 from swizzle.operators.on_arrays import on_arrays
@@ -26,11 +28,15 @@ ANY: Final = object()
 """That the laws hold of whatever words there are."""
 
 
-def scan_operator_of(carrier: Carrier, order: Order = "sequence", of_any: Any = ANY) -> ScanOperator:
+def scan_operator_of(
+    carrier: Carrier, order: Order = "sequence", of_any: Any = ANY, empty: Values | None = None,
+    empty_of_any: bool = False,
+) -> ScanOperator:  # fmt: skip
     """Return a proved operator for sketches and kernels; `order` is what counts of the parts that it combines.
 
     `of_any` is what counts of parts of words that no elements make, None where nothing is proved of these; left out
-    where there are no such words.
+    where there are no such words. `empty` are words that are proved to change no words that elements make, or, with
+    `empty_of_any`, no words at all.
 
     Raises SwizzleError for words that printed texts do not have (`check_printable`).
     """
@@ -41,16 +47,20 @@ def scan_operator_of(carrier: Carrier, order: Order = "sequence", of_any: Any = 
     results = {f"value{place}": value for place, value in enumerate(carrier.result)}
     kinds = {word: as_data(dtype) for word, dtype in words.items()}
     lift = _function(name, "lift", carrier.loop.elements, words, carrier.lift)
-    joined = Joined(law.name, 0, len(words))
-    if of_any is not ANY and of_any != order:
+    numbers = _empty(carrier, empty)
+    joined = Joined(law.name, 0, len(words), empty=numbers, empty_of_any=empty_of_any)
+    if (of_any is not ANY and of_any != order) or (numbers is not None and not empty_of_any):
         made = tuple(
             (each.result, each.value) if isinstance(each, FixedWord) else each if isinstance(each, int) else each.name
             for each in lift.values
         )
+        of_any = order if of_any is ANY else of_any
         joined = replace(joined, lifted=MadeWords(len(lift.operands), made), of_any=of_any)
     combine = _function(name, "combine", sides, words, carrier.combine, whole_infinities(carrier, "ab"), joined)
     rows = [each.name for each in combine.values if isinstance(each, WordFunction)]
-    state = state_operator(name, order, rows, list(kinds.values()), list(kinds)) if len(kinds) > 1 else None
+    none = None if numbers is None else tuple(value for _, value in numbers)
+    operator = state_operator(name, order, rows, list(kinds.values()), list(kinds), none) if kinds else None
+    state = operator if len(kinds) > 1 else None
     types = dict(zip(results, result_types(carrier), strict=True))
     result = _function(name, "result", words, types, results, whole_infinities(carrier))
     return ScanOperator(
@@ -61,7 +71,24 @@ def scan_operator_of(carrier: Carrier, order: Order = "sequence", of_any: Any = 
         replace(combine, state=state, takes=2, gives=True),
         replace(result, state=state, takes=1),
         state,
+        operator,
     )
+
+
+def _empty(carrier: Carrier, empty: Values | None) -> tuple[tuple[DType, int | float], ...] | None:
+    """Return the words of no element as numbers of their types; None where there are none, where whole numbers would
+    need an infinity that `combine` does not know, and where they are no words of no element in these types."""
+    if empty is None or whole_infinities(replaced(carrier, identity=empty)) != whole_infinities(carrier):
+        return None
+    types = {f"{side}.{word}": dtype for side in "ab" for word, dtype in carrier.words.items()}
+    words = {word: on_arrays(empty[word], dtype, {}, {}) for word, dtype in carrier.words.items()}
+    both = {f"{side}.{word}": value for side in "ab" for word, value in words.items()}
+    infinite = whole_infinities(carrier, "ab")
+    with np.errstate(all="ignore"):
+        joined = [on_arrays(carrier.combine[word], d, both, types, infinite) for word, d in carrier.words.items()]
+    if joined != list(words.values()):
+        return None
+    return tuple((as_data(dtype), words[word].item()) for word, dtype in carrier.words.items())
 
 
 def _joined_by_words(carrier: Carrier, a: Any, b: Any) -> Any:

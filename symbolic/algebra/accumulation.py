@@ -72,7 +72,7 @@ class Accumulation(ABC):
 
     def total(self, items: Sequence[Term]) -> Term | None:
         """Return the reduction of some terms; None where there are none and the operator has no identity."""
-        return None if not items and self.law.identity is None else self.terms.apply(self.op, items)
+        return self.terms.apply(self.op, items) if items else self.terms.empty(self.op)
 
     def may_hold(self, items: Counter[Term], wanted: Counter[Term], free: frozenset[Term]) -> bool:
         """Say whether a contribution of these items spoils nothing; `free` may be taken off again."""

@@ -88,7 +88,9 @@ class Joined(Struct, frozen=True):
 
     `operator` is the operator's name with its law, whose order says what counts of the parts: of all parts, or, where
     it says how the words of one element are made (`lifted`), of parts that are made of elements. Then `of_any` is what
-    counts of parts of any other words; None where it counts how they are grouped, too.
+    counts of parts of any other words; None where it counts how they are grouped, too. `empty` are the words of no
+    element, each with its type, where there are such; they change no words that elements make, or, with
+    `empty_of_any`, no words at all.
     """
 
     operator: OperatorName
@@ -96,6 +98,8 @@ class Joined(Struct, frozen=True):
     words: int
     lifted: MadeWords | None = None
     of_any: Order | None = None
+    empty: tuple[tuple[DType, int | float], ...] | None = None
+    empty_of_any: bool = True
 
     @property
     def link(self) -> str:

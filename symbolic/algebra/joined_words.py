@@ -55,6 +55,10 @@ class JoinedWords:
     def joined(self, op: FunctionName, first: Term, then: Term) -> Term:
         """Return the sequence of two; where parts may change places they are put in the order of their terms."""
         joined, link = op.row.joined, op.row.joined.link
+        empty = self._is_empty(op, first), self._is_empty(op, then)
+        for here, other in zip(empty, (then, first), strict=True):
+            if here and (all(empty) or joined.empty_of_any or self._made_of_elements(op, other)):
+                return other
         plain = joined.lifted is None or (self._made_of_elements(op, first) and self._made_of_elements(op, then))
         order = joined.operator.law.order if plain else joined.of_any
         if order is None:
@@ -111,6 +115,14 @@ class JoinedWords:
             if any(found.setdefault(place, element) != element for place, element in elements.items()):
                 return False
         return True
+
+    def _is_empty(self, op: FunctionName, sequence: Term) -> bool:
+        """Tell whether the words of a sequence are those of no element."""
+        joined, (made_by, args) = op.row.joined, self.terms.nodes[sequence]
+        if joined.empty is None or made_by in (joined.link, joined.pair):
+            return False
+        words = args if joined.words > 1 else (sequence,)
+        return all(word in self.numbers(*each) for word, each in zip(words, joined.empty, strict=True))
 
     def part(self, words: Sequence[Term]) -> Term:
         """Return the words of one part as an item of a sequence."""

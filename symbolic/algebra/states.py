@@ -23,20 +23,23 @@ Term: TypeAlias = int
 
 class StateLaw(Law, frozen=True, kw_only=True):
     """An operator on states. `combine` are the functions that give the words of two parts together, of the types
-    `kinds`, each of all words of the first part and then those of the second; `names` are the words' names."""
+    `kinds`, each of all words of the first part and then those of the second; `names` are the words' names, and `empty`
+    the words of no element, None where there are none."""
 
     combine: tuple[FunctionName, ...]
     kinds: tuple[DType, ...]
     names: tuple[str, ...]
+    empty: tuple[int | float, ...] | None = None
 
 
 def state_operator(
-    name: str, order: Order, combine: Sequence[FunctionName], kinds: Sequence[DType], names: Sequence[str]
-) -> OperatorName:
+    name: str, order: Order, combine: Sequence[FunctionName], kinds: Sequence[DType], names: Sequence[str],
+    empty: tuple[int | float, ...] | None = None,
+) -> OperatorName:  # fmt: skip
     """Return the operator on states that combines words by functions."""
     found: OperatorName = StateLaw(
         name, _by_words, order, infix=False, own=True, types=frozenset((DType.STATE,)),
-        combine=tuple(combine), kinds=tuple(kinds), names=tuple(names),
+        combine=tuple(combine), kinds=tuple(kinds), names=tuple(names), empty=empty,
     ).name  # fmt: skip
     return found
 
@@ -76,6 +79,8 @@ class _Table(Protocol):
 
     def apply(self, op: str, args: Sequence[Term], /) -> Term: ...
 
+    def const(self, value: Any, /) -> Term: ...
+
 
 class States:
     """The states in a table of terms. A word of a state that was just made is that word, and a state that is made of
@@ -86,6 +91,11 @@ class States:
         self.open = False  # a state was made that may be too many for all of them to be in the table
         self._made: dict[tuple[str, int, Term], list[Term]] = {}
         self._known: dict[tuple[OperatorName, ...], dict[Term, Term]] = {}
+
+    def empty(self, operator: OperatorName) -> Term | None:
+        """Return the state of no element; None where there is none."""
+        words = operator.law.empty
+        return None if words is None else self.apply(packing(operator), [self.terms.const(word) for word in words])
 
     def apply(self, op: FunctionName, args: Sequence[Term]) -> Term:
         """Return a state of words, or a word of a state."""

@@ -26,7 +26,7 @@ from symbolic.algebra.exact import content, folded, is_finite, over
 from symbolic.algebra.functions import AND_THEN, GROUPED
 from symbolic.algebra.joined_words import JoinedWords
 from symbolic.algebra.operator_laws import LAWS, Law, find_law, infix, law_of
-from symbolic.algebra.states import States
+from symbolic.algebra.states import StateLaw, States
 from symbolic.ir.program import FunctionName, OperatorName
 
 Term: TypeAlias = int
@@ -158,6 +158,10 @@ class Terms:
             if isinstance(op, FunctionName) and op.row.packed is not None:
                 return self.states.apply(op, args)
             return self.choices.apply(op, *args) if is_choice(op) else self.intern(op, tuple(args))
+        if isinstance(law, StateLaw) and (empty := self.states.empty(law.name)) is not None and empty in args:
+            args = [arg for arg in args if arg != empty] or [empty]
+            if len(args) == 1:
+                return args[0]
         nodes, constants = self.nodes, self._constants
         if len(args) == 2:  # the common case, and one in which there is nothing to do
             a, b = args
@@ -356,7 +360,14 @@ class Terms:
         law = law_of(op)
         if node[0] == "const" and node[1][0] == law.identity and law.identity is not None:
             return ()
-        return (term,)
+        return () if isinstance(law, StateLaw) and term == self.states.empty(law.name) else (term,)
+
+    def empty(self, op: str) -> Term | None:
+        """Return the reduction of nothing by an operator; None where it has no identity."""
+        law = law_of(op)
+        if isinstance(law, StateLaw):
+            return self.states.empty(law.name)
+        return None if law.identity is None else self.const(law.identity)
 
     def multiset(self, term: Term, op: str) -> Counter[Term]:
         """Return the items of a reduction with their multiplicities, those of a sum with their coefficients."""
