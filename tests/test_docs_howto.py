@@ -173,7 +173,7 @@ def test_from_a_loop_to_a_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         (tmp_path / name).write_text(files_of(page)[name], encoding="utf-8")
     for session in blocks_of(page, "console"):
         wanted, found = (
-            re.sub(r"(refuted: |witness +).*", r"\1(witness)", re.sub(r"\d+\.\d+ s\b", "_ s", text)).splitlines()
+            re.sub(r"(refuted: |witness +).*", r"\1(witness)", re.sub(r"\d+\.\d+(?= s\b|[,)])", "_", text)).splitlines()
             for text in (session, run_again(session))
         )
         if "  ..." in wanted:
