@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from swizzle.language.operators import Operator, TypedOperator
 from swizzle.operators.carrier import Carrier
+from swizzle.operators.exact import exact
 from swizzle.operators.find import GIVEN, Found
 from swizzle.operators.loop import BOOL, Domain, Loop, name_of
 from swizzle.operators.proof import Proofs, Prover
@@ -97,6 +98,8 @@ def _needed(said: Law | None) -> tuple[str, ...]:
 def _combined(function: FunctionType, words: dict[str, DType], single: bool) -> dict[str, Expression]:
     """Return what a function makes of two values, over the names a.WORD and b.WORD."""
     lifted = Lifted(function, ROUNDS, "assert")
+    if any(dtype.is_float for dtype in words.values()):
+        lifted.closure = exact(lifted.closure)
     place = lifted.closure.code.text.place(lifted.closure.code.node)
     _check_compared(lifted.closure, words)
     spelled: dict[str, str] = {}

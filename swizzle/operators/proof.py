@@ -336,6 +336,10 @@ class Prover:
             firsts = [own.value, *firsts] if own is not None and (sort.kind != "word" or not own.infinite) else firsts
             seen = {sample[len(options)] for sample in self._samples}
             options.append(list(dict.fromkeys([*firsts, 0, 1, *(sorted(seen) if len(seen) < 6 else []), -1, *limits])))
+        if len(options) == 1:  # of a + b - c it is c
+            nodes = [node for each in carrier.combine.values() for node in subexpressions(each)]
+            numbers = [node.value for node in nodes if node.constant and not node.truth and not node.infinite]
+            options[0] = list(dict.fromkeys([*options[0], *numbers, *(-number for number in numbers)]))
         if carrier.infinite:
             for place, word in enumerate(carrier.words):
                 if word in carrier.infinite:

@@ -7,8 +7,6 @@ any; what stands behind it runs once, on any state. The interpreter is that of l
 from __future__ import annotations
 
 import ast
-import copy
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, NoReturn
@@ -16,22 +14,20 @@ from typing import Any, Final, NoReturn
 from msgspec.structs import replace
 
 from swizzle.language.element_types import ElementType
-from swizzle.language.mathematics import where
 from swizzle.language.surface import ELEMENT_TYPES
+from swizzle.operators.exact import ExactNames, exact_body
 from swizzle.operators.loop import BOOL, Loop, Promise, name_of
 from swizzle.operators.parts import first_use, names_assigned, names_read, own_statements, parts_of
 from symbolic.algebra.operator_laws import limits
 from symbolic.core.obligations import obligations
 from symbolic.core.value_types import Boolean, describe
 from symbolic.core.values import bitvector, boolean, integer, real
-from symbolic.core.values import select as symbolic_select
 from symbolic.errors import Place, SwizzleError
 from symbolic.expressions.expression import Expression, constant, either, select, subexpressions
 from symbolic.expressions.reading import Unreadable, expression_of
 from symbolic.ir.program import DType
-from symbolic.lifting.budget import Budget
 from symbolic.lifting.elementary import elementary_functions
-from symbolic.lifting.environment import Closure, Environment, KnownFunction
+from symbolic.lifting.environment import Closure, KnownFunction
 from symbolic.lifting.functions import deep_stack
 from symbolic.lifting.interpreter import Activation
 from symbolic.lifting.reading import code_of, parameters_of
@@ -56,7 +52,7 @@ def loop_of(closure: Closure, length: int | None = None, run: Callable[..., Any]
     `length` promises at most so many elements; `run` is the function itself.
     """
     try:
-        return _Reader(replace(closure, environment=_ExactNames(closure.environment))).loop(length, run)
+        return _Reader(replace(closure, environment=ExactNames(closure.environment))).loop(length, run)
     except RecursionError:
         raise too_deep(closure.code.name, closure.code.text.place(closure.code.node)) from None
 
@@ -69,25 +65,6 @@ def too_deep(name: str, place: Place | None) -> SwizzleError:
         expected="a few hundred operations within each other",
         fix="fewer rounds of the loops inside, or an end to what calls itself",
     )
-
-
-class _ExactNames:
-    """What names mean, in exact numbers."""
-
-    def __init__(self, names: Environment) -> None:
-        self._names = names
-        self.trusted, self.wanted, self.advice = names.trusted, names.wanted, names.advice
-        self.met: dict[str, Any] = {}
-
-    def budget(self) -> Budget:
-        return self._names.budget()
-
-    def find(self, name: str) -> Any:
-        found = self._names.find(name)
-        return symbolic_select if found is where else _exact(found)
-
-    def names(self) -> list[str]:
-        return self._names.names()
 
 
 class _Reader:
@@ -261,9 +238,8 @@ class _Reader:
             if not hasattr(each, "lineno"):
                 ast.copy_location(each, self.code.node)
             ast.fix_missing_locations(each)
-        body = [_Exact().visit(copy.deepcopy(each)) for each in body]
         local = frozenset({*self.code.local, *names})
-        closure = replace(self.closure, code=replace(self.code, body=tuple(body), local=local))
+        closure = replace(self.closure, code=replace(self.code, body=exact_body(body), local=local))
         with obligations() as found, elementary_functions(), deep_stack():
             try:
                 result = Activation(closure, TRUE).run({name: inward(value) for name, value in names.items()})
@@ -373,20 +349,6 @@ class _Reader:
 
     def _fail(self, node: ast.AST, found: str, expected: str, fix: str) -> NoReturn:
         raise SwizzleError(found, place=self.code.text.place(node), expected=expected, fix=fix)
-
-
-def _exact(value: Any) -> Any:
-    """Return a number as solvers take it: a fraction in place of a float that is one."""
-    if not isinstance(value, float) or not math.isfinite(value):
-        return value
-    return int(value) if value.is_integer() else Fraction(value)
-
-
-class _Exact(ast.NodeTransformer):
-    """Makes the fractions of a text exact: 0.1 is the number that it is rounded to, as in a kernel."""
-
-    def visit_Constant(self, node: ast.Constant) -> ast.Constant:
-        return ast.copy_location(ast.Constant(_exact(node.value)), node)
 
 
 def _is_huge(node: Expression) -> bool:

@@ -32,6 +32,8 @@ from symbolic.expressions.formulas import REALS
 from symbolic.ir.program import DType
 
 SAMPLES: Final = 32
+FIRST: Final = 6
+"""Samples that begin with the state before the loop."""
 MOST_CONSTANTS: Final = 4
 
 
@@ -44,7 +46,7 @@ def matched(loop: Loop) -> Iterator[Carrier]:
     if not of_type:
         return
     rng = random.Random(8)
-    states = (random_states(loop) * SAMPLES)[:SAMPLES]
+    states = ([loop.start()] * FIRST + random_states(loop) * SAMPLES)[:SAMPLES]
     rows = [random_rows(loop, rng, 1)[0] for _ in range(SAMPLES)]
     elements = {name: np.array([row[place] for row in rows], _kind(dtype))
                 for place, (name, dtype) in enumerate(loop.elements.items())}  # fmt: skip

@@ -24,6 +24,8 @@ from symbolic.expressions.text import compiled
 from symbolic.ir.program import DType
 from symbolic.solve.floor_division import bit_vector_type, floor_div, manager, signed_floor_div, signed_floor_mod
 
+HALF = 0.5
+
 
 @operator
 def argmin(a: (f32, i32), b: (f32, i32)):  # type: ignore[no-untyped-def]
@@ -42,7 +44,12 @@ def velocities(a: f32, b: f32):  # type: ignore[no-untyped-def]
 
 @operator
 def mean(a: f32, b: f32):  # type: ignore[no-untyped-def]
-    return (a + b) / 2
+    return (a + b) * 0.5
+
+
+@operator
+def weighted(a: f32, b: f32):  # type: ignore[no-untyped-def]
+    return a + b + HALF * a * b - 1.5 * (a - a)
 
 
 @operator
@@ -76,6 +83,11 @@ def gaussian(a: (i32, i32), b: (i32, i32)):  # type: ignore[no-untyped-def]
 
 
 @operator
+def shifted(a: f32, b: f32):  # type: ignore[no-untyped-def]
+    return a + b - 0.25
+
+
+@operator
 def every(a: bool, b: bool):  # type: ignore[no-untyped-def]
     return a and b
 
@@ -92,6 +104,8 @@ def laws(given: Any) -> tuple[str, dict[str, str]]:
         (argmin, "proved", "refuted", "proved"),
         (affine, "proved", "refuted", "refuted"),
         (gaussian, "proved", "proved", "refuted"),
+        (weighted, "proved", "proved", "refuted"),
+        (shifted, "proved", "proved", "refuted"),
         (every, "proved", "proved", "proved"),
         (saturating, "refuted", "proved", "refuted"),
         (difference, "refuted", "refuted", "refuted"),
@@ -104,6 +118,13 @@ def test_laws_of_typed_operators(given: Any, status: str, commutes: str, repeats
     found, verdicts = laws(given)
     assert (found, verdicts["commutative"], verdicts["idempotent"]) == (status, commutes, repeats)
     assert verdicts["associative"] == status
+
+
+def test_the_identity_of_a_shifted_sum_is_its_shift() -> None:
+    """a + b - 0.25 has 0.25, which stands in its text."""
+    proofs = judged(shifted).proofs
+    assert proofs is not None and proofs.laws["left_identity"].verdict == "proved"
+    assert proofs.identity is not None and [each.value for each in proofs.identity.values()] == [0.25]
 
 
 def test_a_witness_is_one() -> None:

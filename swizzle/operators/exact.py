@@ -1,0 +1,61 @@
+"""Floats of a program's text as the numbers that they are: fractions, which solvers take."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from msgspec.structs import replace
+
+from swizzle.language.mathematics import where
+from symbolic.core.values import select as symbolic_select
+from symbolic.lifting.budget import Budget
+from symbolic.lifting.environment import Closure, Environment
+
+
+def exact(closure: Closure) -> Closure:
+    """Return a function whose constants, and those that it finds under a name, are exact."""
+    code = replace(closure.code, body=exact_body(closure.code.body))
+    return replace(closure, code=code, environment=ExactNames(closure.environment))
+
+
+def exact_body(body: Sequence[ast.stmt]) -> tuple[ast.stmt, ...]:
+    """Return statements with exact constants."""
+    return tuple(_Exact().visit(copy.deepcopy(each)) for each in body)
+
+
+class ExactNames:
+    """What names mean, in exact numbers."""
+
+    def __init__(self, names: Environment) -> None:
+        self._names = names
+        self.trusted, self.wanted, self.advice = names.trusted, names.wanted, names.advice
+        self.met: dict[str, Any] = {}
+
+    def budget(self) -> Budget:
+        return self._names.budget()
+
+    def find(self, name: str) -> Any:
+        found = self._names.find(name)
+        return symbolic_select if found is where else _exact(found)
+
+    def names(self) -> list[str]:
+        return self._names.names()
+
+
+def _exact(value: Any) -> Any:
+    """Return a number as solvers take it: a fraction in place of a float that is one."""
+    if not isinstance(value, float) or not math.isfinite(value):
+        return value
+    return int(value) if value.is_integer() else Fraction(value)
+
+
+class _Exact(ast.NodeTransformer):
+    """Makes the fractions of a text exact: 0.1 is the number that it is rounded to, as in a kernel."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.Constant:
+        return ast.copy_location(ast.Constant(_exact(node.value)), node)
