@@ -9,7 +9,8 @@ in any order, they are matched in the order of the inputs.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, TypeAlias
+from functools import cached_property, partial
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +24,16 @@ from symbolic.ir.layout import cell_name
 from symbolic.ir.program import DeclareArray, Expr, HoleCall, Load, Program, Stmt, Store
 from symbolic.ir.walk import own_expressions, statements, subexpressions
 from symbolic.machine.machine import Machine
+from symbolic.machine.run import Run
 from symbolic.values.vector import Vector
 from templates.holes import HOME
 
 WARP = 32
 STEPS = 20_000
 """How many pairs of terms are compared for one output at most."""
+Preference: TypeAlias = Literal["early", "late"] | int
+"""Where what one exchange gives goes into another: the first one brings elements to the threads that want them, or
+leaves them with those that have them, or else a thread takes what is not its own from the one so far away (by xor)."""
 Places: TypeAlias = npt.NDArray[np.int64]
 
 
@@ -77,17 +82,28 @@ def exchanges_of(program: Program) -> list[Exchange]:
     return [Exchange(hole, found[hole]) for hole in sorted(found)]
 
 
-def sources_of(program: Program, meaning: Meaning, *, others_open: bool = False) -> list[Sources] | NoSources:
-    """Return what each exchange brings where, for a program whose only open holes are exchanges.
+def sources_of(program: Program, meaning: Meaning, *, others_open: bool = False) -> Iterator[list[Sources] | NoSources]:
+    """Yield what each exchange brings where, for a program whose only open holes are exchanges.
 
+    There are several answers where what one exchange gives goes into another: either may bring an element to its place.
     `others_open` says that other holes were filled to try: outputs that have nothing of an exchange say nothing of it,
     and need not be right yet.
     """
     exchanges, terms = exchanges_of(program), meaning.terms
     machine = _Recorder(program, terms, [each.array for each in exchanges])
     run = machine.run()
-    matching = _Matching(terms, machine)
-    pairs = []
+    preferences: tuple[Preference, ...] = ("early",)
+    if machine.chained:
+        block = machine.shape.block_threads
+        preferences = "early", "late", *(1 << bit for bit in range((block - 1).bit_length()))
+    for preference in preferences:
+        yield _sources(program, meaning, exchanges, run, _Matching(terms, machine, preference), others_open)
+
+
+def _sources(
+    program: Program, meaning: Meaning, exchanges: Sequence[Exchange], run: Run, matching: _Matching, others_open: bool
+) -> list[Sources] | NoSources:
+    machine, terms, pairs = matching.machine, meaning.terms, []
     for parameter in outputs(program):
         memory = run.memories[parameter.name]
         got = np.where(memory.written, memory.data, UNWRITTEN).tolist()
@@ -100,7 +116,7 @@ def sources_of(program: Program, meaning: Meaning, *, others_open: bool = False)
     threads, block = machine.shape.count, machine.shape.block_threads
     found = []
     for each in exchanges:
-        slots = [np.array(some, np.int64) for some in (machine.given[each.array], matching.bound_of(each.array))]
+        slots = [np.array(some, np.int64) for some in (matching.given_to(each.array), matching.bound_of(each.array))]
         takes, gives = machine.sizes(each.array)
         if not takes:  # it never runs
             one, none = (np.full((1, WARP, n), -1, np.int64) for n in (1, 0))
@@ -115,7 +131,7 @@ def sources_of(program: Program, meaning: Meaning, *, others_open: bool = False)
             return _nowhere(mine, theirs, block, terms)
         team = WARP * len(placed[0])  # that something is wanted of
         times = int((theirs.reshape(-1, team * theirs.shape[2]) >= 0).any(axis=1).sum()) * len(placed[0])
-        decided = matching.decided and placed[2]
+        decided = matching.decided and placed[2] and not machine.chained
         found.append(Sources(placed[0], placed[1], times, each.declared.dtype.bits, decided))
     return found
 
@@ -130,6 +146,7 @@ class _Recorder(Machine):
         self.asked: dict[str, int] = dict.fromkeys(arrays, 0)
         self.variables: dict[Term, tuple[str, int, int]] = {}
         """Of each variable the array, the number of the read, and the thread."""
+        self._variables: dict[Term, frozenset[Term]] = {}
         self._threads: dict[Term, frozenset[int]] = {}
         self._sizes: dict[str, tuple[int, int]] = {}
         self._order: dict[str, list[bool]] = {array: [] for array in arrays}
@@ -161,27 +178,49 @@ class _Recorder(Machine):
             self._sizes[array] = takes, [*order[takes:-1], True].index(True)
         return self._sizes[array]
 
+    @cached_property
+    def chained(self) -> bool:
+        """Whether an exchange is given what depends on what one gave."""
+        given = {term for lists in self.given.values() for some in lists for term in some}
+        return any(self.is_open(term) for term in given if term != UNWRITTEN)
+
+    def time_of(self, variable: Term) -> tuple[str, int]:
+        """Return which exchange gives a variable, and at which time."""
+        array, number, _ = self.variables[variable]
+        return array, number // self.sizes(array)[1]
+
     def is_open(self, term: Term) -> bool:
         """Say whether a term has such a variable in it."""
-        return bool(self.threads_of(term))
+        return bool(self.variables_of(term))
 
     def threads_of(self, term: Term) -> frozenset[int]:
         """Return the threads whose variables a term has in it."""
         found = self._threads.get(term)
         if found is None:
+            found = self._threads[term] = frozenset(self.variables[each][2] for each in self.variables_of(term))
+        return found
+
+    def variables_of(self, term: Term) -> frozenset[Term]:
+        """Return the variables that a term has in it."""
+        found = self._variables.get(term)
+        if found is None:
             op, args = self.terms.nodes[term]
-            found = frozenset({self.variables[term][2]}) if term in self.variables else frozenset()
+            found = frozenset({term} if term in self.variables else ())
             if not found and op not in ("atom", "const", "unwritten"):
-                found = found.union(*(self.threads_of(arg) for arg in args if isinstance(arg, int)))
-            self._threads[term] = found
+                found = found.union(*(self.variables_of(arg) for arg in args if isinstance(arg, int)))
+            self._variables[term] = found
         return found
 
 
 class _Matching:
-    """Finds out what variables must be, so that terms are equal."""
+    """Finds out what variables must be, so that terms are equal.
 
-    def __init__(self, terms: Terms, machine: _Recorder) -> None:
-        self.terms, self.machine = terms, machine
+    `bound` also has what is made of variables and goes into another exchange. Where it is open which of these is to be
+    what that exchange gives, `preference` says what is tried first.
+    """
+
+    def __init__(self, terms: Terms, machine: _Recorder, preference: Preference) -> None:
+        self.terms, self.machine, self.preference = terms, machine, preference
         self.bound: dict[Term, Term] = {}
         self.steps, self.decided = 0, True
         block = machine.shape.block_threads
@@ -189,6 +228,7 @@ class _Matching:
         self._places: dict[tuple[str, int, int], set[tuple[int, int]]] = {}
         """Of each read by a thread of the block, the slots and threads from which it is each time, so far."""
         self._parts: dict[tuple[int, object], bool] = {}
+        self._opens: dict[int, list[tuple[Term, int, int]]] = {}
         self._block = block
 
     def bound_of(self, array: str) -> list[list[Term]]:
@@ -199,12 +239,23 @@ class _Matching:
                 found[number][thread] = self.bound.get(term, -1)
         return found
 
+    def given_to(self, array: str) -> list[list[Term]]:
+        """Return what each thread gives to an exchange each time; UNWRITTEN where nobody wants it."""
+        return [
+            [self.bound.get(term, UNWRITTEN) if self.machine.is_open(term) else term for term in some]
+            for some in self.machine.given[array]
+        ]
+
     def equal(self, got: Term, wanted: Term) -> bool:
         """Make a term equal to another one, which has no variables; return False, and change nothing, if it fails."""
         self.steps, before = 0, len(self.bound)
         done = self._equal([(got, wanted)])
         for variable in list(self.bound)[before:]:
-            read, where = self._read_of(variable), self._where(variable)[self.bound[variable]]
+            if variable not in self.machine.variables:
+                continue
+            read, where = self._read_of(variable), self._where(variable).get(self.bound[variable])
+            if where is None:  # it is what another exchange gave
+                continue
             self._places[read] = self._places.get(read, where) & where
         return done
 
@@ -219,7 +270,8 @@ class _Matching:
             self.steps += 1
             fits, more = self._step(got, wanted, trail)
             if fits and more is None:
-                if self._any_order(got, wanted, pairs):
+                some = self._of_another if got in self.machine.variables else self._any_order
+                if some(got, wanted, pairs):
                     return True
                 fits = False
             if not fits or self.steps > STEPS:
@@ -232,14 +284,18 @@ class _Matching:
     def _step(self, got: Term, wanted: Term, trail: list[Term]) -> tuple[bool, list[tuple[Term, Term]] | None]:
         """Say whether two terms may be equal, and what must be equal then; None where that is to be tried."""
         nodes = self.terms.nodes
+        if got in self.bound:
+            return self.bound[got] == wanted, []
         if got in self.machine.variables:
-            if got in self.bound:
-                return self.bound[got] == wanted, []
-            if wanted not in self._among_mine(got):
-                return False, []
-            self.bound[got] = wanted
-            trail.append(got)
-            return True, []
+            open_terms = self._open_of(got)
+            known = any(self.bound.get(term) == wanted for term, _, _ in open_terms) and not self._has_room(
+                got, open_terms
+            )
+            if known or wanted in self._among_mine(got):
+                self.bound[got] = wanted
+                trail.append(got)
+                return True, []
+            return bool(open_terms), None if open_terms else []
         (op, args), (other, others) = nodes[got], nodes[wanted]
         law = find_law(op)
         if law is not None and law.commutes:
@@ -251,6 +307,61 @@ class _Matching:
             a == b for a, b in zip(args, others, strict=True) if not isinstance(a, int)
         )
         return fits, pairs[::-1]
+
+    def _of_another(self, got: Term, wanted: Term, then: list[tuple[Term, Term]]) -> bool:
+        """Make a variable equal to a term by what another exchange gave to some thread, and then the other pairs."""
+        for term, _, _ in sorted(self._open_of(got), key=partial(self._by_preference, got, wanted)):
+            if self.steps > STEPS:
+                return False
+            known = dict(self.bound)
+            if self._equal([(term, wanted)]):
+                self.bound[term] = self.bound[got] = wanted
+                if self._equal(then):
+                    return True
+            self.bound = known
+        return False
+
+    def _has_room(self, got: Term, others: Sequence[tuple[Term, int, int]]) -> bool:
+        """Say whether a thread is to be brought what a variable is early, and may be: it has a place for it."""
+        thread = self.machine.variables[got][2] % self._block
+        return self.preference == "early" and any(
+            other == thread and term in self.machine.variables and term not in self.bound for term, _, other in others
+        )
+
+    def _by_preference(self, got: Term, wanted: Term, given: tuple[Term, int, int]) -> tuple[Any, ...]:
+        """Sort what other exchanges gave: by the preference, then what is known, then what is near."""
+        term, slot, other = given
+        array, number, thread = self.machine.variables[got]
+        thread %= self._block
+        match self.preference:
+            case "early":
+                first: tuple[int, ...] = (other != thread,)
+            case "late":
+                first = (
+                    -self._held_before(
+                        term, wanted, other + self.machine.variables[got][2] // self._block * self._block
+                    ),
+                )
+            case distance:
+                first = other != thread, other ^ thread != distance
+        unknown = not self.machine.variables_of(term) <= self.bound.keys()
+        place = number % self.machine.sizes(array)[1]
+        return *first, unknown, other ^ thread, slot != place, slot
+
+    def _held_before(self, term: Term, wanted: Term, thread: int) -> int:
+        """Return how many parts of a term a thread has among what it gives to the exchanges of another term."""
+        parts, stack = set[Term](), [wanted]
+        while stack:
+            part = stack.pop()
+            op, args = self.terms.nodes[part]
+            if part not in parts and op != "const":
+                parts.add(part)
+                stack += [arg for arg in args if isinstance(arg, int)] if op != "atom" else []
+        count = 0
+        for array, time in {self.machine.time_of(each) for each in self.machine.variables_of(term)}:
+            takes = self.machine.sizes(array)[0]
+            count += sum(some[thread] in parts for some in self.machine.given[array][time * takes : (time + 1) * takes])
+        return count
 
     def _any_order(self, got: Term, wanted: Term, then: list[tuple[Term, Term]]) -> bool:
         """Make a reduction equal to a term in some order of its items, and then the other pairs."""
@@ -358,10 +469,11 @@ class _Matching:
         array, number, thread = self.machine.variables[variable]
         return array, number % self.machine.sizes(array)[1], thread % self._block
 
-    def order(self, got: Term, wanted: Term) -> tuple[bool, bool]:
-        """Sort what is just a variable first, and last what has fewer items than another block may have."""
-        nodes = self.terms.nodes
-        return got not in self.machine.variables, len(nodes[got][1]) != len(nodes[wanted][1])
+    def order(self, got: Term, wanted: Term) -> tuple[bool, bool, bool]:
+        """Sort what is just a variable first, those last of them whose exchange takes what others gave; and at the very
+        end what has fewer items than another block may have."""
+        nodes, alone = self.terms.nodes, got in self.machine.variables
+        return not alone, alone and self._takes_open(got), len(nodes[got][1]) != len(nodes[wanted][1])
 
     def _complexity(self, term: Term) -> tuple[bool, object]:
         """Sort what has parts before what is a variable, which anything may be; those by their order in the kernel."""
@@ -387,6 +499,18 @@ class _Matching:
             found.pop(UNWRITTEN, None)
         return found
 
+    def _open_of(self, variable: Term) -> list[tuple[Term, int, int]]:
+        """Return what threads of the block have of other exchanges, when a variable's exchange runs: the term, the
+        slot, and the thread in the block."""
+        where = self._where(variable)
+        if id(where) not in self._opens:  # `where` is kept
+            self._opens[id(where)] = [
+                (term, slot, thread)
+                for term, places in where.items() if self.machine.is_open(term)
+                for slot, thread in sorted(places)[:1]
+            ]  # fmt: skip
+        return self._opens[id(where)]
+
     def is_decided(self, got: Term) -> bool:
         """Say whether an output is just what an exchange gives, or nothing of it: no other exchange makes it right.
 
@@ -394,11 +518,13 @@ class _Matching:
         """
         if got in self.machine.variables and got not in self.bound:
             return not self._takes_open(got)
-        return not self.machine.is_open(got) or got in self.machine.variables
+        if got in self.machine.variables:  # where exchanges are chained, it may have been a choice
+            return not self.machine.chained
+        return not self.machine.is_open(got)
 
     def _takes_open(self, variable: Term) -> bool:
         """Say whether some of what its exchange is given comes of an exchange, so that it is not known."""
-        return any(self.machine.is_open(term) for term in self._among_mine(variable))
+        return self.machine.chained and any(self.machine.is_open(term) for term in self._among_mine(variable))
 
     def why(self, got: Term, wanted: Term) -> str:
         """Say why an output cannot be what the specification says."""
@@ -408,7 +534,9 @@ class _Matching:
         if got in self.machine.variables and got in self.bound:
             return f"what has to be {self.terms.show(self.bound[got])} somewhere else; {says}"
         if got in self.machine.variables and self._takes_open(got):
-            return f"what an exchange gives of elements that another one gave, which is not followed; {says}"
+            return (
+                f"what an exchange gives of elements that another one gave; {says}, which no way that was tried brings"
+            )
         if got in self.machine.variables:
             return f"what the exchange gives; {says}, which no thread of its block has in `mine`"
         return f"not comparable term by term with what {says}"

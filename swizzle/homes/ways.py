@@ -6,7 +6,7 @@ select half a clock. What a way takes at least is worked out before the way is, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from typing import Final, Literal, TypeAlias
 
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from swizzle.homes.sources import WARP, Places, Sources
+from swizzle.homes.sources import WARP, NoSources, Places, Sources
 from swizzle.layouts.conversions.bounds import bound_of
 from swizzle.layouts.conversions.convert import in_registers
 from swizzle.layouts.conversions.network import ExchangeNetwork, Input
@@ -144,6 +144,39 @@ def way_of(home: Home, sources: Sources, *, alone: bool = False) -> Way | None:
         replace(sources, theirs=sources.theirs[:, :, loaded]), 128 if home == "vector" else sources.bits, lowest
     )
     return Way(home, None, plan, loaded, kept, again)
+
+
+def best_sources(
+    answers: Iterable[list[Sources] | NoSources], homes: Sequence[Sequence[Home]]
+) -> list[Sources] | NoSources:
+    """Return which of several answers takes the fewest clocks, if each exchange has the best of its homes."""
+    every = list(answers)
+    found = [each for each in every if not isinstance(each, NoSources)]
+    if not found:
+        return every[0]
+    if len(found) == 1:
+        return found[0]
+    best, least = found[0], inf
+    seen = set[tuple[bytes, ...]]()
+    for some in found:
+        key = tuple(side.tobytes() for each in some for side in (each.mine, each.theirs))
+        pairs = list(zip(some, homes, strict=True))
+        if key not in seen and sum(_least(each, named) for each, named in pairs) < least:
+            clocks = sum(_clocks(each, named) for each, named in pairs)
+            best, least = (some, clocks) if clocks < least else (best, least)
+        seen.add(key)
+    return best
+
+
+def _least(sources: Sources, homes: Sequence[Home]) -> float:
+    floors = (floor_of(home, sources).clocks for home in homes)
+    return min((clocks * sources.times for clocks in floors if clocks is not None), default=inf)
+
+
+def _clocks(sources: Sources, homes: Sequence[Home]) -> float:
+    possible = (home for home in homes if floor_of(home, sources).clocks is not None)
+    found = (way for home in possible if (way := way_of(home, sources)) is not None)
+    return min((max(way.pipes(sources.bits)) * sources.times for way in found), default=inf)
 
 
 def _plan(sources: Sources, widest: int, lowest: float) -> SharedPlan:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from swizzle.homes.programs import lowered
 from swizzle.homes.sources import NoSources, Sources, sources_of
-from swizzle.homes.ways import ACROSS, Floor, Home, Way, floor_of, way_of
+from swizzle.homes.ways import ACROSS, Floor, Home, Way, best_sources, floor_of, way_of
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.front import on_front
@@ -126,14 +126,15 @@ def _sources(sketch: Sketch, others: Mapping[int, Hole]) -> list[Sources] | NoSo
     exchange.
     """
     meaning = Meaning.of(sketch.program, sketch.spec)
+    homes = [[home for home in PREFERRED if home in hole.families] for hole in sketch.exchanges]
     if not others:
-        return sources_of(sketch.program, meaning)
+        return best_sources(sources_of(sketch.program, meaning), homes)
     why = ""
     fillings = list(itertools.islice(itertools.product(*map(_light, others.values())), MOST_LIGHT))
     for others_open, formulas in itertools.product((False, True), fillings):
         try:
             filled = fill_some(sketch.program, dict(zip(others, formulas, strict=True)))
-            found = sources_of(filled, meaning, others_open=others_open)
+            found = best_sources(sources_of(filled, meaning, others_open=others_open), homes)
         except SwizzleError as error:  # an index out of bounds, say
             why = why or error.found
             continue
@@ -285,7 +286,7 @@ class _Homes:
 
 def refilled(sketch: Sketch, homes: Sequence[str]) -> Sketch:
     """Return a sketch whose exchanges have these homes; ValueError where that is not possible."""
-    found = sources_of(sketch.program, Meaning.of(sketch.program, sketch.spec))
+    found = _sources(sketch, _others(sketch))
     if isinstance(found, NoSources):
         raise ValueError(found.why)
     ways = []
