@@ -83,6 +83,26 @@ class _Shapes:
         found &= self.whole
         return found
 
+    def listed(self, shapes: Places, offsets: npt.NDArray[Any]) -> tuple[Places, ...]:
+        """Return functions one by one, as their places in `offsets` and their offsets; of those alike, one."""
+        once = (offsets & self.first[shapes, None]).reshape(-1)
+        return np.nonzero(self.members(once, self.n).reshape(*offsets.shape, self.n))
+
+    def sets(self, shapes: Places, size: tuple[int, ...], listed: tuple[Places, ...]) -> npt.NDArray[Any]:
+        """Return the offsets of functions that are listed, and those that are alike: the inverse of `listed`."""
+        shape, rate, offset = listed
+        found = np.zeros(size, self.type)
+        np.bitwise_or.at(found, (shape, rate), self.type(1) << offset.astype(self.type))
+        copied: npt.NDArray[Any] = found * self.copies[shapes, None]
+        return copied
+
+    def values(self, shapes: Places, rates: Places, offsets: Places, place: int) -> Places:
+        """Return what functions give at a place."""
+        i = self.index[place]
+        amount = (self.start[i][shapes] + self.turn[self.shift[place]][rates]).astype(np.int64) + offsets
+        found: Places = self.base[i][shapes].astype(np.int64) + amount % self.modulus[shapes].astype(np.int64)
+        return found
+
 
 class Xforms(Struct, frozen=True):
     """Functions of `?sw_xform`: of some shapes (how i is spread) and rates (of k), which offsets are left.
@@ -131,23 +151,30 @@ class Xforms(Struct, frozen=True):
         kinds, shapes = kinds.reshape(-1), self.shapes[firsts]
         held = np.zeros((len(shapes), len(self.rates)), of.type)
         np.bitwise_or.at(held, kinds, self.offsets)
-        once = (held & of.first[shapes, None]).reshape(-1)  # of offsets that are alike, one
-        shape, rate, offset = np.nonzero(of.members(once, of.n).reshape(*held.shape, of.n))
+        shape, rate, offset = of.listed(shapes, held)
         values: dict[int, Places] = {}
         for pair, excluded in apart.items():
             for place in pair:
                 if place not in values:
-                    i, how = of.index[place], shapes[shape]
-                    of_offset_0 = of.start[i][how] + of.turn[of.shift[place]][self.rates[rate]]
-                    amount = (of_offset_0.astype(np.int64) + offset) % of.modulus[how].astype(np.int64)
-                    values[place] = of.base[i][how].astype(np.int64) + amount
+                    values[place] = of.values(shapes[shape], self.rates[rate], offset, place)
             fits = np.flatnonzero(~excluded[values[pair[0]], values[pair[1]]])
             if len(fits) < len(shape):
                 shape, rate, offset = shape[fits], rate[fits], offset[fits]
                 values = {place: some[fits] for place, some in values.items()}
-        left = np.zeros_like(held)
-        np.bitwise_or.at(left, (shape, rate), of.type(1) << offset.astype(of.type))
-        return self._with(self.offsets & (left * of.copies[shapes, None])[kinds])
+        return self._with(self.offsets & of.sets(shapes, held.shape, (shape, rate, offset))[kinds])
+
+    def values(self, places: Places) -> npt.NDArray[Any]:
+        """Return what each function gives at some places: a line a function, those that are alike once."""
+        shape, rate, offset = self.of.listed(self.shapes, self.offsets)
+        found = np.empty((len(places), len(shape)), np.uint8)
+        for line, place in zip(found, places.tolist(), strict=True):
+            line[:] = self.of.values(self.shapes[shape], self.rates[rate], offset, place)
+        return found.T
+
+    def only(self, some: Allowed) -> Xforms:
+        """Return some of the functions, by their lines in `values`."""
+        listed = tuple(column[some] for column in self.of.listed(self.shapes, self.offsets))
+        return self._with(self.offsets & self.of.sets(self.shapes, self.offsets.shape, listed))
 
     def _fitting(self, places: Places, allowed: Allowed, how: np.ufunc) -> Iterator[npt.NDArray[Any]]:
         """Yield, some shifts at once, the offsets that have allowed values: at all of the places or at any."""

@@ -137,6 +137,33 @@ class AffineMaps:
                 break
         return self
 
+    def may_have(self, places: Places, sets: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+        """Say of each line, which has a set of values for each place, whether a map may have one of each.
+
+        Each bit of the output is looked at by itself, where the values of a set agree in it: exact for single values.
+        All lines are eliminated at once. That these are some of the maps, and not all, is not looked at.
+        """
+        bits, features = self.of.bits, self.of.features
+        ones = np.array([sum(1 << v for v in range(1 << bits) if v >> r & 1) for r in range(bits)], np.uint64)
+        left = np.flatnonzero((sets != 0).all(axis=1))
+        systems = np.zeros((features, len(left), bits), np.int64)  # by the highest feature; the right side is above
+        for place, column in zip(places.tolist(), sets.T, strict=True):
+            allowed = column[left, None]
+            one, zero = (allowed & ones) != 0, (allowed & ~ones) != 0
+            row = np.where(one != zero, self.at[place] | one.astype(np.int64) << features, 0)
+            for feature in reversed(range(features)):
+                has = (row >> feature & 1).astype(np.bool_)
+                if has.any():
+                    new = has & (systems[feature] == 0)
+                    systems[feature][new] = row[new]
+                    row ^= np.where(has, systems[feature], 0)
+            wrong = row.any(axis=1)
+            if wrong.any():
+                left, systems = left[~wrong], systems[:, ~wrong]
+        found = np.zeros(len(sets), np.bool_)
+        found[left] = True
+        return found
+
     def choice(self) -> Choice:
         return self.of.choice_of(self._solution(0))
 

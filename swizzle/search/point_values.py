@@ -15,6 +15,7 @@ from swizzle.problem.problem import Problem
 from swizzle.search.joined import HolePoint, Relation, relations
 from swizzle.search.projection import Projector
 from symbolic.solve.propagate import Propagation
+from symbolic.solve.side_by_side import ClauseMatrices
 from symbolic.values.guard import Guard, Guards
 from symbolic.values.union import Union
 from templates.functions import Places
@@ -61,6 +62,7 @@ class PointValues:
         self._propagation = Propagation()
         self._untied = Propagation() if related else None  # without that a hole has one value at a point
         self._fresh: list[list[Guard]] = []  # clauses that it does not know yet
+        self.told = ClauseMatrices()  # without those of one value at a point, and without what was learnt
         self._pending: list[list[Guard]] = []  # clauses that nobody knows yet
         self._domains: list[list[Guard]] = []  # of these, that a hole has one value at a point
 
@@ -101,6 +103,8 @@ class PointValues:
         clauses = self._pending + self.guards.take()
         if self._untied is not None:
             self._fresh += clauses
+        else:
+            self.told.add(clauses)
         clauses += self._domains
         self._pending, self._domains = [], []
         self._propagation.add(clauses)

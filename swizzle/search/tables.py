@@ -25,6 +25,7 @@ from swizzle.problem.candidate import Candidate, NoFilling
 from swizzle.problem.demands import Examples
 from swizzle.problem.many import Many
 from swizzle.problem.problem import Demand, Problem
+from swizzle.search.bit_maps import matched
 from swizzle.search.joined import TIED, FunctionTable, HolePoint, Join, listed
 from swizzle.search.point_values import PointValues
 from swizzle.search.projection import PointValue
@@ -152,6 +153,9 @@ class Tables:
                     if every is None:
                         raise TooManyFunctions
                     self._functions[number, part] = every, 0
+        self._matched: dict[int, Functions] | None = (
+            None  # of some holes in one way: those that a map of bits goes with
+        )
         self._leaves, self._together = list[Sequence[Functions]](), 1
         self._shown = 0  # counterexamples when the first of the leaves was reached
         ways = self._ways()
@@ -159,6 +163,7 @@ class Tables:
             self._leave_out()
         for first in ways:
             self._here = self._values.guards.fresh()
+            self._matched = None
             failures = float(FIRST_FAILURES)
             while (root := self._root(first)) is not None:
                 self._failures_left = failures = failures * MORE_FAILURES
@@ -204,8 +209,11 @@ class Tables:
 
         Functions that lack what is asked of their hole alone are left out before anything else.
         """
-        left = []
+        left, known = list[Functions](), self._matched or {}
         for number, made in enumerate(self.templates):
+            if number in known:
+                left.append(known[number])
+                continue
             some = range(len(made.parts))
             if first is not None:
                 some = some[:1] if number < first else some[1:] if number == first else some
@@ -214,7 +222,12 @@ class Tables:
                 return None
             left.append(made.together({part: functions for part, functions in found if functions.count}))
         node = _Node([self._here], np.ones(1, np.bool_), left)
-        return node if self._propagate(node) else None
+        if not self._propagate(node):
+            return None
+        if self._matched is None:
+            self._matched = matched(self._values, node.allowed, node.left)
+            node.left = [self._matched.get(number, some) for number, some in enumerate(node.left)]
+        return node if all(some.count for some in node.left) else None
 
     def _taking(self, number: int, part: Template) -> Functions:
         """Return the functions of a part of a hole's template that have what is asked of the hole alone."""

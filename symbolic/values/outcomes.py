@@ -32,7 +32,7 @@ class Outcomes(Guards):
     def __init__(self, count: int, few: int = 0) -> None:
         super().__init__()
         self.count, self.few = count, few
-        self._every = _packed(np.ones(count, np.bool_))
+        self._every = packed(np.ones(count, np.bool_))
         self._none = np.zeros_like(self._every)
         self._may = {TRUE: (self._every, self._none)}
         self._left = self._every
@@ -44,7 +44,7 @@ class Outcomes(Guards):
 
     def known(self, holds: npt.NDArray[np.bool_]) -> Guard:
         """Return a guard of which every filling decides whether it holds."""
-        bits = _packed(holds)
+        bits = packed(holds)
         return self._made(bits, self._every & ~bits)
 
     def _made(self, may_hold: Bits, may_fail: Bits) -> Guard:
@@ -165,7 +165,8 @@ class Outcomes(Guards):
         return guard
 
 
-def _packed(holds: npt.NDArray[Any]) -> Bits:
-    padded = np.zeros(-(-len(holds) // 64) * 64, np.bool_)
-    padded[: len(holds)] = holds
-    return np.packbits(padded, bitorder="little").view(np.uint64)
+def packed(holds: npt.NDArray[Any]) -> Bits:
+    """Return a bit for each case of the last axis, filled up by zeros."""
+    padded = np.zeros((*holds.shape[:-1], -(-holds.shape[-1] // 64) * 64), np.bool_)
+    padded[..., : holds.shape[-1]] = holds
+    return np.packbits(padded, axis=-1, bitorder="little").view(np.uint64)

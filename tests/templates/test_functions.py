@@ -124,6 +124,20 @@ def test_functions_that_agree_have_no_two_values_that_exclude_each_other(
         assert set(left.agreeing(apart).choices()) == agree
 
 
+@pytest.mark.parametrize(("template", "points"), TEMPLATES[:5])
+def test_functions_one_by_one_are_those_that_choices_say(template: Template, points: list[Point]) -> None:
+    draw, places = Random(len(points)), np.arange(len(points))
+    left = every(template, points).keep(places[:1], np.array([[draw.random() < 0.7 for _ in range(size_of(template))]]))
+    assert isinstance(left, Xforms)
+    while left.count:
+        listed = left.values(places)
+        values = {tuple(int(template.at(OneChoice(choice), p)) for p in points) for choice in left.choices()}
+        assert {tuple(line) for line in listed.tolist()} == values
+        some = np.array([draw.random() < 0.5 for _ in listed])
+        left = left.only(some)
+        assert left.values(places).tolist() == listed[some].tolist()
+
+
 @pytest.mark.parametrize(("template", "points"), TEMPLATES)
 def test_the_choices_left_are_those_that_fit(template: Template, points: list[Point]) -> None:
     """Of one function, all choices that are it are found, and no others."""

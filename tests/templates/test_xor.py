@@ -146,6 +146,24 @@ def test_values_of_a_point_are_those_of_the_maps_left(n: int, points: list[Point
 
 
 @pytest.mark.parametrize(("n", "points"), CASES)
+def test_sets_of_values_side_by_side(n: int, points: list[Point]) -> None:
+    """A line of sets that some map goes through is never refused; one of single values, or with none, exactly."""
+    every, draw = np.array(sorted(every_map(n, points))), np.random.default_rng(n)
+    through = every[draw.integers(len(every), size=20)]
+    drawn = np.concatenate(
+        [through, np.where(draw.random(through.shape) < 0.2, draw.integers(n, size=through.shape), through)]
+    )
+    few = np.concatenate([drawn[:, :, None] == np.arange(n), np.zeros((1, len(points), n), np.bool_)])
+    for sets in (few, few | (draw.random(few.shape) < 0.2)):
+        packed = (sets << np.arange(n)).sum(axis=-1).astype(np.uint64)
+        found = AffineMaps(template_at(n, points), points).may_have(np.arange(len(points)), packed)
+        right = [bool(line[np.arange(len(points)), every].all(axis=1).any()) for line in sets]
+        assert (found >= right).all()
+        if sets is few:
+            assert found.tolist() == right
+
+
+@pytest.mark.parametrize(("n", "points"), CASES)
 def test_values_that_are_to_be_had_somewhere(n: int, points: list[Point]) -> None:
     """Each of some values at one of some points: no map with them is lost, and some sets without any are empty."""
     maps, draw, refused = every_map(n, points), random.Random(n), 0

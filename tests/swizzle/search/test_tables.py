@@ -155,7 +155,7 @@ def test_large_structures_are_decided(name: str, size: int, status: str) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [18, 30, 36, 62])
+@pytest.mark.parametrize("size", [18, 30, 36, 40, 48, 62])
 def test_sums_of_structures_are_decided_in_all_spaces(size: int) -> None:
     """In each round, one word of each structure is read by some lane: that leaves few functions, or none."""
     (sketch,) = load(str(CASES / "aos_sum.py"), "crc", {"struct_size": size})

@@ -3,9 +3,11 @@
 import itertools
 from random import Random
 
+import numpy as np
 import pytest
 
 from symbolic.solve.propagate import Propagation
+from symbolic.solve.side_by_side import ClauseMatrices, SideBySide
 from symbolic.values.guard import TRUE
 
 
@@ -48,3 +50,31 @@ def test_random_clauses(seed: int) -> None:
     engine.add([[]])
     assert engine.implied([]) is None
     engine.close()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_cases_side_by_side(seed: int) -> None:
+    """What is told of a few guards in each case implies what it implies in that case alone."""
+    random = Random(seed)
+    clauses = [
+        [random.choice((-1, 1)) * v for v in random.sample(range(2, 12), random.choice((1, 2, 2, 3, 3, 5)))]
+        for _ in range(random.randrange(1, 14))
+    ]
+    cases, told = random.choice((1, 64, 70)), ClauseMatrices()
+    told.add([[TRUE]])
+    told.add(clauses)
+    side_by_side = SideBySide(told, cases)
+    asked = np.arange(2, 15)
+    asked = asked[side_by_side.speak_of(asked)]
+    assert set(asked.tolist()) == {abs(g) for clause in clauses for g in clause}
+    known = asked[:3]
+    holds = np.array([[random.random() < 0.5 for _ in range(cases)] for _ in known], np.bool_)
+    side_by_side.know(known, holds)
+    side_by_side.follow()
+    asked = np.concatenate([asked, -asked])
+    found = side_by_side.fails(-asked)
+    for case in range(cases):
+        expected = units(clauses, np.where(holds[:, case], known, -known).tolist())
+        assert side_by_side.broken[case] == (expected is None)
+        if expected is not None:
+            assert set(asked[found[:, case]].tolist()) == expected - {TRUE}
