@@ -62,9 +62,10 @@ def template(
     """
     named = hole.families
     if not on_request:
+        left_out = requested(hole, points)
+        assert not named or set(left_out) < set(named), "a hole of families on request only needs them"
         families = tuple(family for family in families if family.name not in ON_REQUEST)
-        named = tuple(name for name in named if name not in ON_REQUEST)
-        assert bool(named) == bool(hole.families), "a hole of families on request only is not searched without them"
+        named = tuple(name for name in named if name not in left_out)
     if space != SPACES[-1]:
         named = tuple(name for name in named if name != table.FAMILY.name) or ("rotate",) * bool(named)
     last = table.FAMILY.name in named
@@ -81,10 +82,17 @@ def template(
     )
 
 
-def requested(hole: Hole, families: Sequence[TemplateFamily]) -> tuple[str, ...]:
-    """Return the families on request that a hole may be of, if the last space is searched."""
+def requested(hole: Hole, points: Sequence[Point], families: Sequence[TemplateFamily] = ()) -> tuple[str, ...]:
+    """Return the families on request that a hole may be of: it names them, or they join the space, and they have
+    functions for the points at which it is asked."""
     names = hole.families or tuple(f.name for f in families if f.kind == HOLE_KINDS[hole.kind].family_kind)
-    return tuple(name for name in names if name in ON_REQUEST)
+    some = tuple(name for name in names if name in ON_REQUEST)
+    return tuple(name for name in some if _has_functions(name, hole.size, len(hole.arguments), HolePoints.of(points)))
+
+
+@lru_cache(maxsize=256)
+def _has_functions(name: str, size: int, arity: int, points: tuple[Point, ...]) -> bool:
+    return FAMILIES[name].make(size, arity, points, SPACES[-2]) is not None
 
 
 @lru_cache(maxsize=256)

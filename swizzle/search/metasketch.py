@@ -44,7 +44,7 @@ from symbolic.limits import Interruption, limited
 from symbolic.memory import default_memory, released, size_of
 from symbolic.solve.answer import Unknown
 from templates.holes import SPACES
-from templates.registry import ON_REQUEST, register
+from templates.registry import register
 from templates.template import TemplateFamily
 
 Listener = Callable[[Progress], None]
@@ -143,7 +143,7 @@ class _Search(SearchState):
             return not self.reason
         if self.plan.leaves_out(space):
             self.left_out = True
-            if any(hole.families and set(hole.families) <= set(ON_REQUEST) for hole in self.sketch.program.holes):
+            if self.plan.leaves_out_all():
                 return False
             self.problem.on_request = False
         if self.plan.looks_at_functions() and self.every and lightest.has_few(self.problem, space):

@@ -116,14 +116,19 @@ class Plan:
 
         It is quick, but proves nothing: where families were asked for that have too many functions for a proof anyway.
         """
-        own = [bool(requested(hole, ())) for hole in self.problem.program.holes]
-        families = any(own) or (space == SPACES[-1] and bool(self.problem.families))
+        families = self.leaves_out(space) or (space == SPACES[-1] and bool(self.problem.families))
         return families and self.limits.canonical and not self.all_solutions and self.floor == self.most
 
     def leaves_out(self, space: SpaceName) -> bool:
         """Say whether some functions of this space are too many for any search but that by `chains.py`."""
         some = self.problem.families if space == SPACES[-1] else ()
-        return any(requested(hole, some) for hole in self.problem.program.holes)
+        holes = zip(self.problem.program.holes, self.problem.points, strict=True)
+        return any(requested(hole, points, some) for hole, points in holes)
+
+    def leaves_out_all(self) -> bool:
+        """Say whether all functions of some hole are too many for any search but that by `chains.py`."""
+        holes = zip(self.problem.program.holes, self.problem.points, strict=True)
+        return any(hole.families and requested(hole, points) == hole.families for hole, points in holes)
 
     def tries_lightest(self, space: SpaceName) -> bool:
         """Say whether fillings are looked at from light to heavy: those of a single hole that names its families.

@@ -165,3 +165,23 @@ def turned(x, y):
     (hole,) = result.best.holes
     assert hole.formula == "(i + 5 * k + k // 2 + 9) % 12" and len(result.solutions) == 1
     assert [each["verdict"] for each in result.certificate["confirmed"]] == ["confirmed"]
+
+
+@pytest.mark.parametrize(("index", "found"), [("(i + 9) % 12", ["(i + 9) % 12"]), ("7 * i % 12", [])])
+def test_a_family_without_functions_of_a_hole_leaves_nothing_open(tmp_path: Path, index: str, found: list[str]) -> None:
+    """Without a k there is no wrapped turn; rotations are tried in its place, all of them."""
+    path = tmp_path / "turned.swz"
+    path.write_text(f"""
+@spec
+def turned_spec(x):
+    return [x[{index}] for i in range(12)]
+
+@sketch(spec=turned_spec, block=12, x=f32[12], y=f32.out[12])
+def turned(x, y):
+    i = cuda.threadIdx.x
+    y[i] = x[?sw_index(i, 12, families="column_major")]
+""")
+    result = solve(load(path)[0], Limits(all_solutions=True, certify=True))
+    assert result.status == ("sat" if found else "unsat")
+    assert [hole.formula for each in result.solutions for hole in each.holes] == found
+    assert {each["verdict"] for each in result.certificate["confirmed"]} == {"confirmed"}
