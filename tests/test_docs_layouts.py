@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import doctest
+from pathlib import Path
 
-from tests.pages import blocks_of, text_of
+import pytest
+
+from tests.pages import blocks_of, run_again, text_of
 
 
 def test_the_sessions() -> None:
@@ -15,3 +18,11 @@ def test_the_sessions() -> None:
     printed: list[str] = []
     results = doctest.DocTestRunner(verbose=False).run(parsed, out=printed.append)
     assert results.failed == 0, "".join(printed)
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It prints what is shown, and draws the tile."""
+    monkeypatch.chdir(tmp_path)
+    (console,) = (block for block in blocks_of(text_of("layouts.md"), "console") if "swizzle layouts" in block)
+    assert run_again(console) == console
+    assert (tmp_path / "tile.svg").read_text().startswith("<svg")

@@ -20,13 +20,15 @@ from swizzle.commands.completion import (
     SHELLS,
     Shell,
     complete_kernel,
+    complete_pattern,
     complete_target,
     script,
 )
 from swizzle.commands.exit_status import BUG, DONE, MISTAKE, UNDECIDED
-from swizzle.commands.help import CACHE, CHECK, DOCTOR, OPERATOR, RUN, SCAN, SOLVE, START
+from swizzle.commands.help import BEST, CACHE, CHECK, CONVERT, DOCTOR, OPERATOR, RUN, SCAN, SOLVE, START
 from swizzle.commands.help import EXIT_STATUS as EPILOG
 from swizzle.commands.options import (
+    comma_separated,
     cost_option,
     families_option,
     file_kinds,
@@ -308,6 +310,70 @@ def scan(context: click.Context, /, **options: Any) -> int:
 
     work_begins()
     return command.scan(command.ScanArguments(**options), *context.obj)
+
+
+@cli.group("layouts", short_help="Layouts of shared tiles and conversions of registers, without a kernel.")
+def layouts() -> None:
+    """Find the layout of a shared tile for several accesses, or a conversion between distributions over lanes."""
+
+
+def layout_options(command: Any) -> Any:
+    """Add what both commands of layouts take."""
+    output = click.option(
+        "-o",
+        "output",
+        metavar="FILE",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        help="Draw the tile into NAME.svg, or write the device function into NAME.cuh; may be repeated.",
+    )
+    json_object = click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+    quiet = click.option("-q", "--quiet", is_flag=True, help="Accepted as in solve and run; this shows no progress.")
+    return output(json_object(limit_options(quiet(command))))
+
+
+@layouts.command("best", epilog=BEST, short_help="The layout of a shared tile with the fewest turns.")
+@click.argument("shape")
+@click.argument("accesses", metavar="PATTERN...", nargs=-1, required=True, shell_complete=complete_pattern)
+@click.option("--bits", type=int, default=32, show_default=True, help="The size of an element.")
+@click.option("--width", type=int, help="Elements a lane moves at once, for patterns that do not say it.")
+@click.option("--families", metavar="NAMES", callback=comma_separated, help="Some of xor, rotate, pad, table.")
+@click.option("--at-most", type=int, metavar="BYTES", help="The most that the tile may take.")
+@click.option("--tma", is_flag=True, help="Only layouts that a mode of TMA stores.")
+@click.option("--name", default="cell", show_default=True, help="The name of the device function.")
+@layout_options
+@click.pass_context
+def best(context: click.Context, /, **options: Any) -> int:
+    """Find the layout of a tile of SHAPE, such as 32x32, with the fewest turns of shared memory, and prove it.
+
+    Each PATTERN is a way in which the tile is accessed.
+    """
+    from swizzle.commands import layouts as command
+
+    work_begins()
+    return command.best(command.BestArguments(**options), *context.obj)
+
+
+@layouts.command("convert", epilog=CONVERT, short_help="How elements get from one distribution to another.")
+@click.argument("src", shell_complete=complete_pattern)
+@click.argument("dst", shell_complete=complete_pattern)
+@click.option("--bits", type=int, default=16, show_default=True, help="The size of an element.")
+@click.option("--shape", help="The tile's, such as 16x8; of patterns.")
+@click.option("--via", type=click.Choice(["auto", "shuffles", "shared"]), default="auto", show_default=True)
+@click.option(
+    "--fewest", type=click.Choice(["clocks", "shuffles", "instructions"]), default="clocks", show_default=True
+)
+@click.option("--arch", type=int, default=90, show_default=True, help="The architecture, as in sm_90.")
+@click.option("--free", type=int, metavar="AXIS", help="An axis whose index DST may permute, such as k.")
+@click.option("--name", default="convert", show_default=True, help="The name of the device function.")
+@layout_options
+@click.pass_context
+def convert(context: click.Context, /, **options: Any) -> int:
+    """Find how a warp's elements get from the distribution SRC to DST: by shuffles, or through shared memory."""
+    from swizzle.commands import layouts as command
+
+    work_begins()
+    return command.convert(command.ConvertArguments(**options), *context.obj)
 
 
 @cli.command("cache", epilog=CACHE, short_help="Show or clear the cache of earlier answers.")

@@ -82,6 +82,13 @@ def complete_kernel(context: click.Context, parameter: click.Parameter, incomple
     return []
 
 
+def complete_pattern(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete a pattern of `swizzle layouts`."""
+    from swizzle.commands.layouts import presets
+
+    return [CompletionItem(each) for each in presets(context.info_name == "convert") if each.startswith(incomplete)]
+
+
 def complete_families(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the last of some names of families from what installed packages have."""
     *before, begun = incomplete.split(",")

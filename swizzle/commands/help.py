@@ -99,3 +99,31 @@ Examples:
 
 Exit status: 0 the scan is checked, 1 the operator is refuted, or a kernel is not right, 2 a mistake in what was given,
 3 undecided, or no operator was found, 70 a bug of swizzle."""
+
+
+BEST: Final = """\b
+Examples:
+  swizzle layouts best 32x32 rows columns         a tile that is written by rows and read by columns
+  swizzle layouts best 64x64 rows:4 columns       rows by four elements a lane; --width 4 is of all patterns
+  swizzle layouts best 64x64 cp_async:16 ldmatrix:4 --bits 16 -o tile.svg -o cell.cuh
+  swizzle layouts best 24x36 rows columns --families pad      a pitch and nothing else
+
+A pattern is NAME:ARGUMENT:...: rows, columns, linear:row, blocks:4:8, cp_async:16, tma, ldmatrix:4, ldmatrix:4:trans,
+stmatrix:4, mma:A:m16n8k16, mma:B:m16n8k16:along=1; docs/layouts.md says what each is. Functions of your own are for
+Python: swizzle.layouts.
+
+Exit status: 0 a layout was found, 1 there is none, 2 a mistake in what was given, 3 stopped by a limit, 70 a bug of
+swizzle."""
+
+CONVERT: Final = """\b
+Examples:
+  swizzle layouts convert mma:C:m16n8k8 mma:A:m16n8k8 --shape 16x8 --bits 32
+  swizzle layouts convert mma:C:m16n8k8 mma:A:m16n8k8 --shape 16x8 --bits 32 --free 1      k may be permuted
+  swizzle layouts convert 'a b | c d x y z' 'c d | a b x y z' --bits 8 -o quads.cuh
+  swizzle layouts convert striped:3 blocked:3 --bits 32       structures of three words
+
+A distribution is a pattern, for what lanes hold after it (ldmatrix:4, mma:A:m16n8k16, ...); striped:R or blocked:R, R
+elements a lane, every 32nd or neighbours; or bits of the register | of the lane | of the warp, the lowest first
+(docs/conversions.md).
+
+Exit status: 0 a conversion was found, 2 a mistake in what was given, 3 stopped by a limit, 70 a bug of swizzle."""

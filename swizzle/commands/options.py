@@ -72,7 +72,7 @@ def _names(context: click.Context, option: click.Parameter, value: str) -> tuple
     return tuple(word.strip() for word in value.split(","))
 
 
-def _families(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...]:
+def comma_separated(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.strip() for word in value.split(","))) if value else ()
 
 
@@ -82,7 +82,7 @@ def _registered(context: click.Context, option: click.Parameter, value: str | No
         from swizzle.sketches.loading import named_in_files
         from templates.registry import register
 
-        register(named_in_files(_families(context, option, value), "a family"))
+        register(named_in_files(comma_separated(context, option, value), "a family"))
 
 
 def _operators(context: click.Context, option: click.Parameter, value: str | None) -> None:
@@ -149,7 +149,7 @@ cost_option: Final = click.option(
 families_option: Final = click.option(
     "--families",
     metavar="NAMES",
-    callback=_families,
+    callback=comma_separated,
     shell_complete=complete_families,
     help="Families of templates for Space 4, separated by commas: of installed packages, or your own, FILE.py:NAME.",
 )

@@ -98,12 +98,16 @@ class FoundLayout(Struct, frozen=True):
         ]
         return "\n".join(lines)
 
-    def _repr_html_(self) -> str | None:
+    def svg(self) -> str:
+        """Return a figure of the tile with its banks as colours, row-major and as it was found; '' without a layout."""
         if self.layout is None:
-            return None
+            return ""
         plain = Layout(self.layout.shape, self.layout.bits, tuple(range(len(self.layout.shape))))
         tiles = [("row-major", plain.banks()), (self.layout.kind, self.layout.banks())]
-        return with_text(repr(self), side_by_side(tiles, "the banks of the tile, before and after", BANKS))
+        return side_by_side(tiles, "the banks of the tile, before and after", BANKS)
+
+    def _repr_html_(self) -> str | None:
+        return None if self.layout is None else with_text(repr(self), self.svg())
 
 
 def plural(number: int, noun: str) -> str:

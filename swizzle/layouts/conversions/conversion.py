@@ -112,9 +112,13 @@ class Conversion(Struct, frozen=True):
     def __repr__(self) -> str:
         return f"{self.source} to {self.target}: {self._counts()}; {self.clocks:g} clocks\n  {self.proof}"
 
-    def _repr_html_(self) -> str:
+    def svg(self) -> str:
+        """Return a figure of the tile with the lanes that hold its cells, before and after."""
         tiles = [(each.name, each.holders()) for each in (self.source, self.target)]
-        return with_text(repr(self), side_by_side(tiles, "the lanes that hold the tile, before and after", LANES))
+        return side_by_side(tiles, "the lanes that hold the tile, before and after", LANES)
+
+    def _repr_html_(self) -> str:
+        return with_text(repr(self), self.svg())
 
 
 def _plural(number: int, noun: str, nouns: str = "") -> str:
