@@ -6,7 +6,7 @@ serves every space.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from typing import Any, Literal, TypeAlias
@@ -116,11 +116,20 @@ class Problem(Struct, dict=True):
         """
         meaning = meaning or Meaning.of(program, spec)
         said = with_states(program, meaning.wanted, meaning.terms)
-        found = Problem._of(program, said.program, said.wanted, meaning)
-        return found if said.unchanged(meaning.terms) else Problem._of(program, program, said.taken, meaning)
+        right = said.tried is None or said.are_right(
+            Problem._of(program, said.tried, said.wanted, meaning, said.given()).run
+        )
+        found = Problem._of(program, said.program, said.wanted, meaning) if right else None
+        if found is not None and said.unchanged(meaning.terms):
+            return found
+        return Problem._of(program, program, said.taken, meaning)
 
     @staticmethod
-    def _of(posed: Program, program: Program, wanted: dict[str, list[Term]], meaning: Meaning) -> Problem:
+    def _of(
+        posed: Program, program: Program, wanted: dict[str, list[Term]], meaning: Meaning,
+        states: Mapping[str, Lanes] | None = None,
+    ) -> Problem:  # fmt: skip
+        """Run a program whose holes are open; `states` are further inputs."""
         terms = meaning.terms
         asked: list[list[Lanes]] = [[] for _ in program.holes]
         branches = False
@@ -150,7 +159,8 @@ class Problem(Struct, dict=True):
                 lambda: np.broadcast_to(question.values[:, None], (len(domain), len(lanes[0]))),
             )
 
-        machine = Machine(program, Canonical(terms), symbolic_inputs(program, terms), hole)
+        given = symbolic_inputs(posed, terms) | dict(states or {})
+        machine = Machine(program, Canonical(terms), given, hole)
         run = machine.run()
         if run.violations:
             raise run.violations[0].error()

@@ -4,35 +4,86 @@
 fillings side by side. So where all stores to an output take the same of a state, the state takes its place, in the
 program that is searched and in what is wanted of it. That is the same question as long as no two states have the
 same result: a word of several parts is that of one state; one of a single part may be, of others (`unchanged`).
+
+A kernel may also compute with several results of a state, `y[i] = exp(x[i] - m) / total`. Where what is wanted of an
+element has words of one state alone, it is this state that is wanted, if the value is right of it (`tried`): what is
+made of another state has that one's words.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from symbolic.algebra.expansion import state_operators
 from symbolic.algebra.terms import Term, Terms
-from symbolic.ir.program import Apply, Assign, Const, DType, Expr, For, Program, Stmt, Store, Var
-from symbolic.ir.walk import Body, map_bodies, names_in, rebuild, spelling, statements, subexpressions
+from symbolic.ir.program import (
+    Apply,
+    Assign,
+    Const,
+    DType,
+    Expr,
+    For,
+    FunctionName,
+    Load,
+    Parameter,
+    Program,
+    Stmt,
+    Store,
+    Var,
+)
+from symbolic.ir.walk import (
+    Body,
+    children,
+    map_bodies,
+    names_in,
+    rebuild,
+    rewrite_expression,
+    spelling,
+    statements,
+    subexpressions,
+)
+from symbolic.machine.run import Run
+from symbolic.values.vector import Lanes
 
 Wanted = Mapping[str, Sequence[Term]]
 
 
 class StoredStates(Struct, frozen=True):
     """A program that stores states, and the states that are wanted; `results` is what is taken of those of an output,
-    `taken` what the specification wants of it."""
+    `taken` what the specification wants of it. Of the outputs `computed`, values are made of states and of more;
+    `tried` is the program that reads what is wanted of these in the place of its states."""
 
     program: Program
     wanted: dict[str, list[Term]]
     results: Mapping[str, Expr]
     taken: dict[str, list[Term]]
+    computed: frozenset[str] = frozenset()
+    tried: Program | None = None
+
+    def given(self) -> dict[str, Lanes]:
+        """Return the states that `tried` reads, by its names of them."""
+        return {_read(name): np.array(self.wanted[name], np.int64) for name in self.computed}
+
+    def are_right(self, run: Run) -> bool:
+        """Say whether a run of `tried` leaves what is wanted, whatever the holes are."""
+        return not run.violations and all(
+            not seen.diffuse
+            and seen.written.all()
+            and (seen.version < 0).all()
+            and seen.data.tolist() == self.taken[name]
+            for name in self.computed
+            for seen in [run.memories[name].snapshot()]
+        )
 
     def unchanged(self, terms: Terms) -> bool:
         """Say whether each result is still that of one state, now that the states of a run are in the table."""
+        if self.computed and (terms.states.open or terms.states.nested()):
+            return False
         parts = [state for name in self.results for state in self.wanted[name] if _is_one_part(terms, state)]
         if not parts:
             return True
@@ -51,18 +102,83 @@ def with_states(program: Program, wanted: Wanted, terms: Terms) -> StoredStates:
         return StoredStates(program, every, {}, every)
     said = {name: [terms.states.of_states(term, operators) for term in some] for name, some in wanted.items()}
     results, states = dict[str, Expr](), dict(said)
-    program = _with_results_in_place(program)
+    program, computed = _with_results_in_place(program), dict[str, list[Term]]()
     for parameter in program.parameters:
-        stored = [s.value for s in statements(program.body) if isinstance(s, Store) and s.array == parameter.name]
+        stores = [s for s in statements(program.body) if isinstance(s, Store) and s.array == parameter.name]
+        if any(stmt.atomic for stmt in stores):
+            continue
+        stored = [stmt.value for stmt in stores]
         found = [_result(value) for value in stored]
         first = found[0] if found and parameter.role == "out" else None
         if first is None or any(each is None or spelling(each) != spelling(first) for each in found):
+            if parameter.role == "out" and stored and all(map(_state_in, stored)):
+                made_of = [_only_state(terms, term) for term in said[parameter.name]]
+                if None not in made_of:
+                    computed[parameter.name] = [state for state in made_of if state is not None]
             continue
         whole = [_state(terms, first, term) for term in said[parameter.name]]
         if None not in whole:
             results[parameter.name] = first
             states[parameter.name] = [state for state in whole if state is not None]
-    return StoredStates(replace(program, body=_storing(program.body, results)), states, results, said)
+    tried = replace(
+        program,
+        parameters=(*program.parameters, *(_states_of(p) for p in program.parameters if p.name in computed)),
+        body=_storing(program.body, computed, _reading),
+    )
+    program = replace(program, body=_storing(program.body, {**results, **computed}, lambda stmt: _of(stmt.value)))
+    return StoredStates(program, states | computed, results, said, frozenset(computed), tried if computed else None)
+
+
+def _read(name: str) -> str:
+    return f"{name}, its states"
+
+
+def _states_of(parameter: Parameter) -> Parameter:
+    """Return the parameter that `tried` reads the states of an output from."""
+    return Parameter(_read(parameter.name), DType.STATE, parameter.shape, "in", parameter.place)
+
+
+def _reading(stmt: Store) -> Expr:
+    """Return what is stored, made of a state that is read."""
+    whole = spelling(_of(stmt.value))
+
+    def read(expr: Expr) -> Expr:
+        if expr.dtype is DType.STATE and spelling(expr) == whole:
+            return Load(_read(stmt.array), stmt.indices, DType.STATE, expr.place)
+        return rebuild(expr, read)
+
+    return read(stmt.value)
+
+
+def _state_in(value: Expr) -> bool:
+    """Say whether a value is made of one state, and maybe of more."""
+    found, waiting = set[tuple[object, ...]](), [value]
+    while waiting:
+        part = waiting.pop()
+        if part.dtype is DType.STATE:
+            found.add(spelling(part))
+        else:
+            waiting += children(part)
+    return len(found) == 1
+
+
+def _only_state(terms: Terms, term: Term) -> Term | None:
+    """Return the state of several parts that a term has words of, if it is the only one."""
+    found, known, waiting = set[Term](), set[Term](), [term]
+    while waiting:
+        part = waiting.pop()
+        op, args = terms.nodes[part]
+        if part in known or op in ("atom", "const", "unwritten"):
+            continue
+        known.add(part)
+        packed = op.row.packed if isinstance(op, FunctionName) else None
+        if packed is None:
+            waiting += args
+        elif packed.word is None or terms.nodes[args[0]][0] != packed.operator:
+            return None
+        else:
+            found.add(args[0])
+    return found.pop() if len(found) == 1 else None
 
 
 def _with_results_in_place(program: Program) -> Program:
@@ -81,20 +197,23 @@ def _with_results_in_place(program: Program) -> Program:
         and all(each < number for name in names_in(stmt.value) for each in given[name])
     }  # fmt: skip
 
+    def in_place(expr: Expr) -> Expr:
+        return values.get(expr.name, expr) if isinstance(expr, Var) else expr
+
     def changed(stmt: Stmt) -> Stmt:
-        if isinstance(stmt, Store) and isinstance(stmt.value, Var) and stmt.value.name in values:
-            return replace(stmt, value=values[stmt.value.name])
+        if isinstance(stmt, Store):
+            return replace(stmt, value=rewrite_expression(stmt.value, in_place))
         return map_bodies(stmt, lambda inner: tuple(map(changed, inner)))
 
     return replace(program, body=tuple(map(changed, program.body)))
 
 
-def _storing(body: Body, results: Mapping[str, Expr]) -> Body:
-    """Return statements that store states to these outputs."""
+def _storing(body: Body, results: Container[str], value: Callable[[Store], Expr]) -> Body:
+    """Return statements that store other values to these outputs."""
 
     def changed(stmt: Stmt) -> Stmt:
         if isinstance(stmt, Store) and stmt.array in results:
-            return replace(stmt, value=_of(stmt.value))
+            return replace(stmt, value=value(stmt))
         return map_bodies(stmt, lambda inner: tuple(map(changed, inner)))
 
     return tuple(map(changed, body))

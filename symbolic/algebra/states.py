@@ -113,6 +113,22 @@ class States:
                 self._made.setdefault((packed.operator, word, term), []).append(found)
         return found
 
+    def nested(self) -> bool:
+        """Say whether a state was made of what is made of states."""
+        packed = {state for states in self._made.values() for state in states}
+        words = {word for state in packed for word in self.terms.nodes[state][1]}
+        known, waiting = set[Term](), list(words)
+        while waiting:
+            part = waiting.pop()
+            op, args = self.terms.nodes[part]
+            if part in known or op in ("atom", "const", "unwritten"):
+                continue
+            if isinstance(op, FunctionName) and op.row.packed is not None:
+                return True
+            known.add(part)
+            waiting += args
+        return False
+
     def _taken_apart(self, packed: Packed, words: Sequence[Term]) -> Term | None:
         """Return the state of which these are all words, in their places."""
         found = set[Term]()

@@ -15,6 +15,7 @@ from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.passes.pipeline import optimize
 from cuda_out.ptx.validate import validate
 from swizzle import (
+    Limits,
     SwizzleError,
     cuda,
     f32,
@@ -30,6 +31,8 @@ from swizzle import (
 )
 from swizzle.commands.trial import RandomRun, _trial
 from swizzle.operators import found_of, product, reversed, segmented
+from swizzle.problem.problem import Problem
+from swizzle.problem.stored_states import StoredStates
 from swizzle.sketches.sketch import Sketch
 from swizzle.specs.specification import numbers, postcondition
 from swizzle.specs.verify import verify
@@ -458,3 +461,65 @@ def test_states_are_no_numbers(line: str, found: str, tmp_path: Any) -> None:
     with pytest.raises(SwizzleError) as caught:
         load(str(file))
     assert caught.value.found == found and caught.value.place is not None and caught.value.place.line == 7
+
+
+@spec
+def products(v: Any, g: Any) -> Any:
+    h = recurrence.result(*recurrence.scan(v, g)[-1])
+    return [v[i] * h + h / g[i] for i in range(4)]
+
+
+@sketch(spec=products, block=4, warp_size=4, v=f32[4], g=f32[4], y=f32.out[4])
+def computed(v, g, y):  # type: ignore[no-untyped-def]
+    """What is computed with a result is asked as its state."""
+    lane = cuda.laneid
+    s = recurrence.lift(v[lane], g[lane])
+    for k in range(2):
+        s = recurrence.combine(s, cuda.shfl_sync(cuda.FULL_MASK, s, sw_xform(lane, 4, 1 << k)))
+    h = recurrence.result(cuda.shfl_sync(cuda.FULL_MASK, s, sw_xform(lane, 4)))
+    y[lane] = v[lane] * h + h / g[lane]
+
+
+@spec
+def after_the_first(v: Any, g: Any) -> Any:
+    return [v[i] * recurrence.result(*recurrence.scan(v, g)[-1]) for i in range(4)]
+
+
+@sketch(spec=after_the_first, block=4, warp_size=4, v=f32[4], g=f32[4], y=f32.out[4])
+def moved(v, g, y):  # type: ignore[no-untyped-def]
+    """What the result is multiplied by depends on a hole, so that it is not asked as a state."""
+    lane = cuda.laneid
+    s = recurrence.lift(v[lane], g[lane])
+    for k in range(2):
+        s = recurrence.combine(s, cuda.shfl_sync(cuda.FULL_MASK, s, sw_xform(lane, 4, 1 << k)))
+    whole = recurrence.result(cuda.shfl_sync(cuda.FULL_MASK, s, 0))
+    y[lane] = whole * v[sw_xform(lane, 4)]
+
+
+@sketch(spec=after_the_first, block=4, warp_size=4, v=f32[4], g=f32[4], y=f32.out[4])
+def wrong(v, g, y):  # type: ignore[no-untyped-def]
+    """It is not right of the state that is wanted."""
+    lane = cuda.laneid
+    s = recurrence.lift(v[lane], g[lane])
+    for k in range(2):
+        s = recurrence.combine(s, cuda.shfl_sync(cuda.FULL_MASK, s, sw_xform(lane, 4, 1 << k)))
+    y[lane] = recurrence.result(cuda.shfl_sync(cuda.FULL_MASK, s, 0)) * g[lane]
+
+
+@pytest.mark.parametrize(("kernel", "asked", "count"), [(computed, True, 1), (moved, False, 1), (wrong, False, 0)])
+def test_what_is_computed_with_results(
+    kernel: Sketch, asked: bool, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All fillings are those that are found without asking for states."""
+
+    def fillings() -> set[str]:
+        found = solve(kernel, Limits(space="1", all_solutions=True)).solutions
+        return {str([hole.formula for hole in each.holes]) for each in found}
+
+    problem = Problem.of(kernel.program, kernel.spec)
+    some = fillings()
+    monkeypatch.setattr(StoredStates, "are_right", lambda *_: False)
+    plain = Problem.of(kernel.program, kernel.spec).wanted["y"]
+    shown = {problem.terms.show(each) for each in problem.wanted["y"]}
+    assert (len(shown) == 1) is asked and len(set(plain)) == 4
+    assert fillings() == some and len(some) >= count
