@@ -1,8 +1,8 @@
 """The open holes of a search: what each of them may be at a point, by its template in a space.
 
-A search that may continue in a wider space is built once for both. A hole with the same functions in both spaces is its
-template. A hole with more functions in the wider space is *free* at each point. Under an assumption, 'the choice is one
-of this space', it equals its template, until the search leaves the space.
+A search that may continue in wider spaces is built once for all of them. A hole with the same functions in all is its
+template. A hole with more functions in a wider space is *free* at each point. Under an assumption, 'the choice is one
+of this space', it equals its template, until the search comes to a space in which it has more.
 """
 
 from __future__ import annotations
@@ -21,48 +21,67 @@ class OpenHoles:
     """What each hole may be at each point, by open templates."""
 
     def __init__(
-        self, guards: Guards, holes: Sequence[Hole], templates: Sequence[Template], wider: Sequence[Template] = ()
+        self,
+        guards: Guards,
+        holes: Sequence[Hole],
+        templates: Sequence[Template],
+        wider: Sequence[Sequence[Template]] = (),
     ) -> None:
-        """`wider` are the templates of the space in which the search may continue; None if it ends with this one."""
-        self.guards, self.holes, self.templates, self.wider = guards, holes, list(templates), list(wider)
+        """`wider` are the templates of the spaces in which the search may continue, one after the other."""
+        self.guards, self.holes, self.templates = guards, holes, list(templates)
+        self.wider = [list(each) for each in wider]
         self.open = [OpenChooser[Union](guards, t.components) for t in self.templates]
-        self._differ = {
-            number
-            for number, (now, later) in enumerate(zip(self.templates, self.wider, strict=False))
-            if now.components != later.components
-        }
         self._points: dict[tuple[int, Point], Union] = {}
         self._free: dict[tuple[int, Point], Union] = {}
-        self._here: Guard | None = guards.fresh() if self._differ else None
+        self._here: dict[int, Guard] = {}  # by how many spaces are left when it ends
+        for number in range(len(self.templates)):
+            self._until(number)
+
+    def _left(self, number: int) -> int:
+        """Return how many wider spaces are left when a hole has other functions than now, 0 if it never has."""
+        now = self.templates[number].components
+        differ = (at for at, space in enumerate(self.wider) if space[number].components != now)
+        return len(self.wider) - next(differ, len(self.wider))
+
+    def _until(self, number: int) -> Guard | None:
+        """Return the assumption that a hole has one of its functions of now, None if it keeps them."""
+        left = self._left(number)
+        if left and left not in self._here:
+            self._here[left] = self.guards.fresh()
+        return self._here.get(left)
 
     @property
     def assumptions(self) -> list[Guard]:
-        """The assumption that the choice is one of the space that is searched."""
-        return [] if self._here is None else [self._here]
+        """The assumptions that the choice is one of the space that is searched."""
+        return list(self._here.values())
 
     def at(self, number: int, point: Point) -> Union:
         """Return what a hole may be at a point."""
         found = self._points.get((number, point))
         if found is None:
             found = self.templates[number].at(self.open[number], point)
-            if self._here is not None and number in self._differ:
+            until = self._until(number)
+            if until is not None:
                 free = self._free[number, point] = free_union(self.guards, self.holes[number])
-                equate(self.guards, self._here, found, free)
+                equate(self.guards, until, found, free)
                 found = free
             self._points[number, point] = found
         return found
 
     def widen(self) -> None:
-        """Leave this space for the wider one; what was built so far is kept."""
+        """Leave this space for the next one; what was built so far is kept."""
         assert self.wider, "there is no wider space"
-        if self._here is not None:
-            self.guards.add((-self._here,))
-            self._here = None
-        for number in self._differ:
-            self.open[number] = OpenChooser[Union](self.guards, self.wider[number].components)
-        self.templates, self.wider = self.wider, []
+        left = len(self.wider)
+        changed = {number for number in range(len(self.templates)) if self._left(number) == left}
+        if changed:
+            self.guards.add((-self._here.pop(left),))
+        self.templates = self.wider.pop(0)
+        for number in changed:
+            self.open[number] = OpenChooser[Union](self.guards, self.templates[number].components)
         for (number, point), free in self._free.items():
-            equate(self.guards, None, self.templates[number].at(self.open[number], point), free)
+            if number in changed:
+                now = self.templates[number].at(self.open[number], point)
+                equate(self.guards, self._until(number), now, free)
 
     def chosen(self, holds: Callable[[Guard], bool]) -> tuple[Choice, ...]:
         """Read every hole's choice from a model."""

@@ -32,7 +32,7 @@ MATCHING_LIMIT = 20_000_000  # choices that are compared with a function one by 
 class Cegis:
     """The search in one space, kept between questions; a context manager, because it holds a solver.
 
-    If it knows a wider space, it can continue there (`widen`) with everything that it has built and learnt.
+    If it knows wider spaces, it can continue there (`widen`) with everything that it has built and learnt.
     """
 
     def __init__(
@@ -44,16 +44,16 @@ class Cegis:
         report: Callable[[str], None],
         *,
         light: bool = False,
-        wider: Space | None = None,
+        wider: Sequence[Space] = (),
         cost: BoundedCost = ACCUMULATES,
     ) -> None:
-        """`light` restricts the search to the light constants of the space; `wider` is where it may continue."""
+        """`light` restricts the search to the light constants of the space; `wider` are those it may continue in."""
         self.problem, self.space, self.deadline, self.report, self.cost = problem, space, deadline, report, cost
         self.guards = Guards()
-        self.wider = wider
+        self.wider = list(wider)
         whole = problem.templates(space)
         templates = problem.light(space) if light else whole
-        later = [] if wider is None else problem.templates(wider)
+        later = [problem.templates(each) for each in wider]
         self.holes = OpenHoles(self.guards, problem.program.holes, templates, later)
         self.stats = Stats()
         self.solver = GuardSolver(self.guards, solver, afresh=light)
@@ -75,9 +75,8 @@ class Cegis:
         self.solver.close()
 
     def widen(self) -> None:
-        """Continue in the wider space."""
-        assert self.wider is not None
-        self.space, self.wider = self.wider, None
+        """Continue in the next space."""
+        self.space = self.wider.pop(0)
         self.holes.widen()
         self.stats = Stats()
         while self._waiting:

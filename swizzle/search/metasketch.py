@@ -279,7 +279,7 @@ class _Search(SearchState):
             self.lowered = True
             if isinstance(answer, NoFilling):
                 self._claim(space, engine, None if self.best is None else self.best.cost - 1)
-            if isinstance(engine, Cegis) and engine.wider is not None:
+            if isinstance(engine, Cegis) and engine.wider:
                 self._keep(engine)
                 stack.pop_all()
             if self.every and self.best is not None:
@@ -314,7 +314,7 @@ class _Search(SearchState):
 
     def _whole(self, space: SpaceName) -> Engine:
         """Return the search of a whole space: that of the space before, going on, where it can."""
-        if self.kept is not None and self.kept.wider == space:
+        if self.kept is not None and self.kept.wider[:1] == [space]:
             cegis, self.kept = self.kept, None
             cegis.widen()
             return cegis
@@ -327,19 +327,22 @@ class _Search(SearchState):
             self.kept.close()
         self.kept = cegis
 
-    def _engine(self, space: SpaceName, light: bool = False, wider: SpaceName | None = None) -> Engine:
+    def _engine(self, space: SpaceName, light: bool = False, wider: Sequence[SpaceName] = ()) -> Engine:
         assert self.problem is not None
 
         def report(doing: str) -> None:
             self.counterexamples += 1
-            self.tell(space, doing)
+            self.tell(engine.space, doing)
 
+        engine: Engine
         here = (self.problem, space, self.solver, self.deadline, report)
         if self.limits.canonical:
-            return Cegis(*here, light=light, wider=wider, cost=self.goal.lowered)
+            engine = Cegis(*here, light=light, wider=wider, cost=self.goal.lowered)
+            return engine
         from swizzle.audit.paper.uncanonical import Uncanonical
 
-        return Uncanonical(*here, light=light, cost=self.goal.lowered)
+        engine = Uncanonical(*here, light=light, cost=self.goal.lowered)
+        return engine
 
     def _lower(self, engine: Engine) -> NoFilling | Unknown | None:
         """Look for cheaper and cheaper fillings; return why there is no more, None at the floor."""

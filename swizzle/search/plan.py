@@ -156,9 +156,14 @@ class Plan:
         """Return how many nodes a search by tables may take, given the number of values of holes at points."""
         return max(1, OF_SMALL_SPACE // values) if self.may_stay_open(space) else NODE_LIMIT
 
-    def wider(self, space: SpaceName) -> SpaceName | None:
-        """Return the space in which a solver's search of this one continues, if any."""
-        return "2" if space == "1" and self._searches("2") and self.goes_on else None
+    def wider(self, space: SpaceName) -> list[SpaceName]:
+        """Return the spaces in which a solver's search of this one continues.
+
+        It goes beyond Space 2 where outputs are asked item by item and no filling changes the cost: what takes long is
+        then to say what is asked, which is said once for all spaces.
+        """
+        last = "3" if self.problem.by_items and self.floor == self.most else "2"
+        return [each for each in SPACES if space < each <= last and self._searches(each)] if self.goes_on else []
 
     def _constants(self, space: SpaceName) -> int:
         """Return how many constants the holes' templates have together."""

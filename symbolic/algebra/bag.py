@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from symbolic.algebra.accumulation import Accumulation, ClauseSink, Question, Use
-from symbolic.algebra.tally import FALSE, NOTHING, TRUE, GuardMaker, Held, Tally, amount
+from symbolic.algebra.tally import FALSE, NOTHING, TRUE, GuardMaker, Held, OfItem, Tally, amount
 from symbolic.algebra.terms import Term, Terms
 
 
@@ -44,7 +44,7 @@ class Bag(Accumulation):
 
 
 @dataclass(frozen=True, slots=True)
-class Times(Tally):
+class Times(OfItem):
     """How often an item is there: once at least, twice at least, up to once more than `most`."""
 
     op: str
@@ -53,9 +53,6 @@ class Times(Tally):
 
     def of(self, terms: Terms, term: Term) -> Held:
         return self._levels(amount(terms, self.op, term, self.item))
-
-    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
-        return self.once(is_term(self.item))
 
     def _levels(self, times: int) -> Held:
         return dict.fromkeys(range(1, min(times, self.most + 1) + 1), TRUE)

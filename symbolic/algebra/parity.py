@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from symbolic.algebra.accumulation import Accumulation, ClauseSink, EntryBounds, Offer, Question, Use
 from symbolic.algebra.bag import Bag, Times
-from symbolic.algebra.tally import NOTHING, TRUE, GuardMaker, Held, Tally, amount
+from symbolic.algebra.tally import NOTHING, TRUE, GuardMaker, Held, OfItem, Tally, amount
 from symbolic.algebra.terms import Term, Terms
 
 
@@ -46,7 +46,7 @@ class Parity(Accumulation):
 
 
 @dataclass(frozen=True, slots=True)
-class Odd(Tally):
+class Odd(OfItem):
     """Whether an item is there an odd number of times."""
 
     op: str
@@ -54,9 +54,6 @@ class Odd(Tally):
 
     def of(self, terms: Terms, term: Term) -> Held:
         return {1: TRUE} if amount(terms, self.op, term, self.item) % 2 else NOTHING
-
-    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
-        return self.once(is_term(self.item))
 
     def joined(self, clauses: GuardMaker, a: Held, b: Held) -> Held:
         return self.once(clauses.odd_one(a[1], b[1])) if a and b else a or b

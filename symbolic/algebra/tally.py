@@ -45,6 +45,11 @@ class Tally(ABC):
 
     op: str | None
 
+    @property
+    def about(self) -> Term | None:
+        """The one term that is asked for: a known term that is not this, and has no such item, holds nothing."""
+        return None
+
     @abstractmethod
     def of(self, terms: Terms, term: Term) -> Held:
         """Return what a known term holds."""
@@ -79,12 +84,29 @@ class Tally(ABC):
         return here if amount else -here
 
 
+class OfItem(Tally):
+    """A question about one item."""
+
+    item: Term
+
+    @property
+    def about(self) -> Term:
+        return self.item
+
+    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
+        return self.once(is_term(self.item))
+
+
 @dataclass(frozen=True, slots=True)
 class Is(Tally):
     """Whether a value is one term."""
 
     term: Term
     op: None = None
+
+    @property
+    def about(self) -> Term:
+        return self.term
 
     def of(self, terms: Terms, term: Term) -> Held:
         return _once(term == self.term)
@@ -113,7 +135,7 @@ class Unwritten(Tally):
 
 
 @dataclass(frozen=True, slots=True)
-class Present(Tally):
+class Present(OfItem):
     """Whether an item is there, for operators to which it does not matter how often."""
 
     op: str
@@ -121,9 +143,6 @@ class Present(Tally):
 
     def of(self, terms: Terms, term: Term) -> Held:
         return _once(amount(terms, self.op, term, self.item) != 0)
-
-    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
-        return self.once(is_term(self.item))
 
     def joined(self, clauses: GuardMaker, a: Held, b: Held) -> Held:
         return _present(clauses, a, b)
@@ -186,7 +205,7 @@ class Amounts(Tally):
 
 
 @dataclass(frozen=True, slots=True)
-class Coefficient(Amounts):
+class Coefficient(OfItem, Amounts):
     """With which coefficient an item is in a linear form."""
 
     item: Term
@@ -196,9 +215,6 @@ class Coefficient(Amounts):
     def of(self, terms: Terms, term: Term) -> Held:
         found = amount(terms, self.op, term, self.item)
         return {found: TRUE} if found else NOTHING
-
-    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
-        return self.once(is_term(self.item))
 
     def fold(self, a: Any, b: Any) -> Any:
         return folded(operator.add, a, b)

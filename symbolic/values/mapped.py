@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, reduce
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 from symbolic.algebra.choices import CHOOSING, is_choice
 from symbolic.algebra.operator_laws import Law, find_law
-from symbolic.algebra.tally import Held, Is, Size, Tally, Unwritten
+from symbolic.algebra.tally import Held, Is, Others, Size, Tally, Unwritten
 from symbolic.algebra.terms import UNWRITTEN, WIDEN, Term, Terms
 from symbolic.algebra.undo import undo
 from symbolic.errors import Place
@@ -48,6 +48,7 @@ from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.vector import Deferred, Encoding
 
 FEW = 1_500  # combinations of the operands' values, up to which they are looked at one by one
+_Holding: TypeAlias = "tuple[Sequence[tuple[tuple[Term, ...], Held]], Sequence[tuple[Term, ...]] | None]"
 
 
 class Mapped(Data):
@@ -150,24 +151,60 @@ class Mapped(Data):
 
     def _held_by_value(self, encoding: Encoding, t: int, tally: Tally) -> Held:
         guards, found = encoding.guards, dict[Any, list[Guard]]()
-        for chosen, here in self._that_hold(
-            encoding, tuple(possible(o, t) or frozenset() for o in self.operands), tally
-        ):
+        some, others = self._that_hold(encoding, tuple(possible(o, t) or frozenset() for o in self.operands), tally)
+        if others is not None:
+            return tally.once(-guards.any(self._are(encoding, t, chosen) for chosen in others))
+        for chosen, here in some:
             guard = self._are(encoding, t, chosen)
             for amount in here:
                 found.setdefault(amount, []).append(guard)
         return {amount: guard for amount, some in found.items() if (guard := guards.any(some)) != FALSE}
 
-    def _that_hold(
-        self, encoding: Encoding, sets: tuple[frozenset[Term], ...], tally: Tally
-    ) -> list[tuple[tuple[Term, ...], Held]]:
-        """Return the combinations of operands that hold anything; other threads and rounds ask for the same ones."""
+    def _that_hold(self, encoding: Encoding, sets: tuple[frozenset[Term], ...], tally: Tally) -> _Holding:
+        """Return the combinations of operands that hold anything, or those that hold nothing where they are fewer;
+        other threads and rounds ask for the same ones."""
         key = self.op, sets, tally
         found = encoding.holding.get(key)
         if found is None:
-            terms = self.terms
-            every = ((c, tally.of(terms, terms.apply(self.op, c))) for c in itertools.product(*map(sorted, sets)))
-            found = encoding.holding[key] = [(chosen, here) for chosen, here in every if here]
+            terms, others = self.terms, None
+            if isinstance(tally, Others):
+                few = self._made_by_item(sets, tally.op)
+                inside = {c: term for item in (None, *tally.items) for c, term in few.get(item, ())}
+                others = sorted(c for c, term in inside.items() if not tally.of(terms, term))
+                some: list[tuple[tuple[Term, ...], Held]] = []
+            else:
+                every = (
+                    self._made_of(sets)
+                    if tally.about is None
+                    else self._made_by_item(sets, tally.op).get(tally.about, ())
+                )
+                answers = ((chosen, tally.of(terms, term)) for chosen, term in every)
+                some = [(chosen, here) for chosen, here in answers if here]
+            found = encoding.holding[key] = some, others
+        return found
+
+    def _made_of(self, sets: tuple[frozenset[Term], ...]) -> Sequence[tuple[tuple[Term, ...], Term]]:
+        """Return all combinations of operands, each with what the operator makes of it."""
+        key = "made", self.op, sets
+        found: list[tuple[tuple[Term, ...], Term]] | None = self.terms.of_sets.get(key)
+        if found is None:
+            every = itertools.product(*map(sorted, sets))
+            found = self.terms.of_sets[key] = [(chosen, self.terms.apply(self.op, chosen)) for chosen in every]
+        return found
+
+    def _made_by_item(
+        self, sets: tuple[frozenset[Term], ...], op: str | None
+    ) -> dict[Term | None, list[tuple[tuple[Term, ...], Term]]]:
+        """Return the same by what is made and, of a reduction by `op`, by its items; None are those without items."""
+        key = "made by item", self.op, sets, op
+        found: dict[Term | None, list[tuple[tuple[Term, ...], Term]]] | None = self.terms.of_sets.get(key)
+        if found is None:
+            found = self.terms.of_sets[key] = {}
+            for made in self._made_of(sets):
+                items = () if op is None else self.terms.multiset(made[1], op)
+                alone = op is not None and all(self.terms.is_number(item, op) for item in items)
+                for each in {made[1], *items, *([None] if alone else [])}:
+                    found.setdefault(each, []).append(made)
         return found
 
     def _is(self, encoding: Encoding, t: int, term: Term) -> Guard:
@@ -305,7 +342,10 @@ class Mapped(Data):
 
     def _undo(self, t: int, position: int, others: tuple[Term, ...], term: Term) -> tuple[Term, ...]:
         terms, op = self.terms, self.op
-        found = undo(terms, op, others[0] if others else None, position == 1, term)
+        key = "undone", op, others, position, term
+        if key not in terms.of_sets:
+            terms.of_sets[key] = undo(terms, op, others[0] if others else None, position == 1, term)
+        found: tuple[Term, ...] | None = terms.of_sets[key]
         law = find_law(op)
         if law is not None and law.idempotent:
             some = kinds(terms, self.operands[position], t)

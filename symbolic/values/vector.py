@@ -43,7 +43,7 @@ class Encoding(Struct):
     held: dict[Any, dict[tuple[int, Tally], Held]] = field(default_factory=dict)
     active: list[tuple[Any, int, Guard]] = field(default_factory=list)
     sized: dict[Any, dict[tuple[int, Size], Guard]] = field(default_factory=dict)
-    holding: dict[Any, list[tuple[tuple[Term, ...], Held]]] = field(default_factory=dict)
+    holding: dict[Any, Any] = field(default_factory=dict)
     cases: dict[Any, dict[int, Any]] = field(default_factory=dict)
     noted: set[tuple[Any, int]] = field(default_factory=set)
     exact: set[tuple[Any, int]] = field(default_factory=set)

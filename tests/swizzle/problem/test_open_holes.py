@@ -28,6 +28,11 @@ for k in range(4):
     a.accumulate(x[i // 4 * 4 + k], when=?sw_cond(lane, k))
 y[i] = a.value
 """
+GROUPED = """
+i = cuda.grid(1)
+a = cuda.shfl_sync(cuda.FULL_MASK, x[i], ?sw_xform(cuda.laneid, 4))
+y[i] = a - cuda.shfl_sync(cuda.FULL_MASK, x[i], ?sw_xform(cuda.laneid, 4))
+"""
 PARTS = "[x[4 * w + t] * ({}) for w in range(2) for t in range(4)]"
 SUMS = "[sum(x[4 * w + k] for k in range(4) if {}) for w in range(2) for t in range(4)]"
 SPECS = {
@@ -37,6 +42,8 @@ SPECS = {
     "a condition of Space 1": (COUNTED, SUMS.format("k <= t")),
     "a condition with a number": (COUNTED, SUMS.format("k <= t + 1")),
     "two conditions": (COUNTED, SUMS.format("k == t + 2 or k == t - 1")),
+    "lanes in groups": (GROUPED, "[x[4 * w + t // 2 * 2] - x[4 * w + t] for w in range(2) for t in range(4)]"),
+    "no lanes": (GROUPED, "[x[4 * w + (0, 1, 3, 2)[t]] - x[4 * w] for w in range(2) for t in range(4)]"),
     "three conditions": (COUNTED, SUMS.format("k == (1, 3, 0, 5)[t]")),
 }
 
@@ -50,27 +57,30 @@ def cheapest(search: Cegis) -> int | None:
     return best
 
 
-def opened(problem: Problem, space: str, wider: str | None = None) -> Cegis:
+def opened(problem: Problem, space: str, *wider: str) -> Cegis:
     return Cegis(problem, space, quickest_boolean(), None, lambda _: None, wider=wider)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", SPECS)
 def test_a_wider_space_is_searched_as_if_it_were_the_first(name: str) -> None:
-    """Whether there is a filling, its least cost, and how many functions there are: Space 1, then Space 2."""
+    """Whether there is a filling, its least cost, and how many functions there are: Space 1, Space 2, then Space 3."""
     body, spec = SPECS[name]
     sketch = kernel(body, spec=spec)
     problem = Problem.of(sketch.program, sketch.spec)
-    with opened(problem, "1", "2") as both, opened(problem, "1") as first, opened(problem, "2") as second:
-        assert cheapest(both) == cheapest(first)
-        both.widen()
-        assert both.space == "2" and cheapest(both) == cheapest(second)
-        for _ in range(8):
-            answers = both.find(), second.find()
-            assert isinstance(answers[0], Candidate) == isinstance(answers[1], Candidate)
-            for search, answer in zip((both, second), answers, strict=True):
-                if isinstance(answer, Candidate):
-                    assert answer.space == "2"
-                    search.forbid(answer)
+    for spaces in (("1", "2", "3"), ("1", "3")):
+        with opened(problem, *spaces) as going_on:
+            for space in spaces:
+                if space != "1":
+                    going_on.widen()
+                with opened(problem, space) as afresh:
+                    assert going_on.space == space and cheapest(going_on) == cheapest(afresh)
+                    for _ in range(8 if space == spaces[-1] else 0):
+                        answers = going_on.find(), afresh.find()
+                        assert isinstance(answers[0], Candidate) == isinstance(answers[1], Candidate)
+                        for search, answer in zip((going_on, afresh), answers, strict=True):
+                            if isinstance(answer, Candidate):
+                                assert answer.space == space
+                                search.forbid(answer)
 
 
 def test_specifications_tell_the_spaces_apart() -> None:
@@ -78,6 +88,7 @@ def test_specifications_tell_the_spaces_apart() -> None:
     found = {name: solve(kernel(body, spec=spec)) for name, (body, spec) in SPECS.items()}
     assert found["one part"].space == found["a condition of Space 1"].space == "1"
     assert found["parts by a number"].space == found["a condition with a number"].space == "2"
+    assert found["lanes in groups"].space == "3"
     assert found["no parts"].status == "unsat"
 
 
