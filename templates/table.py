@@ -26,7 +26,8 @@ from templates.template import Point, Template, TemplateFamily, integers
 
 T = TypeVar("T")
 WORD: Final = 31  # bits of a word that is never negative
-MOST_WORDS: Final = 16  # 64 bytes, and 15 comparisons
+MOST_WORDS: Final = 16  # and 15 comparisons
+MOST_BYTES: Final = 4 * MOST_WORDS
 TableEntry: TypeAlias = Literal["value", "plus", "xor"]
 _WAYS: Final[tuple[TableEntry, ...]] = ("value", "plus", "xor")
 
@@ -267,8 +268,20 @@ class ReadTable(Template):
 
 def make(size: int, arity: int, points: tuple[Point, ...], space: str) -> EitherTable | None:
     """Return the template; None where the smallest table is too large, or the hole is asked at one point only."""
+    fitting = [form for form in _forms(size, arity, points) if form.words <= MOST_WORDS]
+    return EitherTable(fitting, points) if fitting else None
+
+
+def too_large(size: int, arity: int, points: tuple[Point, ...]) -> int:
+    """Return the bytes of the smallest table of a hole that is in no space as that is too large; 0 where one is."""
+    forms = _forms(size, arity, points)
+    return 4 * forms[0].words if forms and forms[0].words > MOST_WORDS else 0
+
+
+def _forms(size: int, arity: int, points: tuple[Point, ...]) -> list[TableForm]:
+    """Return what a table may say, the smallest first."""
     if size < 2 or not points or not arity:
-        return None
+        return []
     columns: list[npt.NDArray[np.int64]] = list(HolePoints.of(points).table.T)
     axes = [TableAxis(number, int(c.min()), int(c.max() - c.min()) + 1) for number, c in enumerate(columns)]
     several = [axis for axis in axes if axis.length > 1]
@@ -276,8 +289,7 @@ def make(size: int, arity: int, points: tuple[Point, ...], space: str) -> Either
     forms += [TableForm(size, "plus", (axis,)) for axis in several if axis.argument]
     forms += [TableForm(size, "xor", (axis,)) for axis in several if axis.argument and not size & (size - 1)]
     forms += [TableForm(size, "value", tuple(several))] if len(several) > 1 else []
-    fitting = sorted((form for form in forms if form.words <= MOST_WORDS), key=lambda form: form.words)
-    return EitherTable(fitting, points) if fitting else None
+    return sorted(forms, key=lambda form: form.words)
 
 
 FAMILY = TemplateFamily("table", "xform", make, saved=lambda size, arity, points: ReadTable(size, arity))

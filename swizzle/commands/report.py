@@ -122,6 +122,11 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
             assert_never(result.status)
     if result.reason:
         lines.append(f"  reason  {result.reason}")
+    lines += [
+        f"  table   {name} would need {size['bytes']} bytes, and {size['most']} are the most: no table was looked at\n"
+        "          fewer values of what it is asked by, or of its own, take less: -D sets smaller sizes"
+        for name, size in result.certificate.get("no_table", {}).items()
+    ]
     lines += _confirmation_lines(result.certificate)
     if result.cached:
         again = "the solution was verified again" if result.solutions else "the same sketch, limits and engine"

@@ -16,10 +16,13 @@ from swizzle.problem.candidate import Candidate
 from swizzle.search.state import LEFT_OUT, SearchState
 from swizzle.solution.solution import Result, Solution, SpaceName, Status
 from swizzle.solution.words import assumed
-from symbolic.ir.program import Program
+from symbolic.ir.program import Hole, Program
 from symbolic.limits import Interruption, OutOfTime
+from templates import table
 from templates.holes import SPACES
+from templates.points import HolePoints
 from templates.registry import register
+from templates.template import Point
 
 NARROWED = "fillings in which terms cancel, or are multiples of other terms, are too many to be looked at"
 
@@ -55,6 +58,12 @@ def result_of(state: SearchState, last: SpaceName, optimal: bool) -> Result:
         certificate["cancelling"] = NARROWED
     elif partly:
         state.reason = state.reason or NARROWED
+    if not solutions and state.problem is not None:
+        asked = zip(state.problem.program.holes, state.problem.points, strict=True)
+        tables = {hole.name: _no_table(hole, points) for hole, points in asked}
+        if tables := {name: size for name, size in tables.items() if size}:
+            most = table.MOST_BYTES
+            certificate["no_table"] = {name: {"bytes": size, "most": most} for name, size in tables.items()}
     status: Status = "sat" if solutions else ("unknown" if state.reason else "unsat")
     state.seconds["total"] = time.monotonic() - state.started
     proved: Mapping[str, bool] = {}
@@ -76,6 +85,13 @@ def result_of(state: SearchState, last: SpaceName, optimal: bool) -> Result:
         posed=state.sketch,
         families=register(state.limits.families),
     )
+
+
+def _no_table(hole: Hole, points: Sequence[Point]) -> int:
+    """Return the bytes of the smallest table of a hole that asks for one, if it is too large to be looked at."""
+    if table.FAMILY.name not in hole.families:
+        return 0
+    return table.too_large(hole.size, len(hole.arguments), HolePoints.of(points))
 
 
 def _certified(state: SearchState, solutions: Sequence[Solution], last: SpaceName) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from templates.either import Either
 from templates.formula import formula_of_text, formula_text, plain, values_of
 from templates.registry import function_of, template
 from templates.second.table import tables_of
-from templates.table import MOST_WORDS, EitherTable, make
+from templates.table import MOST_WORDS, EitherTable, make, too_large
 
 HERE = Place("-", 1, 1)
 
@@ -129,3 +129,26 @@ def test_a_table_where_no_formula_is_right(tmp_path: Path) -> None:
     for source, families in (("i ^ 5", "table, xor"), ("(i + 3) % 16", "table"), ("(5 * i + 3) % 16", "table")):
         (found,) = solved(source, families).best.holes
         assert found.table_bytes == 0, found
+
+
+@pytest.mark.parametrize(("size", "rest"), [(65, 1), (256, 3)])
+def test_a_table_that_is_too_large_is_said_to_be(size: int, rest: int, tmp_path: Path) -> None:
+    """It is in no space, and the answer says what the smallest one takes."""
+    table = [(i * i + rest) % size for i in range(size)]
+    file = tmp_path / "k.py"
+    file.write_text(
+        "from swizzle import cuda, f32, sketch, spec, sw_index\n"
+        f"T = {table}\n"
+        "@spec\n"
+        f"def wanted(x):\n    return [x[T[i]] for i in range({size})]\n"
+        f"@sketch(spec=wanted, block={size}, x=f32[{size}], y=f32.out[{size}])\n"
+        "def k(x, y):\n    i = cuda.threadIdx.x\n"
+        f'    y[i] = x[sw_index(i, {size}, families="xor, table")]\n'
+    )
+    points = tuple((i,) for i in range(size))
+    least, (sketch,) = too_large(size, 1, points), load(file)
+    assert make(size, 1, points, "4") is None and least > 64 and too_large(64, 1, points[:64]) == 0
+    result = solve(sketch)
+    assert result.status == "unsat" and result.certificate["no_table"] == {"index1": {"bytes": least, "most": 64}}
+    assert f"index1 would need {least} bytes, and 64 are the most" in as_text(result, [])
+    assert least == {65: 68, 256: 512}[size]  # words of four entries, and of two
