@@ -223,6 +223,7 @@ def test_every_key_of_the_json_object_is_explained() -> None:
         "mismatch",
         "sizes",
         "homes",
+        "no_table",
         "pads",
         "front",
     )
