@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from swizzle import scans as scans
     from swizzle.costs.cost import Cost, Filled
     from swizzle.device_scans.device import DeviceScan, device_scan
-    from swizzle.device_scans.operators import scan_operator
     from swizzle.emit.keeping import load_solution
     from swizzle.hosts.running import HostFunction, host_function
     from swizzle.language.cuda_namespace import cuda
@@ -67,6 +66,7 @@ if TYPE_CHECKING:
         warp_store,
         zeros,
     )
+    from swizzle.operators.scan_operators import scan_operator
     from swizzle.operators.serial import Serial, serial
     from swizzle.search.metasketch import solve
     from swizzle.sketches.declaration import sketch
@@ -92,7 +92,7 @@ _LIVES_IN = {
     "permute_local sw_cond sw_from sw_home sw_index sw_part sw_place sw_when sw_xform warp_load warp_store zeros",
     "swizzle.operators.serial": "Serial serial",
     "swizzle.device_scans.device": "DeviceScan device_scan",
-    "swizzle.device_scans.operators": "scan_operator",
+    "swizzle.operators.scan_operators": "scan_operator",
     "swizzle.search.metasketch": "solve",
     "swizzle.sketches.loading": "load",
     "swizzle.sketches.declaration": "sketch",

@@ -26,7 +26,6 @@ from swizzle.device_scans.kernels import (
     kernel_of,
 )
 from swizzle.device_scans.look_back import look_back_source
-from swizzle.device_scans.operators import proved
 from swizzle.device_scans.plan import composition, launches, look_back_composition
 from swizzle.emit.any_length.conditions import any_length
 from swizzle.emit.calling import call, views_of
@@ -36,6 +35,7 @@ from swizzle.operators.carrier import Carrier
 from swizzle.operators.derived import Given
 from swizzle.operators.derived import reversed as reversed_operator
 from swizzle.operators.rows import scan_operator_of
+from swizzle.operators.scan_operators import proved
 from swizzle.solution.solution import Solution
 from swizzle.specs.specification import Remembered
 from swizzle.specs.verify import explain_mismatch, verify

@@ -45,7 +45,9 @@ class WordsFunction(Struct, frozen=True, eq=False):
         return tuple(self.given[each] if isinstance(each, int) else each.result for each in self.values)
 
     def __call__(self, *words: Any) -> Any:
-        """Apply the function to numbers, NumPy's arrays or data."""
+        """Apply the function to numbers, NumPy's arrays or data; all words of a state may be passed as one tuple."""
+        if self.takes and len(words) == self.takes and all(isinstance(each, tuple) for each in words):
+            words = tuple(word for each in words for word in each)
         if len(words) != len(self.operands):
             raise SwizzleError(
                 f"{self.name} with {len(words)} argument{'s' * (len(words) != 1)}",

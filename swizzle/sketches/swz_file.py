@@ -20,6 +20,7 @@ from swizzle.language.other_names import here
 from swizzle.language.parameters import Parameters, declare_pad
 from swizzle.language.surface import ELEMENT_TYPES, KERNEL_NAMES
 from swizzle.language.vector_types import VECTOR_TYPES, VectorType
+from swizzle.language.words import ScanOperator
 from swizzle.sketches.declaration import OPTIONS, make_sketch
 from swizzle.sketches.host import HostSketch, make_host
 from swizzle.sketches.sketch import Sketch
@@ -28,10 +29,12 @@ from swizzle.source.hole_marks import find_marks
 from swizzle.source.kernel_source import KernelSource, Source, parse, split_lines
 from swizzle.specs.function import SequentialFunction
 from swizzle.specs.syntax import BUILTINS
+from symbolic.errors import SwizzleError
 from symbolic.ir.program import Role
 from symbolic.suggest import near
 
 if TYPE_CHECKING:
+    from swizzle.operators.derived import Given
     from symbolic.lifting.environment import NameTable
 
 RESERVED: Final = frozenset({*KERNEL_NAMES, *BUILTINS, "parameter", "spec", "sketch", "host", "serial"})
@@ -144,6 +147,8 @@ class SwzReader:
             marked = self.source.is_marked(node.func)
             if node.func.id[marked:] == "sw_pad":
                 return self._pad(node, marked=marked)
+            if node.func.id == "scan_operator" and "scan_operator" not in self.names:
+                return self._scan_operator(node)
         return self._evaluate(node)
 
     def _pad(self, node: ast.Call, *, marked: bool) -> int:
@@ -156,6 +161,38 @@ class SwzReader:
             self._fail(node, "a wrong call of ?sw_pad", "the least extent, and the most that is added", "?sw_pad(32)")
         values = {name: self._evaluate(each) for name, each in given.items()}
         return declare_pad(self.parameters, values["n"], values.get("most", 32), self.source.place(node))
+
+    def _scan_operator(self, node: ast.Call) -> ScanOperator:
+        """Read `scan_operator(best_run)`, of a serial loop above or of what `segmented` and its like make of it."""
+        from swizzle.operators.scan_operators import scan_operator
+
+        if len(node.args) != 1 or node.keywords:
+            self._fail(node, "a wrong call of scan_operator", "one serial loop", "scan_operator(best_run)")
+        try:
+            return scan_operator(self._made_of(node.args[0]))
+        except SwizzleError as error:
+            place = error.place or self.source.place(node)
+            raise SwizzleError(error.found, place=place, expected=error.expected, fix=error.fix) from None
+
+    def _made_of(self, node: ast.expr) -> Given:
+        from swizzle.operators import product, reversed, segmented
+        from swizzle.operators.serial import Serial
+
+        match node:
+            case ast.Name(id=name) if isinstance(found := self.names.get(name), Serial):
+                return found
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name not in self.names:
+                match name, args:
+                    case "segmented", [inner]:
+                        return segmented(self._made_of(inner))
+                    case "reversed", [inner]:
+                        return reversed(self._made_of(inner))
+                    case "product", [first, other]:
+                        return product(self._made_of(first), self._made_of(other))
+        self._fail(
+            node, f"{ast.unparse(node)} is no serial loop", "a loop above, marked @serial, or segmented(loop), "
+            "reversed(loop) or product(loop, other)", "write @serial above the loop, and give its name",
+        )  # fmt: skip
 
     def _parameter(self, node: ast.Call) -> int:
         given: dict[str, ast.expr] = dict(zip(("name", "default"), node.args, strict=False))

@@ -20,6 +20,7 @@ from swizzle.language.device_function import DeviceFunction
 from swizzle.language.mathematics import DataFunction, gather, math, where
 from swizzle.language.operators import Operator
 from swizzle.language.surface import ELEMENT_TYPES, maximum, minimum, zeros
+from swizzle.language.words import ScanOperator
 from swizzle.source.kernel_source import Source
 from swizzle.specs.function import SequentialFunction
 from swizzle.specs.syntax import BUILTINS, NAMESPACES, PART, check_sequential
@@ -73,6 +74,10 @@ class SequentialNames(Mapping[str, Any]):
                 return KnownFunction(name, _operating(found))
             case DeviceFunction():
                 return KnownFunction(name, _refusing(found))
+            case ScanOperator():
+                functions = {each: getattr(found, each) for each in ("lift", "combine", "result", "scan")}
+                members = {each: KnownFunction(f"{name}.{each}", _on_words(f)) for each, f in functions.items()}
+                return Namespace(name, members)
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -197,6 +202,32 @@ def _operating(operator: Operator) -> Callable[[Caller, PathSite, ast.AST, list[
             raise SwizzleError(
                 f"{type(error).__name__}: {error}", expected=PART, fix="compute with numbers and array elements"
             ) from None
+
+    return call
+
+
+def _on_words(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return how a function of a scan's operator is called: on words, or on whole arrays."""
+
+    def call(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        if keywords:
+            raise SwizzleError(
+                "words with names", place=site.where(), expected="words in their order", fix="leave the names out"
+            )
+        lists = [isinstance(each, Items | range) or bool(shape_of(each)) for each in arguments]
+        given = [machine.items(site, each) if some else each for each, some in zip(arguments, lists, strict=True)]
+        site.budget.spend(sum(len(each) for each in given if isinstance(each, tuple)), site.where)
+        try:
+            found = function(*given)
+        except SwizzleError as error:
+            raise SwizzleError(error.found, place=site.where(), expected=error.expected, fix=error.fix) from None
+        except Exception as error:
+            raise SwizzleError(
+                f"{type(error).__name__}: {error}", place=site.where(),
+                expected="words, or lists of one length for scan",
+                fix="see docs/from-a-loop-to-a-scan.md, 'In a kernel of your own'",
+            ) from None  # fmt: skip
+        return tuple(found) if isinstance(found, list) else found
 
     return call
 

@@ -117,6 +117,8 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
                 )
         case ast.Attribute(value=ast.Name(id="math")):
             pass
+        case ast.Attribute() if _is_of_operator(node):
+            pass
         case ast.Attribute(attr=attribute):
             if attribute not in ("shape", *METHODS):
                 source.mistake(
@@ -139,8 +141,10 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
                 source.mistake(
                     node, "`**` in a call", "arguments by position or by name", fix="write the arguments one by one"
                 )
-            of_math = isinstance(function, ast.Attribute) and ast.unparse(function.value) == "math"
-            if isinstance(function, ast.Attribute) and function.attr not in METHODS and not of_math:
+            known = isinstance(function, ast.Attribute) and (
+                function.attr in METHODS or _is_of_operator(function) or ast.unparse(function.value) == "math"
+            )
+            if isinstance(function, ast.Attribute) and not known:
                 source.mistake(
                     function, f"a call of `.{function.attr}` is {part}", "`.append(value)` of a list", "write a loop"
                 )
@@ -153,6 +157,11 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Attribute) and child.attr in METHODS and child is not called:
             source.mistake(child, f"`.{child.attr}` without a call", f"a_list.{child.attr}(value)", "call it")
+
+
+def _is_of_operator(node: ast.Attribute) -> bool:
+    """Say whether an attribute may be a function of a scan's operator."""
+    return isinstance(node.value, ast.Name) and node.attr in ("lift", "combine", "result", "scan")
 
 
 def _check_target(target: ast.expr, source: Source) -> None:

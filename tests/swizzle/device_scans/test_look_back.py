@@ -17,11 +17,11 @@ from swizzle import i32, serial
 from swizzle.device_scans.device import DeviceScan, device_scan
 from swizzle.device_scans.kernels import TILE, Level, PassKernel, kernel_of
 from swizzle.device_scans.look_back import look_back_source
-from swizzle.device_scans.operators import scan_operator
 from swizzle.device_scans.plan import look_back_composition
 from swizzle.device_scans.schedules import PARTS, random_run, tried
 from swizzle.device_scans.text import text_of
 from swizzle.operators import segmented
+from swizzle.operators.scan_operators import scan_operator
 from symbolic.errors import SwizzleError
 from tests.swizzle.operators import loops
 

@@ -24,8 +24,11 @@ from swizzle import (
     sw_cond,
     sw_xform,
 )
+from swizzle.language.parameters import Parameters
+from swizzle.problem.problem import Problem
 from swizzle.sketches.loading import load
 from swizzle.sketches.sketch import Sketch
+from swizzle.sketches.swz_file import read_swz
 from swizzle.specs.specification import numbers
 from swizzle.specs.verify import verify
 from symbolic.algebra.numbers import Numbers
@@ -254,3 +257,64 @@ def kernel(v, y):
     with pytest.raises(SwizzleError) as error:
         load(tmp_path / "wrong.py")
     assert (error.value.found, error.value.fix) == (found, fix) and error.value.place is not None
+
+
+SWZ = """
+@serial(length=4096, where=lambda v: -1000 <= v <= 1000)
+def best_run(x: i32):
+    here, best = 0, 0
+    for v in x:
+        here = max(0, here + v)
+        best = max(best, here)
+    return best
+
+runs = scan_operator(segmented(reversed(best_run)))
+
+@spec
+def best(x, at):
+    words = runs.scan(x, at)
+    return [runs.result(runs.combine(words[14], runs.lift(x[15], at[15])))]
+
+@sketch(spec=best, block=8, warp_size=8, x=i32[16], at=i32[16], y=i32.out[1])
+def reduced(x, at, y):
+    lane = cuda.laneid
+    mine = accumulator(runs)
+    for k in range(2):
+        mine.accumulate(runs.lift(x[2 * lane + k], at[2 * lane + k]))
+    tile = cuda.shared.array(8, runs)
+    tile[lane] = mine.value
+    cuda.syncthreads()
+    whole = accumulator(runs)
+    for k in range(8):
+        whole.accumulate(tile[?sw_xform(k, 8)])
+    if lane == 0:
+        y[0] = runs.result(whole.value)
+"""
+
+
+def test_a_swz_file() -> None:
+    (kernel,) = read_swz(SWZ, "states.swz", Parameters({}))
+    assert [hole.formula for hole in solve(kernel, Limits(space="1")).best.holes] == ["k"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("segmented(reversed(best_run))", "segmented(best)", "best is no serial loop"),
+        ("segmented(reversed(best_run))", "best_run, 3", "a wrong call of scan_operator"),
+        ("segmented(reversed(best_run))", "product(best_run)", "product(best_run) is no serial loop"),
+        (
+            "where=lambda v: -1000 <= v <= 1000",
+            "where=lambda v: v <= 1000",
+            "reversed of best_run, of which no operator",
+        ),
+        ("runs.scan(x, at)", "runs.scan(3, at)", "TypeError"),
+        ("runs.scan(x, at)", "runs.scan(x)", "segmented_reversed_best_run.lift with 1 argument"),
+        ("runs.scan(x, at)", "runs.words", "the attribute `words` is not part of the sequential"),
+    ],
+)
+def test_mistakes_in_a_swz_file(old: str, new: str, found: str) -> None:
+    with pytest.raises(SwizzleError) as error:
+        (kernel,) = read_swz(SWZ.replace(old, new), "states.swz", Parameters({}))
+        Problem.of(kernel.program, kernel.spec)
+    assert error.value.found.startswith(found) and error.value.place is not None
