@@ -67,7 +67,7 @@ def sketches(form: str, size: int) -> dict[str, list[Sketch]]:
     ]
     if 1 < vector < size:  # by vectors of its own, a lane needs no shuffle
         found["ours: direct vectors"] = [
-            sketch(file, struct_size=size, vector=vector, structs=s, warps=4, direct=1) for s in structs
+            sketch(file, struct_size=size, vector=vector, structs=s, warps=4, direct=1) for s in sorted({*structs, 6})
         ]
     return found
 

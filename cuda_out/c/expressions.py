@@ -170,6 +170,8 @@ class ExpressionPrinter(Struct):
             # Index sums associate, so the right operand needs no parentheses of its own.
             last = self.print(index, facts)
             flat = last if flat.text == "0" else CText(f"{flat.at(12)} + {last.inside('+', 12)}", 12, "+")
+        if self.tiles and array not in self.tiles.moved and (begin := self.tiles.offset(array)):
+            flat = CText(begin if flat.text == "0" else f"{begin} + {flat.inside('+', 12)}", 12, "+")
         return f"{name}[{flat.text}]"
 
     def word(self, array: str, number: int | Expr, facts: Facts) -> str:

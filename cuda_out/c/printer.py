@@ -259,7 +259,7 @@ class _File:
                 remainders = [f"  {line}" for line in remainders]
                 after.line("};")
                 whole = ", ".join(["known<true>()", *(f"int({name})" for name in strides)])
-                after.line(f"if ({self.tiles.in_reach(guarded)}) {compute}({whole});")
+                after.line(f"if ({self.tiles.in_reach(guarded, narrow=bool(strides))}) {compute}({whole});")
                 after.line(f"else {compute}({', '.join(['known<false>()', *strides])});")
             for line in remainders:
                 out.line(line)

@@ -62,7 +62,7 @@ class StatementPrinter:
         """
         self.program = program
         self.names = c_names(sorted(all_names(program)), taken)
-        tiles = tile_text(tiling, program, self.names, taken) if tiling else None
+        tiles = tile_text(tiling, program, self.names, taken, whole=whole) if tiling else None
         self.taken = (*taken, *tiles.taken) if tiles else taken
         self.scalars, self.arrays = placements(program)
         self.unrolled = loops_to_unroll(program)

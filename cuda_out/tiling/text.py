@@ -1,8 +1,10 @@
 """The text around a tiled kernel: its lengths, where a block's part of each array begins, and how much is left of it.
 
-The kernel's statements are those of block 0. First, every pointer is moved to the block's own part, so that indices
-stay small numbers. `left` says how many units of the length the block has: all of `tile`, or fewer at the end. It is
-computed where the bounds are, as blocks that are whole do not ask for it.
+The kernel's statements are those of block 0. Where offsets of 32 bits may do, indices count from where the block's part
+begins, `x[begin + i]`, as that is one multiplication and addition for an address. Elsewhere every pointer is first
+moved to the block's own part, so that indices stay small numbers. `left` says how many units of the length the block
+has: all of `tile`, or fewer at the end. It is computed where the bounds are, as blocks that are whole do not ask for
+it.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ from math import gcd, prod
 from msgspec import Struct
 
 from cuda_out.analysis.intervals import Range
+from cuda_out.analysis.unroll import is_static, static_names
 from cuda_out.tiling.tiling import Span, TiledAxis, Tiling
-from symbolic.ir.program import Axis, Binary, Const, Coordinate, Expr, Parameter, Program
+from symbolic.ir.program import Axis, Binary, Const, Coordinate, Expr, Load, Parameter, Program, Store
 from symbolic.ir.walk import FreshNames, own_expressions, statements, subexpressions
 
 
@@ -30,7 +33,10 @@ def linear_text(scale: int, name: str, add: int) -> str:
 
 
 class TileText(Struct, frozen=True):
-    """The names for the tiled axes of one kernel: `lengths` are its arguments, `begins` and `lefts` are local to it."""
+    """The names for the tiled axes of one kernel: `lengths` are its arguments, `begins` and `lefts` are local to it.
+
+    `moved` has the arrays whose pointers are moved to the block's own part; indices of others count from where it
+    begins."""
 
     tiling: Tiling
     program: Program
@@ -42,6 +48,7 @@ class TileText(Struct, frozen=True):
     pitches: Mapping[tuple[str, int], str]
     compute: str
     whole: str
+    moved: frozenset[str]
 
     def filler_of(self, array: str) -> int:
         """Return what stands for an element beyond an array's end: of index data a number in its range."""
@@ -86,22 +93,23 @@ class TileText(Struct, frozen=True):
         span = self.span(array, dimension)
         return span is not None and index.hi < span.scale * self._axis(span.axis).reach + span.halo
 
-    def in_reach(self, axes: Container[Axis]) -> str:
-        """Return the condition that a block finds all that it accesses along these axes, by strides of 32 bits."""
-        found = []
+    def in_reach(self, axes: Container[Axis], *, narrow: bool) -> str:
+        """Return the condition that a block finds all that it accesses along these axes, with `narrow` by 32 bits."""
+        found, alone = [], narrow and self.tiling.narrow_offsets
         for each in self.tiling.axes:
             length = self.lengths[each.axis]
             if each.axis in axes:
                 if each.before:
                     found.append(f"{self.begins[each.axis]} >= {each.before}")
-                found.append(f"{length} - {self.begins[each.axis]} >= {each.reach}")
-            if each.narrow:
+                has = f"{length} - {self.begins[each.axis]}"
+                found.append(f"{f'int({has})' if alone else has} >= {each.reach}")
+            if narrow and each.narrow:
                 found.append(f"{length} <= {each.narrow}")
         return " && ".join(found)
 
     def narrow(self) -> list[str]:
-        """Return the distances between rows that have 32 bits where the lengths are in reach."""
-        found = []
+        """Return the distances between rows, and where a block begins, that have 32 bits where lengths are in reach."""
+        found = list(self.begins.values()) if len(self.moved) < len(self.program.parameters) else []
         for (array, dimension), name in self.pitches.items():
             span = self.span(array, dimension)
             if span is not None and self.tiling.pitched(array) == dimension and self._axis(span.axis).narrow:
@@ -141,7 +149,7 @@ class TileText(Struct, frozen=True):
                 if name := self.pitches.get((parameter.name, dimension)):
                     lines.append(f"const long long {name} = {self.extent_text(parameter, dimension)};")
         for parameter in self.program.parameters:
-            if moved := self._offset(parameter):
+            if parameter.name in self.moved and (moved := self.offset(parameter.name)):
                 lines.append(f"{self.names[parameter.name]} += {moved};")
         return lines
 
@@ -169,9 +177,9 @@ class TileText(Struct, frozen=True):
                 lines.append(f"const int {left} = {rest} < {axis.tile} ? int({rest}) : {axis.tile};")
         return lines
 
-    def _offset(self, parameter: Parameter) -> str:
+    def offset(self, array: str) -> str:
         """Return how far a block's part of an array is from its beginning: `begin_y * x_1 + begin_x`."""
-        terms = []
+        parameter, terms = self._parameter(array), []
         for dimension, span in enumerate(self.tiling.spans[parameter.name]):
             if span is None or span.axis == "k":
                 continue
@@ -209,8 +217,32 @@ def filler(program: Program, parameter: Parameter) -> int:
     return min(int(divides), parameter.below - 1) if parameter.below else int(divides)
 
 
-def tile_text(tiling: Tiling, program: Program, names: Mapping[str, str], taken: Iterable[str]) -> TileText:
-    """Choose names that the program does not use."""
+def _moved(tiling: Tiling, program: Program) -> frozenset[str]:
+    """Return the arrays whose pointers are moved to the block's own part.
+
+    Others are those in which a block's threads take their own elements along the axis. Where all threads take the same
+    ones, constants are what is added to the beginning, and a pointer with constant offsets takes fewer instructions.
+    """
+    every = frozenset(parameter.name for parameter in program.parameters)
+    if not tiling.narrow_offsets:
+        return every
+    static = static_names(program)
+
+    def own(array: str, indices: tuple[Expr, ...]) -> bool:
+        pairs = zip(indices, tiling.spans.get(array, ()), strict=False)
+        return any(span is not None and not is_static(index, static) for index, span in pairs)
+
+    stmts = list(statements(program.body))
+    accesses = [(stmt.array, stmt.indices) for stmt in stmts if isinstance(stmt, Store)]
+    parts = (part for stmt in stmts for expr in own_expressions(stmt) for part in subexpressions(expr))
+    accesses += [(part.array, part.indices) for part in parts if isinstance(part, Load)]
+    return every - {array for array, indices in accesses if own(array, indices)}
+
+
+def tile_text(
+    tiling: Tiling, program: Program, names: Mapping[str, str], taken: Iterable[str], *, whole: bool = False
+) -> TileText:
+    """Choose names that the program does not use; `whole` says that there is a text for whole blocks."""
     fresh = FreshNames({*names.values(), *taken})
     several = len(tiling.axes) > 1
 
@@ -226,5 +258,7 @@ def tile_text(tiling: Tiling, program: Program, names: Mapping[str, str], taken:
     }
     if tiling.of_loops:
         lefts["k"] = fresh.take("length")
-    compute, whole = fresh.take("compute"), fresh.take("whole")
-    return TileText(tiling, program, names, lengths, begins, lefts, befores, pitches, compute, whole)
+    compute = fresh.take("compute")
+    moved = _moved(tiling, program) if whole else frozenset(parameter.name for parameter in program.parameters)
+    of_whole = fresh.take("whole")
+    return TileText(tiling, program, names, lengths, begins, lefts, befores, pitches, compute, of_whole, moved)

@@ -27,9 +27,9 @@ class TiledAxis(Struct, frozen=True):
     """An axis of the grid whose number of blocks follows from a length; `declared` is the sketch's own length.
 
     A block that has `reach` units of the length before it, or more, finds all elements that it accesses, whatever the
-    array; 0 where a block may access elements that are farther away. At lengths up to `narrow`, what a block accesses
-    of an array whose rows follow the length is less than 2^31 elements from where its part begins; 0 if there is no
-    such array.
+    array; 0 where a block may access elements that are farther away. At lengths up to `narrow`, offsets have 32 bits, 0
+    if nothing is gained: those from the beginning of an array, if this is the only axis of the grid that is tiled, and
+    else those from where a block's part of an array begins whose rows follow the length.
 
     An axis with `edges` has blocks that ask how much is before them, of which `before` units at most matter, and how
     much is left, of which `reach` units matter; lengths are `least` at least.
@@ -96,6 +96,11 @@ class Tiling(Struct, frozen=True):
     def of_grid(self) -> tuple[TiledAxis, ...]:
         """The axes that are the grid's."""
         return tuple(each for each in self.axes if each.axis != "k")
+
+    @property
+    def narrow_offsets(self) -> bool:
+        """Whether offsets of 32 bits may count from the beginning of arrays, and not from that of a block's part."""
+        return len(self.axes) == 1 and self.axes[0].narrow > 0
 
     @property
     def of_loops(self) -> TiledAxis | None:

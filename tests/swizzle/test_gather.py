@@ -229,7 +229,7 @@ def test_the_ptx_is_the_specification(name: str) -> None:
 
     assert verdict("^", "") == "equal"
     changes = {
-        "ell": [(r"columns_1 \+ i\]", "columns_1 + i] / 2"), (r"columns\[k", "columns[(k + 1) % 3")],
+        "ell": [(r"columns_1 \+ i\]", "columns_1 + i] / 2"), (r"columns\[begin \+ k", "columns[begin + (k + 1) % 3")],
         "table": [(r"\[c \* 8 \+ j\]", "[c * 8 + (j ^ 1)]"), (r"c \* 8 \+ j", "c * 8 + 8 + j"), (r"c \* 8", "c * 7")],
         "narrow": [(r"c_1\) \* 4", "c_1) * 2"), (r"\+ j\]", "+ j + 4]")],
         "chain": [(r"x\[order\[(.*?)\]\]", r"x[order[\1] / 2]"), (r"order\[", "order[1 + ")],

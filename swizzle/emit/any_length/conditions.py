@@ -286,7 +286,11 @@ class LengthConditions:
     def with_reach(self, axis: TiledAxis) -> TiledAxis:
         """Find how much of the length a block must have before it to find all that it accesses."""
         needed, block = max(axis.tile, axis.reach), simplify(plain_coordinates(one_tile(self.program, self.tiling)))
-        narrow = [self._narrow(axis, name, furthest) for name, furthest in largest_indices(block).items()]
+        alone = len(self.tiling.of_grid) == 1
+        narrow = [
+            self._whole(axis, name) if alone else self._narrow(axis, name, furthest)
+            for name, furthest in largest_indices(block).items()
+        ]
         lengths = [length for length in narrow if length is not None]
         for name, furthest in largest_indices(block).items():
             for last, span in zip(furthest, self.tiling.spans[name], strict=True):
@@ -294,6 +298,17 @@ class LengthConditions:
                     units = (last - span.halo) // span.scale + 1
                     needed = max(needed, int(units)) if units <= FARTHEST * axis.tile else needed
         return replace(axis, reach=-(-needed // axis.step) * axis.step, narrow=min(lengths, default=0))
+
+    def _whole(self, axis: TiledAxis, name: str) -> int | None:
+        """Return the largest length at which all offsets in an array have 31 bits, None if no dimension follows it."""
+        shape = next(p.shape for p in self.program.parameters if p.name == name)
+        follows = [(extent, s) for extent, s in zip(shape, self.tiling.spans[name], strict=True) if s is not None]
+        if not follows:
+            return None
+        if len(follows) > 1:
+            return 0
+        ((extent, span),) = follows
+        return max(0, (OFFSETS // (prod(shape) // extent) - span.halo) // span.scale)
 
     def _narrow(self, axis: TiledAxis, name: str, furthest: Sequence[float]) -> int | None:
         """Return the largest length at which an offset within a block's part of an array has 31 bits.

@@ -287,7 +287,7 @@ def test_two_kernels_are_not_one(files: Path) -> None:
     [
         ("const float* __restrict__ x", "const double* __restrict__ x", "takes (const double* __restrict__ x"),
         (" shift(\n", " shoft(\n", "is without a kernel shift"),
-        ("y[i] = ", "y[i] = nothing + ", "does not compile"),
+        ("y[begin + i] = ", "y[begin + i] = nothing + ", "does not compile"),
     ],
 )
 def test_a_file_that_is_not_the_kernel(files: Path, old: str, new: str, complaint: str) -> None:
@@ -300,7 +300,7 @@ def test_a_file_that_is_not_the_kernel(files: Path, old: str, new: str, complain
 
 def test_other_parameters_are_not_the_files(files: Path) -> None:
     """With -D the text is printed for them; the file was for others."""
-    edit(files / "shift.cu", "y[i] = ", "y[i] = 1 + ")
+    edit(files / "shift.cu", "y[begin + i] = ", "y[begin + i] = 1 + ")
     status, out = checked(files / "shift.json", emitted=True, overrides={"n": 96})
     assert (status, "shift.cu" in out) == (0, False)
 

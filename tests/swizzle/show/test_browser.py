@@ -181,7 +181,7 @@ def test_sketch_cuda_and_panel_are_linked(page: Browser) -> None:
     assert "__shfl_sync" in cuda
     assert {strip for strip, _ in lit(page)} == {3}
     assert page.run("return [...document.querySelectorAll('.hole.now b')].map(b => b.textContent)") == ["xform1"]
-    page.click(line_with(page, "cuda", "y[i] ="))
+    page.click(line_with(page, "cuda", "y[begin + i] ="))
     assert page.text("#count") == "step 5 of 5"
     assert lines(page, "sketch", "here") == ["y[i] = out.value"]
 

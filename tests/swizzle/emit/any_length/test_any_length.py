@@ -386,24 +386,21 @@ def test_a_tiled_text_predicates_what_may_lie_outside(tmp_path: Path) -> None:
         kernel
         == """\
   const long long begin = blockIdx.x * 8ll;
-  x += begin;
-  y += 2 * begin;
-  z += begin;
   // Only blocks in which an array ends ask where.
-  const auto compute = [&](const auto whole) {
+  const auto compute = [&](const auto whole, const auto begin) {
     const int left = n - begin < 8 ? int(n - begin) : 8;
     const int i = int(threadIdx.x);
-    const unsigned int v = whole || (i & 7) < left ? x[i & 7] : 0u;
+    const unsigned int v = whole || (i & 7) < left ? x[begin + (i & 7)] : 0u;
     {
       const unsigned int stored = __shfl_sync(0xffffffffu, v, i >> 1, 16);
-      if (whole || i < 2 * left) y[i] = stored;
+      if (whole || i < 2 * left) y[2 * begin + i] = stored;
     }
     if (i < 8) {
-      if (whole || i < left) z[i] = v;
+      if (whole || i < left) z[begin + i] = v;
     }
   };
-  if (n - begin >= 8) compute(known<true>());
-  else compute(known<false>());
+  if (int(n - begin) >= 8 && n <= 1073741823) compute(known<true>(), int(begin));
+  else compute(known<false>(), begin);
 }
 
 """
@@ -489,7 +486,7 @@ def k(n, begin):
     assert sizes_text(program, tiling) == "any length: n[n_2 + 1], begin[n_2]"
     source = printed(program, tiling)
     assert source.length_names == ("n_2",)
-    for line in ("int* __restrict__ begin,  // out i32[n_2]", "long long n_2)", "begin += begin_2;"):
+    for line in ("int* __restrict__ begin,  // out i32[n_2]", "long long n_2)", "begin[begin_2 + left]"):
         assert line in source.text
 
 

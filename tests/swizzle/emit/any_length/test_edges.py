@@ -338,7 +338,7 @@ WRONG = [
     (clamped, r"-before\)\]", "-before - 1)]", "out of bounds"),
     (clamped, r"begin >= 1 \?", "begin >= 0 ?", "out of bounds"),
     (clamped, r"begin >= 1 && ", "", "out of bounds"),
-    (clamped, r"n - begin >= 33\)", "n - begin >= 32)", "out of bounds"),
+    (clamped, r"n - begin\) >= 33 ", "n - begin) >= 32 ", "whether|out of bounds"),
     (along_rows, r"left_x - 2", "left_x - 1", "the specification says"),
     (along_rows, r"n_x - begin_x >= 10 &&", "n_x - begin_x >= 9 &&", "out of bounds"),
     (along_rows, r" : 4\)", " : 5)", "the specification says"),
