@@ -16,6 +16,7 @@ from cuda_out.passes.simplify import simplify
 from cuda_out.passes.strength import reduce_strength
 from cuda_out.passes.variables import plain_coordinates, reuse_names
 from cuda_out.passes.vectorize import vectorize
+from cuda_out.passes.words import write_out_words
 from symbolic.ir.program import Program
 
 _ORDER: tuple[Callable[[Program], Program], ...] = (
@@ -28,6 +29,7 @@ _ORDER: tuple[Callable[[Program], Program], ...] = (
     distribute,
     simplify,
     plain_lanes,
+    write_out_words,
     vectorize,
     reuse_names,
     share_values,

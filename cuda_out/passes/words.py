@@ -1,7 +1,8 @@
 """Which local arrays of 8- and 16-bit elements are printed as words of 32 bits, and which statements move whole words.
 
 A shuffle moves a word, so four bytes or two halves that come from one lane need one shuffle, and a byte permute puts
-words together. The program says this element by element: neighbouring statements store all elements of a word.
+words together. The program says this element by element: neighbouring statements, or a loop, which is then written out,
+store all elements of a word.
 
     w[4] = shfl(w[0], lane)                    w[1] = shfl(w[0], lane)          # w: words
     w[5] = shfl(w[1], lane)             ->
@@ -20,18 +21,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cuda_out.analysis.registers import local_arrays
 from cuda_out.analysis.unroll import is_static, register_indices, static_names
+from cuda_out.passes.simplify import simplify_expression
 from symbolic.ir import program as ir
-from symbolic.ir.program import DType, Expr, Program
-from symbolic.ir.walk import Body, bodies, names_in, same, statements
+from symbolic.ir.program import DType, Expr, Program, Stmt
+from symbolic.ir.walk import Body, bodies, map_bodies, map_own, names_in, own_expressions, same, statements, substitute
 
 Word: TypeAlias = tuple[str, int]
 """An array, and the number of a word in it."""
+LONGEST: Final = 64  # elements that a loop shuffles
 
 
 class WordMove(Struct, frozen=True):
@@ -74,6 +78,59 @@ def per_word(dtype: DType) -> int:
     return 32 // dtype.bits if dtype.is_data and dtype is not DType.STATE and dtype.bits < 32 else 0
 
 
+def write_out_words(program: Program) -> Program:
+    """Return the same program with loops that shuffle whole words, element by element, written out."""
+    arrays = _small(program)
+
+    def changed(body: Body) -> Body:
+        found: list[Stmt] = []
+        for stmt in body:
+            stores = _written_out(stmt)
+            runs = list(_runs(stores, arrays)) if stores else []
+            if stores and sum(len(some) for some, move in runs if move.shuffle) == len(stores):
+                assert isinstance(stmt, ir.For)
+                last = ir.Const(len(stores) - 1, DType.INDEX, stmt.place)
+                behind = (ir.Assign(stmt.variable, last, stmt.place),) if _is_read(program.body, stmt.variable) else ()
+                found += [*stores, *behind]
+            else:
+                found.append(map_bodies(stmt, changed))
+        return tuple(found)
+
+    return replace(program, body=changed(program.body)) if arrays else program
+
+
+def _written_out(stmt: Stmt) -> Body:
+    """Return the stores of a loop over a shuffle; none of other statements."""
+    match stmt:
+        case ir.For(
+            variable=name,
+            start=ir.Const(value=0),
+            stop=ir.Const(value=count),
+            step=ir.Const(value=1),
+            body=(ir.Store(value=ir.Shuffle()) as store,),
+        ) if 2 <= count <= LONGEST:
+            numbers = (ir.Const(n, DType.INDEX, stmt.place) for n in range(int(count)))
+            each = (map_own(store, lambda expr, n=n: substitute(expr, name, n)) for n in numbers)  # type: ignore[misc]
+            return tuple(map_own(one, lambda expr: simplify_expression(expr, {})) for one in each)
+        case _:
+            return ()
+
+
+def _is_read(body: Body, variable: str) -> bool:
+    """Say whether a loop's variable is read but in loops that have it."""
+    return any(
+        any(variable in names_in(expr) for expr in own_expressions(stmt))
+        or any(_is_read(inner, variable) for inner in bodies(stmt) if getattr(stmt, "variable", "") != variable)
+        for stmt in body
+    )
+
+
+def _small(program: Program) -> dict[str, ir.DeclareArray]:
+    """Return the local arrays with one dimension, of elements that are smaller than a word."""
+    arrays = local_arrays(program).items()
+    return {name: each for name, each in arrays if len(each.shape) == 1 and per_word(each.dtype) > 1}
+
+
 class PackedWords:
     """The arrays of a program that are printed as words, and the statements that are one move of a word.
 
@@ -104,8 +161,7 @@ class PackedWords:
 
     @cached_property
     def _declared(self) -> dict[str, ir.DeclareArray]:
-        arrays = local_arrays(self._program).items()
-        return {name: each for name, each in arrays if len(each.shape) == 1 and per_word(each.dtype) > 1}
+        return _small(self._program)
 
     @cached_property
     def _static(self) -> set[str]:

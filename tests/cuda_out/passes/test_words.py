@@ -9,12 +9,13 @@ import pytest
 from cuda_out.compile.toolchain import available_tools
 from cuda_out.passes.accesses import printed_moves
 from cuda_out.passes.pipeline import optimize
-from cuda_out.passes.words import PackedWords
+from cuda_out.passes.words import PackedWords, write_out_words
 from cuda_out.ptx.validate import validate
 from swizzle.language.parameters import Parameters
 from swizzle.sketches.swz_file import read_swz
 from symbolic.algebra.terms import Terms
-from symbolic.ir.program import Program
+from symbolic.ir.program import Assign, For, Program
+from symbolic.ir.walk import statements
 from tests.cuda_out.ptx.kernels import compiled, machine_terms
 
 KERNEL = """
@@ -149,6 +150,32 @@ SHUFFLED = [f"a[{i}] = cuda.shfl_sync(cuda.FULL_MASK, b[{i}], n)" for i in range
 def test_what_is_a_word_and_what_is_nearly_one(lines: list[str], at: int, instead: str, moves: int) -> None:
     changed = [*lines[:at], instead, *lines[at + 1 :]]
     assert len(PackedWords(kernel(["n = t ^ 3", *SEED, *changed])).moves) == moves
+
+
+@pytest.mark.parametrize(
+    ("loop", "moves"),
+    [
+        ("for i in range(8): a[i] = cuda.shfl_sync(cuda.FULL_MASK, b[i], t ^ 1)", 2),
+        ("for i in range(4): a[i + 4] = cuda.shfl_sync(cuda.FULL_MASK, a[i], t ^ 1)", 1),
+        ("for i in range(4): a[i + 4] = cuda.shfl_sync(cuda.FULL_MASK, a[i + 1], t ^ 1)", 0),
+        ("for i in range(4): a[i] = cuda.shfl_sync(cuda.FULL_MASK, b[i], t ^ i)", 0),
+        ("for i in range(6): a[i] = cuda.shfl_sync(cuda.FULL_MASK, b[i], t ^ 1)", 0),
+    ],
+)
+def test_a_loop_over_the_elements_of_words(loop: str, moves: int) -> None:
+    """It is written out where all of it are words, and is a loop otherwise."""
+    program = kernel([loop.replace(": a", ":\n        a")])
+    loops = sum(isinstance(each, For) for each in statements(program.body))
+    written = write_out_words(program)
+    assert len(PackedWords(optimize(program)).moves) == moves
+    assert sum(isinstance(each, For) for each in statements(written.body)) == loops - (moves > 0)
+
+
+def test_the_variable_of_a_loop_that_is_written_out() -> None:
+    """It has its last value behind the loop, where somebody reads it there."""
+    loop = "for j in range(4):\n        a[j] = cuda.shfl_sync(cuda.FULL_MASK, b[j], t ^ 1)"
+    last = [write_out_words(kernel([loop, *more])).body for more in ([], ["a[4] = b[j]"])]
+    assert [sum(isinstance(each, Assign) and each.name == "j" for each in body) for body in last] == [0, 1]
 
 
 def test_an_index_between_the_elements_of_a_word() -> None:
