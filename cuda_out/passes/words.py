@@ -31,7 +31,7 @@ from cuda_out.analysis.unroll import is_static, register_indices, static_names
 from cuda_out.passes.simplify import simplify_expression
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Expr, Program, Stmt
-from symbolic.ir.walk import Body, bodies, map_bodies, map_own, names_in, own_expressions, same, statements, substitute
+from symbolic.ir.walk import Body, bodies, map_bodies, map_own, names_in, same, statements, substitute
 
 Word: TypeAlias = tuple[str, int]
 """An array, and the number of a word in it."""
@@ -88,10 +88,7 @@ def write_out_words(program: Program) -> Program:
             stores = _written_out(stmt)
             runs = list(_runs(stores, arrays)) if stores else []
             if stores and sum(len(some) for some, move in runs if move.shuffle) == len(stores):
-                assert isinstance(stmt, ir.For)
-                last = ir.Const(len(stores) - 1, DType.INDEX, stmt.place)
-                behind = (ir.Assign(stmt.variable, last, stmt.place),) if _is_read(program.body, stmt.variable) else ()
-                found += [*stores, *behind]
+                found += stores  # a loop's variable has no value behind it
             else:
                 found.append(map_bodies(stmt, changed))
         return tuple(found)
@@ -114,15 +111,6 @@ def _written_out(stmt: Stmt) -> Body:
             return tuple(map_own(one, lambda expr: simplify_expression(expr, {})) for one in each)
         case _:
             return ()
-
-
-def _is_read(body: Body, variable: str) -> bool:
-    """Say whether a loop's variable is read but in loops that have it."""
-    return any(
-        any(variable in names_in(expr) for expr in own_expressions(stmt))
-        or any(_is_read(inner, variable) for inner in bodies(stmt) if getattr(stmt, "variable", "") != variable)
-        for stmt in body
-    )
 
 
 def _small(program: Program) -> dict[str, ir.DeclareArray]:

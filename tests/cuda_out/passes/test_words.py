@@ -14,7 +14,7 @@ from cuda_out.ptx.validate import validate
 from swizzle.language.parameters import Parameters
 from swizzle.sketches.swz_file import read_swz
 from symbolic.algebra.terms import Terms
-from symbolic.ir.program import Assign, For, Program
+from symbolic.ir.program import For, Program
 from symbolic.ir.walk import statements
 from tests.cuda_out.ptx.kernels import compiled, machine_terms
 
@@ -169,13 +169,6 @@ def test_a_loop_over_the_elements_of_words(loop: str, moves: int) -> None:
     written = write_out_words(program)
     assert len(PackedWords(optimize(program)).moves) == moves
     assert sum(isinstance(each, For) for each in statements(written.body)) == loops - (moves > 0)
-
-
-def test_the_variable_of_a_loop_that_is_written_out() -> None:
-    """It has its last value behind the loop, where somebody reads it there."""
-    loop = "for j in range(4):\n        a[j] = cuda.shfl_sync(cuda.FULL_MASK, b[j], t ^ 1)"
-    last = [write_out_words(kernel([loop, *more])).body for more in ([], ["a[4] = b[j]"])]
-    assert [sum(isinstance(each, Assign) and each.name == "j" for each in body) for body in last] == [0, 1]
 
 
 def test_an_index_between_the_elements_of_a_word() -> None:
