@@ -8,7 +8,8 @@ where a text compares with a block's number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import Final
 
@@ -52,6 +53,7 @@ class FarMachine(TileMachine):
             self.parameters[name] = every, np.zeros(len(every), np.int64)
             counts[axis.axis] = np.array([axis.blocks(length) for length in lengths], np.uint64)
         registers.counts = counts
+        self.transfers.numbers = frozenset(name for (name, _), _ in zip(names, tiles.taken, strict=True))
 
 
 class FarValidator(TileValidator):
@@ -111,19 +113,30 @@ def _numbers(program: Program, tiling: Tiling, far: Axis, more: bool, least: int
     """Return the number of a block along each axis: the largest along one for which arrays have room, or at most the
     one that is at the border of narrow lengths."""
     found = {axis.axis: least for axis in tiling.axes}
+
+    def fits(axis: Axis, number: int) -> bool:
+        at = {**found, axis: number}
+        lengths = {a.axis: at[a.axis] * a.tile + max(a.tile, a.reach) + a.step for a in tiling.axes}
+        return has_room(program, tiling, lengths)
+
     for each in sorted(tiling.axes, key=lambda axis: axis.axis != far):
         if each.axis != far and not more:
             continue
-        low, high = least, each.narrow // each.tile if border and each.axis == far else MOST_BLOCKS[each.axis] - 3
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if _fits(program, tiling, {**found, each.axis: middle}) else (low, middle - 1)
-        found[each.axis] = low
+        most = each.narrow // each.tile if border and each.axis == far else MOST_BLOCKS[each.axis] - 3
+        found[each.axis] = last(least, most, partial(fits, each.axis))
     return found
 
 
-def _fits(program: Program, tiling: Tiling, numbers: Mapping[Axis, int]) -> bool:
-    lengths = {a.axis: numbers[a.axis] * a.tile + max(a.tile, a.reach) + a.step for a in tiling.axes}
+def last(low: int, high: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest number that fits, if the least one does."""
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
+
+
+def has_room(program: Program, tiling: Tiling, lengths: Mapping[Axis, int]) -> bool:
+    """Tell whether arrays of these lengths have no more bytes than an address may be away from where they begin."""
     arrays = [p for p in program.parameters if not p.is_scalar and not p.by_value]
     return all(prod(tiling.shape(p, lengths)) * (width(KIND_OF[p.dtype]) // 8) <= MOST_BYTES for p in arrays)
 

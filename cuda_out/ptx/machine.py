@@ -106,6 +106,7 @@ class PtxMachine:
         self.registers = Registers(shape, self.memory, deferred, kernel.registers)
         self.registers.symbols["%dynamic_smem_size"] = dynamic
         self.operators = operators or {}
+        self.loops: Mapping[int, int] = {}
         self.parameters: dict[str, int | Register | dict[tuple[int, int], int | Register]] = {}
         parts = [part for each in arguments for part in _parts(each)]
         self.kinds = {each.name: each.kind for each in parts if isinstance(each, LaunchArray)}
@@ -210,6 +211,8 @@ class PtxMachine:
                     together = bool((counter == counter[0]).all()) and not waiting.any()
                     continue
                 at = np.flatnonzero((counter == place) & ~waiting)
+            if place in self.loops:
+                self._begins_trip(place, at)
             instruction = code[place]
             on = at if instruction.guard is None else at[self._predicate(instruction, instruction.guard, at)]
             head = instruction.op[0]
@@ -241,6 +244,9 @@ class PtxMachine:
                 self._execute(instruction, place, on)
             counter[at] += 1
         raise Broken(f"the kernel still runs after {STEPS:,} instructions")
+
+    def _begins_trip(self, header: int, at: Lanes) -> None:
+        """Take note that threads are where a loop begins."""
 
     def _released(self, counter: Lanes, waiting: npt.NDArray[np.bool_]) -> bool:
         """Let threads go on that waited for others which ended instead; say whether there are any."""

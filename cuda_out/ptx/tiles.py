@@ -306,6 +306,8 @@ class TileTransfers(Transfers):
 class TileMachine(PtxMachine):
     """One run of a block for each of some remainders, which `cuts` numbers."""
 
+    parts: tuple[type[TileRegisters], type[TileTransfers]] = TileRegisters, TileTransfers
+
     def __init__(
         self, kernel: Kernel, tiles: TileValidator, cuts: Lanes, deferred: Notes, operators: Mapping[str, Operation],
         dynamic: int,
@@ -315,13 +317,13 @@ class TileMachine(PtxMachine):
         lengths = [0 for _ in tiles.taken]
         super().__init__(kernel, shape, [*tiles.arguments, *lengths, *tiles.trailing], deferred, operators, dynamic)
         symbols = self.registers.symbols
-        registers = TileRegisters(self.shape, self.memory, deferred, kernel.registers)
+        registers = self.parts[0](self.shape, self.memory, deferred, kernel.registers)
         registers.symbols, registers.indices, registers.counts = symbols, tiles.indices, {}
         if warps := [each for each in self.kernel.instructions if each.op[0] in (*MATRICES, "cp")]:
             raise NotInterpreted(f"{warps[0]}, for every length")
         registers.blocks = {axis.axis: block_of(axis.axis, tiles.is_first(axis)) for axis in tiles.tiling.axes}
         whole = self.transfers.whole
-        self.registers, self.transfers = registers, TileTransfers(registers, self.parameters, self.kinds)
+        self.registers, self.transfers = registers, self.parts[1](registers, self.parameters, self.kinds)
         self.transfers.whole = whole  # of which no half is taken: a length stays open
         registers.case_of = self.transfers.cut_of = cuts[self.shape.block_of]
         self.transfers.fixed = [case.fixed for case in tiles.indices.cases]
@@ -384,7 +386,7 @@ class TileValidator:
         self.at_once = max(1, AT_ONCE // prod(program.block))
         if (ways := prod(map(len, remaining))) * prod(program.block) > MOST_THREADS:
             raise NotTiled(f"its blocks may be cut in {ways} ways")
-        self.cuts = [{cut.axis.axis: cut for cut in each} for each in itertools.product(*remaining)]
+        self.cuts = [{cut.axis.axis: cut for cut in each} for each in self._together(remaining)]
         most = {f"block {each.axis}": MOST_BLOCKS[each.axis] - 1 for each in tiling.axes}
         most |= {f"no block {each.axis}": 0 for each in tiling.axes}
         most |= {f"rest {each.axis}": each.tile * MOST_BLOCKS[each.axis] for each in tiling.axes}
@@ -406,6 +408,10 @@ class TileValidator:
             atoms[window.cell(index)] = self._atom(parameter.name, index)
         bits, writable = np.zeros(window.cells, np.uint64), parameter.role in ("out", "inout")
         return LaunchArray(parameter.name, KIND_OF[parameter.dtype], bits, atoms, given, writable, align)
+
+    def _together(self, remaining: Sequence[Sequence[Cut]]) -> Iterator[tuple[Cut, ...]]:
+        """Yield how blocks are cut along all axes together."""
+        return itertools.product(*remaining)
 
     def _remainders(self, axis: TiledAxis) -> list[Cut]:
         return remainders(axis, self.is_first(axis))

@@ -89,9 +89,10 @@ class Transfers:
                         raise NotInterpreted(f"{instruction}, a part of a structure that is none of its fields")
                     given = given[field]
                 if source.base in self.whole and width(kind) == 32:
-                    if source.base not in self.numbers or not isinstance(given, int):
+                    if source.base not in self.numbers:
                         raise NotInterpreted(f"{instruction} (a part of the parameter {source.base})")
-                    given &= (1 << 32) - 1
+                    low = (1 << 32) - 1
+                    given = given & low if isinstance(given, int) else (given[0] & np.uint64(low), given[1])
                 if isinstance(given, int):
                     full = np.full(len(self.registers.every), given & (1 << 64) - 1, np.uint64)
                     given = full, 0 * self.registers.every

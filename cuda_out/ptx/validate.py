@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from cuda_out.ptx.expected import Expected
-from cuda_out.ptx.kinds import KIND_OF, number_kind, width
+from cuda_out.ptx.kinds import KIND_OF, KINDS, number_kind, width
 from cuda_out.ptx.machine import WIDEST, LaunchArgument, LaunchArray, LaunchScalar, PtxMachine, record_of
 from cuda_out.ptx.memory import UNWRITTEN as NEVER
 from cuda_out.ptx.memory import Broken
@@ -42,7 +42,7 @@ class Validation(Struct, frozen=True):
     are undefined behaviour, or a function that is not the operator it is called as, which no numbers need to confirm;
     `everywhere`, that it holds for every block of every length; `every_block_at`, where it is not 0, that it does so
     for the lengths of the grid where loops run along that number; `far` names blocks far out of which it holds where
-    neither is shown.
+    neither is shown, `long` blocks at huge lengths along loops.
     """
 
     verdict: Literal["equal", "different", "unknown"]
@@ -52,6 +52,12 @@ class Validation(Struct, frozen=True):
     everywhere: bool = False
     far: tuple[str, ...] = ()
     every_block_at: int = 0
+    long: tuple[str, ...] = ()
+
+
+def unknown(kind: str) -> str:
+    """Return the name of an array of values of a type of which nothing is known."""
+    return f"what .{kind} is unknown"
 
 
 class WrittenOut:
@@ -63,7 +69,8 @@ class WrittenOut:
     def __init__(self, terms: Terms, parameters: Sequence[Parameter]) -> None:
         self.terms = terms
         limits = {p.name: p.below for p in parameters if p.below}
-        self.deferred = Notes(Normal(terms, {p.name: KIND_OF[p.dtype] for p in parameters}, limits))
+        kinds = {unknown(kind): kind for kind in KINDS} | {p.name: KIND_OF[p.dtype] for p in parameters}
+        self.deferred = Notes(Normal(terms, kinds, limits))
         self.words = WordProofs(self.deferred.normal)
         self.expected = Expected(self.deferred.normal, {p.name: p.dtype for p in parameters})
 

@@ -200,6 +200,7 @@ def _tell(
         "every_length": validation.everywhere,
         "far_blocks": list(validation.far),
         "every_block_at": validation.every_block_at,
+        "long_loops": list(validation.long),
         "findings": list(validation.findings),
     }
 
@@ -214,6 +215,8 @@ def _settled(validation: Validation, text: KernelText, sizes: Sequence[LaunchSiz
             everywhere = f", and in blocks far out, such as {validation.far[0]}"
         if along := validation.every_block_at:
             everywhere = f", and at length {along} along its loops for every block of every length of its grid"
+        if validation.long:
+            everywhere += f", and in {validation.long[0]}"
         return DONE, f"equal to the specification, validated for all inputs ({covered}){everywhere}"
     if validation.broken:
         return NO, "not equal to the specification"

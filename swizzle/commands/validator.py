@@ -7,27 +7,33 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
+from cuda_out.analysis.facts import LONGEST
 from cuda_out.c.printer import CudaSource
 from cuda_out.ptx.far import FarValidator, far_validators
+from cuda_out.ptx.long_loops import LongValidator, long_validators
 from cuda_out.ptx.tiles import Said, TileValidator
 from cuda_out.ptx.validate import Validation, Validator, WrittenOut
 from cuda_out.ptx.windows import Cut, NotTiled
 from cuda_out.tiling.tiling import Tiling
-from swizzle.commands.sizes import LaunchSize
+from swizzle.commands.sizes import LaunchSize, size_at
 from swizzle.emit.any_length.near_ends import NearEnds, Rest
 from symbolic.algebra.terms import Term
 from symbolic.ir.program import Axis
+
+_TRIPS: Final = (13, 25, 49)
+"""Trips that are kept of loops along a huge length."""
 
 
 class SizesValidator:
     """Validates kernels at the sizes in turn, until one is not equal, then for every block of every length.
 
     They are given arrays whose addresses are what the printed text asks for, and nothing more. Where loops run along a
-    length, that one is a number for all blocks, and nothing is shown of other numbers.
+    length, that one is a number for all blocks; some blocks are validated at huge ones, too, most of whose trips are
+    left out (`cuda_out.ptx.long_loops`).
 
     `why_not` says why the latter is not tried, '' where it is.
     """
@@ -39,6 +45,7 @@ class SizesValidator:
         self.why_not = "" if self.tiling else "it takes no length"
         self._tiles: list[TileValidator] = []
         self._far: list[FarValidator] | None = None
+        self._long: dict[int, list[LongValidator]] = {}
 
     def _written_out(self, size: LaunchSize) -> WrittenOut:
         """Return what is shared by the validators whose specifications have a table of terms in common."""
@@ -52,6 +59,14 @@ class SizesValidator:
 
         What is equal at all sizes, and not shown to be so at every length, is unknown, where that can be tried.
         """
+        found = self._in_blocks(ptx, entry)
+        if found.verdict != "equal" or not self.tiling or not self.tiling.of_loops:
+            return found
+        along = self.along_loops(ptx, entry)
+        return replace(found, long=along.long) if along.verdict == "equal" else along
+
+    def _in_blocks(self, ptx: str, entry: str) -> Validation:
+        """Return the verdict at the sizes, and in the blocks of others."""
         verdicts = []
         for number, size in enumerate(self.sizes):
             if number == len(self.validators):
@@ -80,6 +95,40 @@ class SizesValidator:
         if self.tiling and self.tiling.of_loops:
             return replace(verdicts[0], every_block_at=self._in_two_trips().lengths[-1])
         return replace(verdicts[0], everywhere=True)
+
+    def along_loops(self, ptx: str, entry: str, kept: Sequence[int] = _TRIPS) -> Validation:
+        """Return the verdict at huge lengths along loops, of which so many trips are kept, and which these are."""
+        found = Validation("equal", 0, ())
+        for trips in kept:  # compilers put up to sixteen trips together, and three such are needed
+            for each in self._for_long_loops(trips):
+                try:
+                    found = each.validate(ptx, entry, self.shared_bytes)
+                except NotTiled:
+                    return Validation("equal", 0, ())
+                if found.verdict != "equal":
+                    break
+            else:
+                return replace(found, long=tuple(map(str, self._for_long_loops(trips))))
+            if each.decided or found.verdict == "different":
+                break
+        return replace(found, findings=tuple(f"in {each}, {finding}" for finding in found.findings))
+
+    def _for_long_loops(self, trips: int) -> list[LongValidator]:
+        if trips not in self._long:
+            assert self.tiling is not None
+            assert self.tiling.of_loops is not None
+            chunk = self.tiling.of_loops.tile
+            lengths: dict[Axis, int] = {each.axis: max(each.tile, each.reach) for each in self.tiling.of_grid}
+            size = size_at(self.sizes[0].filled, self.tiling, {**lengths, "k": trips * chunk + chunk // 2 + 1})
+            assert size is not None, "a specification that goes on with the length"
+            written, wanted = self._written_out(size), size.meaning.wanted
+            program, short = size.filled.program, size.lengths[-1]
+            validators = long_validators(program, self.tiling, wanted, written, self.alignment, short, LONGEST)
+            try:
+                self._long[trips] = list(validators)
+            except NotTiled:
+                self._long[trips] = []
+        return self._long[trips]
 
     def _far_out(self, ptx: str, entry: str) -> Validation:
         """Return the verdict of the first block far out that is not equal, or which are."""

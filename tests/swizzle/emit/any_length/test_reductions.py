@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from cuda_out.c.mutate import Mutant, together
+from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.emulate.emulate import EmulationError, emulate
 from cuda_out.tiling.tiling import Tiling
 from swizzle import load
-from swizzle.commands.sizes import sizes_to_try
+from swizzle.commands.sizes import LaunchSize, sizes_to_try
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import SizesValidator
 from swizzle.emit.any_length.conditions import FixedSize
@@ -273,6 +275,7 @@ def test_distances_between_rows_of_every_length(tmp_path: Path) -> None:
     validator = SizesValidator(sizes_to_try(filled, source), source)
     found = validator.validate(compile_to_ptx(source.text), source.entry)
     assert (found.verdict, found.everywhere, found.every_block_at) == ("equal", False, 3)
+    assert found.long[0] == "block (1, 1, 0) at length 2146434996 along its loops"
     for old, new in (
         ("static_cast<long long>(t + ty) * b_1", "(t + ty) * int(b_1)"),
         ("c += begin_y * c_1", "c += int(begin_y) * int(c_1)"),
@@ -281,3 +284,75 @@ def test_distances_between_rows_of_every_length(tmp_path: Path) -> None:
         found = validator.validate(compile_to_ptx(source.text.replace(old, new)), source.entry)
         assert (found.verdict, found.every_block_at) == ("different", 0)
         assert found.findings[0].startswith("in block ("), found.findings
+
+
+AT, LENGTH, ELEMENT = "x[i * x_1 + k_2 * 8 + lane]", "int length = int(n_k)", "*(const float*)((const char*)"
+OVERFLOWS = {
+    "a sum": [
+        (AT, "x[int(i * x_1) + k_2 * 8 + lane]"),
+        (AT, "x[int(i * x_1 + k_2 * 8 + lane)]"),
+        (AT, "x[i * x_1 + (k_2 * 8 & 0xffffff) + lane]"),
+        (AT, "x[i * x_1 + k_2 % 1000000 * 8 + lane]"),
+        (AT, f"{ELEMENT}x + unsigned((i * x_1 + k_2 * 8 + lane) * 4))"),
+        (AT, f"{ELEMENT}(x + i * x_1) + unsigned((k_2 * 8 + lane) * 4))"),
+        ("begin_x * x_1", "int(begin_x) * int(x_1)"),
+        ("begin_x * x_1", "unsigned(begin_x * x_1)"),
+        ("x_1 = n_k", "x_1 = int(n_k) & 0xfffff"),
+    ],
+    "a product by tiles": [
+        ("static_cast<long long>(t + ty) * b_1", "(t + ty) * int(b_1)"),
+        ("a[ty * a_1 + t + tx]", "a[int(ty * a_1) + t + tx]"),
+        ("begin_y * a_1", "int(begin_y) * int(a_1)"),
+        ("b_1 = n_x", "b_1 = n_k > 100000 ? n_x + 1 : n_x"),
+    ],
+}
+CUT = {
+    "a sum": [
+        (LENGTH, "int length = int(n_k > 100000 ? 100000 : n_k)"),
+        (LENGTH, "int length = int(n_k < 1073741824 ? n_k : 1073741824)"),
+        (LENGTH, "int length = int(n_k) & 0x3fffffff"),
+        (LENGTH, "int length = short(n_k)"),
+        (LENGTH, "int length = int(float(n_k))"),
+        (TRIPS_OF, f"{TRIPS_OF} && k_2 < 65536"),
+        (TRIPS_OF, "k_2 < (length > 1 << 20 ? length >> 3 : (length + 7) >> 3)"),
+        (INSIDE, f"{INSIDE} && k_2 != 70000"),
+        ("int k_2 = 0", "int k_2 = length > 99999 ? 1 : 0"),
+        ("++k_2", "k_2 += length > 99999 ? 2 : 1"),
+        ("acc = acc +", "acc = acc * (k_2 == 77777 ? 2.0f : 1.0f) +"),
+    ],
+    "a product by tiles": [
+        (LENGTH, "int length = int(n_k > 100000 ? 100000 : n_k)"),
+        ("t < length; t += 4", "t < length; t += t == 400000 ? 8 : 4"),
+        ("t + tx < length ?", "t + tx < (length & 0xffffff) ?"),
+    ],
+}
+RIGHT = {
+    "a sum": [
+        (AT, "x[k_2 * 8ll + i * x_1 + lane]"),
+        (INSIDE, "lane < length - k_2 * 8"),
+        (TRIPS_OF, "k_2 * 8 < length"),
+        ("int k_2 = 0; k_2 < (length + 7) >> 3; ++k_2", "int k_2 = ((length + 7) >> 3) - 1; k_2 >= 0; --k_2"),
+    ],
+    "a softmax": [("float", "float")],
+}  # fmt: skip
+
+
+@pytest.mark.skipif(not available_tools(), reason="no CUDA compiler here")
+@pytest.mark.parametrize("name", ["a sum", "a product by tiles", pytest.param("a softmax", marks=pytest.mark.slow)])
+def test_huge_lengths_along_loops(tmp_path: Path, name: str) -> None:
+    """Offsets that overflow and trips that are cut at huge lengths only are not equal; other ways to say it are."""
+    (tmp_path / "own.py").write_text(KERNELS[name][0])
+    (sketch,) = load(tmp_path / "own.py", None, {})
+    filled = FilledKernel(sketch.program, sketch.spec, (), sizes_of(sketch.program, sketch))
+    source = cuda_source(filled.program, (), filled.sizes)
+    validator = SizesValidator([LaunchSize(filled, source.lengths())], source)
+    texts = []
+    for old, new in (*OVERFLOWS.get(name, ()), *CUT.get(name, ()), *RIGHT.get(name, ())):
+        assert old in source.text, old
+        texts.append(Mutant(0, new, source.text.replace(old, new)))
+    together_, names = together(source.text, source.entry, texts, dispatch=False)
+    ptx = compile_to_ptx(with_opaque_calls(together_))
+    for mutant, entry in zip(texts, names, strict=True):
+        found = validator.along_loops(ptx, entry, (13,))
+        right = mutant.change in [new for _, new in RIGHT.get(name, ())]
+        assert (found.verdict == "equal") == right, (mutant.change, found.findings)

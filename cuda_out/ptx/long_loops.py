@@ -1,0 +1,556 @@
+"""Loops along a huge length, run sparsely: a few trips, one that stands for all that follow, and the last ones.
+
+The run is that of `cuda_out.ptx.far`, at a length of 2^31 or so. When threads begin a loop's second trip, each register
+is taken to grow by what it grew by in the first, and that trip is followed with that (`cuda_out.ptx.slopes`):
+how what its instructions give grows, and up to which trip every comparison has the same answer. If the registers that a
+trip takes from the one before have grown so at its end, this is an induction, and trip t is the first one with t times
+the growth, elements of arrays that follow the length included. So those trips are left out, and the registers have
+what they have behind them.
+
+Of arrays there are the first elements along the length and the last ones, as many as the specification is asked for;
+what the trips between take is moved by as much as their trips are. Every output must then be what the specification
+says at the short length.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from math import prod
+from typing import Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from msgspec.structs import replace
+
+from cuda_out.ptx.concrete import Operation, decode
+from cuda_out.ptx.far import FarMachine, FarValidator, has_room, last
+from cuda_out.ptx.forms import InstructionForm, form
+from cuda_out.ptx.indices import Value
+from cuda_out.ptx.kinds import is_float, typed, width
+from cuda_out.ptx.machine import MATRICES
+from cuda_out.ptx.memory import Lanes, Region
+from cuda_out.ptx.notes import Notes
+from cuda_out.ptx.registers import Register
+from cuda_out.ptx.run import kernel_of
+from cuda_out.ptx.slopes import FOREVER, NoSlope, slope_of
+from cuda_out.ptx.syntax import Address, Group, Instruction, Kernel, Name, NotInterpreted, Operand
+from cuda_out.ptx.tiles import TileRegisters, TileTransfers, TileValidator
+from cuda_out.ptx.validate import Validation, WrittenOut, unknown
+from cuda_out.ptx.windows import MOST_BLOCKS, Cut, NotTiled
+from cuda_out.tiling.tiling import TiledAxis, Tiling
+from symbolic.algebra.terms import Term
+from symbolic.ir.program import Axis, Parameter, Program
+
+Flags = npt.NDArray[np.bool_]
+_Kind = TypeVar("_Kind", bound=np.generic)
+
+UNIT: Final = 64
+"""Elements that are left out are a multiple of so many chunks, as compilers put trips together by powers of two."""
+_FAR: Final = 1 << 21
+"""About how long loops are in blocks far out."""
+
+
+@dataclass
+class _Trip:
+    """The trip that is followed: of the loop from `header` to `end`, by some threads.
+
+    `first` are the registers that it reads before it writes them, `step` is how many elements along the length the
+    next one is further on, and up to trip `most` all is decided alike; then `why` is no longer so.
+    """
+
+    header: int
+    end: int
+    threads: Lanes
+    before: Mapping[str, Register]
+    guessed: Mapping[str, Lanes]
+    odd: Mapping[str, Flags]
+    cells: list[tuple[Region, npt.NDArray[np.uint64], Lanes]]
+    first: set[str] = field(default_factory=set)
+    written: set[str] = field(default_factory=set)
+    step: int = 0
+    most: int = FOREVER
+    why: str = ""
+
+    def reads(self, names: Sequence[str]) -> None:
+        self.first.update(name for name in names if name not in self.written)
+
+
+class _Differs(Exception):
+    """Why trips are not alike."""
+
+
+class LongRegisters(TileRegisters):
+    """Registers where data that is made of the length has the short one: a mean is divided by it."""
+
+    lengths: tuple[int, int] | None
+
+    def computed(self, operation: Operation, values: list[Register], at: Lanes) -> Register:
+        if self.lengths and not operation.name.startswith(("setp", "selp")):
+            data = any(terms.any() for _, terms in values)
+            if data or (operation.name.startswith("cvt.") and is_float(operation.result)):
+                values = [self._short(*each) for each in zip(values, operation.sources, strict=True)]
+        return super().computed(operation, values, at)
+
+    def _short(self, value: Register, kind: str) -> Register:
+        assert self.lengths is not None
+        if is_float(kind) or width(kind) < 32:
+            return value
+        is_length = (value[1] == 0) & (typed(value[0], kind) == self.lengths[0])
+        return np.where(is_length, np.uint64(self.lengths[1]), value[0]), value[1]
+
+
+class LongTransfers(TileTransfers):
+    """Loads and stores in arrays of which the first and the last elements along the length are there."""
+
+    tiles: LongValidator
+    why: str = ""
+
+    def _located(self, instruction: Instruction, value: Value, cuts: Lanes, add: int, how: InstructionForm) -> Lanes:
+        found = np.zeros(len(cuts), np.int64)
+        for cut in np.unique(cuts).tolist():
+            some = cuts == cut
+            here = value[0] + add
+            for name, (window, region) in self.windows.items():
+                if abs(here - region.base) < 1 << 39:
+                    element, byte = divmod(here - region.base, region.cell)
+                    short = self.tiles.short_index(name, cut, element)
+                    if short is None:
+                        raise NotInterpreted(
+                            f"{instruction}: an element of {window.parameter.name} that is in the middle of length "
+                            f"{self.tiles.long}, which is left out{self.why and f' ({self.why})'}"
+                        )
+                    here = region.base + short * region.cell + byte
+                    break
+            found[some] = super()._located(instruction, (here, 0), cuts[some], 0, how)
+        return found
+
+
+class LongMachine(FarMachine):
+    """One run of blocks at a huge length along loops."""
+
+    parts = LongRegisters, LongTransfers
+
+    def __init__(
+        self, kernel: Kernel, tiles: TileValidator, cuts: Lanes, deferred: Notes, operators: Mapping[str, Operation],
+        dynamic: int,
+    ) -> None:  # fmt: skip
+        super().__init__(kernel, tiles, cuts, deferred, operators, dynamic)
+        assert isinstance(tiles, LongValidator)
+        assert isinstance(self.registers, LongRegisters)
+        assert isinstance(self.transfers, LongTransfers)
+        self.long = self.transfers.tiles = tiles
+        self.registers.lengths = (tiles.long, tiles.short) if tiles.counts else None
+        self._trip: _Trip | None = None
+        self._slopes: dict[str, Lanes] = {}
+        self._odd: dict[str, Flags] = {}
+        self.loops = {
+            kernel.labels[target.text]: place
+            for place, each in enumerate(kernel.instructions)
+            if each.op[0] == "bra" and isinstance(target := each.operands[-1], Name)
+            if kernel.labels.get(target.text, place + 1) <= place
+        }  # of two branches back to one instruction, the last one
+        self._numbers = itertools.count()
+        self._begun: dict[int, tuple[Lanes, Mapping[str, Register]]] = {}
+        self._left_out: set[int] = set()
+
+    # -- loops -------------------------------------------------------------------------------------------------
+
+    def _begins_trip(self, header: int, at: Lanes) -> None:
+        trip, end = self._trip, self.loops[header]
+        if trip is not None:
+            if header == trip.header and np.array_equal(at, trip.threads):
+                self._leave_out(trip)
+                return
+            if trip.header < header and end <= trip.end:
+                return
+            self._gives_up("not all threads go on")
+        last = self._begun.pop(header, None)
+        if any(header < each <= end for each in self._left_out):  # trips of a loop within this one are left out
+            return
+        now = self._begun[header] = at, dict(self.registers.registers)
+        if last is not None and np.array_equal(last[0], at):
+            self._follow(header, end, at, last[1], now[1])
+
+    def _follow(
+        self, header: int, end: int, on: Lanes, before: Mapping[str, Register], now: Mapping[str, Register]
+    ) -> None:
+        """Follow the next trip, whose registers grow by as much as in the one before."""
+        guessed, odd = dict[str, Lanes](), dict[str, Flags]()
+        for name in now.keys() & before.keys():
+            (bits, terms), (old, old_terms) = now[name], before[name]
+            kind = self.registers.types.get(name, "b64")
+            grown = _signed(bits[on] - old[on], kind) * ((terms[on] == 0) & (old_terms[on] == 0))
+            if grown.any() and (is_float(kind) or kind == "pred"):
+                odd[name] = _with(np.zeros(self.shape.count, np.bool_), on, grown != 0)
+            elif grown.any():
+                guessed[name] = _with(np.zeros(self.shape.count, np.int64), on, grown)
+        cells = [(r, r.bits.copy(), r.terms.copy()) for r in self.memory.regions if r.space in ("shared", "local")]
+        self._slopes, self._odd = dict(guessed), dict(odd)
+        self._trip = _Trip(header, end, on, now, guessed, odd, cells)
+
+    def _gives_up(self, why: str) -> None:
+        assert isinstance(self.transfers, LongTransfers)
+        if self._trip is not None and (self._trip.step or not self.transfers.why):
+            self.transfers.why = why
+        self._trip, self._slopes, self._odd = None, {}, {}
+
+    def _leave_out(self, trip: _Trip) -> None:
+        """Leave trips out, if this one has shown what they do."""
+        try:
+            self._as_guessed(trip)
+            if not trip.step:
+                raise _Differs("trips take nothing along the length")
+            times, rest = divmod(self.long.left_out, abs(trip.step))
+            if rest:
+                raise _Differs(f"trips take {trip.step} elements")
+            if times > trip.most:
+                self.long.decided |= trip.most > UNIT
+                raise _Differs(f"after {trip.most} trips, {trip.why} is not what it was")
+        except _Differs as why:
+            self._gives_up(str(why))
+            self._begun.pop(trip.header, None)
+            return
+        on, slopes, odd = trip.threads, self._slopes, self._odd
+        for name, each in slopes.items():
+            bits, terms = self.registers.registers[name]
+            bits = bits.copy()
+            bits[on] += each[on].astype(np.uint64) * np.uint64(times)
+            size = max(width(self.registers.types.get(name, "b64")), 8)
+            self.registers.registers[name] = bits & np.uint64((1 << size) - 1), terms
+        for name, flags in odd.items():
+            bits, terms = self.registers.registers[name]
+            some = on[flags[on]]
+            self.registers.registers[name] = bits, _with(terms, some, self._unknown(name, len(some)))
+        self._left_out.add(trip.header)
+        self._trip, self._slopes, self._odd = None, {}, {}
+
+    def _unknown(self, name: str, count: int) -> Lanes:
+        """Return variables for what trips that were left out leave in a register."""
+        kind, terms = self.registers.types.get(name, "b64"), self.long.written.terms
+        array = unknown("u16" if kind == "pred" else kind)
+        first = next(self._numbers)
+        return np.array([terms.atom(array, first * self.shape.count + number) for number in range(count)], np.int64)
+
+    def _as_guessed(self, trip: _Trip) -> None:
+        """Require that what a trip takes from the one before has grown as was guessed."""
+        on, none = trip.threads, np.zeros(self.shape.count, np.int64)
+        for name in sorted((trip.first | trip.guessed.keys()) & self.registers.registers.keys()):
+            (bits, terms), (old, old_terms) = self.registers.registers[name], trip.before[name]
+            grown, guess = self._slopes.get(name, none)[on], trip.guessed.get(name, none)[on]
+            number, was = terms[on] == 0, old_terms[on] == 0
+            kind = self.registers.types.get(name, "b64")
+            moved = _signed(bits[on] - old[on], kind)
+            wrong = (number != was) | (grown != guess) | (number & (moved != guess))
+            if name in self._odd:
+                wrong |= self._odd[name][on]
+            if name in trip.odd:  # of which nothing was taken for granted
+                wrong &= ~trip.odd[name][on]
+            if wrong.any() and name in trip.first:
+                raise _Differs(f"{name} does not grow by the same in each trip")
+            if wrong.any() and name not in trip.written:
+                self._odd[name] = _with(self._odd.get(name, none != 0), on, wrong)
+        for region, bits, terms in trip.cells:
+            numbers = (terms == 0) | (region.terms == 0)
+            if ((terms != region.terms) | (bits != region.bits))[numbers].any():
+                raise _Differs(f"{region.name} holds other numbers after each trip")
+
+    # -- instructions ------------------------------------------------------------------------------------------
+
+    def _predicate(self, instruction: Instruction, name: Name, at: Lanes) -> Flags:
+        if self._trip is not None:
+            self._trip.reads([name.text])
+            if name.text in self._odd and self._odd[name.text][at].any():
+                self._gives_up(f"{instruction}, a branch")
+        found: Flags = super()._predicate(instruction, name, at)
+        return found
+
+    def _execute(self, instruction: Instruction, place: int, at: Lanes) -> None:
+        if self._trip is None:
+            super()._execute(instruction, place, at)
+            return
+        targets, sources = _operands(instruction)
+        self._trip.reads(sources)
+        grown, odd = np.zeros(len(at), np.int64), np.zeros(len(at), np.bool_)
+        why = ""
+        try:
+            if self._synchronises(instruction) and not _contains(self._trip.threads, at):
+                raise _Differs(f"{instruction} waits for other threads")
+            if any(name in self._slopes or name in self._odd for name in sources):
+                grown, odd = self._grown(instruction, sources, at)
+        except _Differs as differs:
+            why = str(differs)
+        super()._execute(instruction, place, at)
+        for name in targets:
+            if name in self._slopes or grown.any():
+                old = self._slopes.get(name, np.zeros(self.shape.count, np.int64))
+                self._slopes[name] = _with(old, at, grown)
+            if name in self._odd or odd.any():
+                was = self._odd.get(name, np.zeros(self.shape.count, np.bool_))
+                self._odd[name] = _with(was, at, odd)
+        if _contains(at, self._trip.threads):
+            self._trip.written.update(targets)
+        if why:
+            self._gives_up(why)
+
+    def _grown(self, instruction: Instruction, sources: Sequence[str], at: Lanes) -> tuple[Lanes, Flags]:
+        """Return by how much what an instruction gives grows with each trip, and where that is not the same."""
+        none, odd = np.zeros(len(at), np.int64), np.zeros(len(at), np.bool_)
+        grows = none != 0
+        for name in sources:
+            if name in self._slopes:
+                grows |= self._slopes[name][at] != 0
+            if name in self._odd:
+                odd |= self._odd[name][at]
+        if not (grows | odd).any():
+            return none, odd
+        head, operands = instruction.op[0], instruction.operands
+        if head == "call":  # a function of what it is given
+            return none, odd | grows
+        if head == "shfl":
+            return self._shuffled(instruction, at)
+        if head in ("ld", "st") and "param" in instruction.op:
+            return self._of(sources[0], at), odd
+        if head in ("ld", "st"):
+            if head == "st" and any(self._of(name, at).any() for name in _names(operands[1])):
+                raise _Differs(f"{instruction} stores a number that grows")
+            if odd.any():
+                raise _Differs(f"{instruction} is not moved by the same in each trip")
+            self._moves(instruction, operands[1] if head == "ld" else operands[0], at)
+            return none, odd
+        if head in ("mov", "cvta") and not any(isinstance(each, Group) for each in operands):
+            return self._of(sources[0], at), odd
+        try:
+            operation = decode(instruction.op)
+        except NotInterpreted:
+            raise _Differs(f"{instruction} takes a number that grows") from None
+        if len(operands) != len(operation.sources) + 1:
+            raise _Differs(f"{instruction} takes a number that grows")
+        target = operands[0]
+        assert isinstance(target, Name)
+        wider = width(self.registers.types.get(target.text, operation.result)) > width(operation.result)
+        columns = list[list[int]]()
+        for operand, kind in zip(operands[1:], operation.sources, strict=True):
+            bits, terms = self.registers.read(operand, kind, at)
+            odd = odd | (grows & (terms != 0))  # what is made of data and of a number that grows
+            columns.append(typed(bits, kind).tolist() if not is_float(kind) else [0] * len(at))
+        slopes = [
+            self._of(each.text, at).tolist() if isinstance(each, Name) else none.tolist() for each in operands[1:]
+        ]
+        found, known = none.copy(), dict[tuple[object, ...], tuple[int, int] | None]()
+        for place, row in enumerate(zip(*columns, *slopes, strict=True)):
+            if odd[place] or not grows[place]:
+                continue
+            if row not in known:
+                try:
+                    known[row] = slope_of(operation, row[: len(columns)], row[len(columns) :])
+                except NoSlope:
+                    known[row] = None
+            answer = known[row]
+            if answer is None or (wider and answer[0]):
+                odd[place] = True
+                continue
+            found[place] = answer[0]
+            assert self._trip is not None
+            if answer[1] < self._trip.most and at[place] in self._trip.threads:
+                self._trip.most, self._trip.why = answer[1], str(instruction)
+        return found, odd
+
+    def _of(self, name: str, at: Lanes) -> Lanes:
+        return self._slopes[name][at] if name in self._slopes else np.zeros(len(at), np.int64)
+
+    def _shuffled(self, instruction: Instruction, at: Lanes) -> tuple[Lanes, Flags]:
+        """Move what is known of values as a shuffle moves them."""
+        value, *steers = instruction.operands[-4:]
+        for each in (name for operand in steers for name in _names(operand)):
+            if self._of(each, at).any() or (each in self._odd and self._odd[each][at].any()):
+                raise _Differs(f"{instruction} asks other lanes in each trip")
+        assert isinstance(value, Name)
+        columns = []
+        for known in (self._slopes.get(value.text), self._odd.get(value.text)):
+            bits = np.zeros(self.shape.count, np.uint64) if known is None else known.astype(np.uint64)
+            self.registers.registers["a shuffle"] = bits, np.zeros(self.shape.count, np.int64)
+            name = Name("a shuffle")
+            self.transfers.shuffle(replace(instruction, operands=(name, name, *steers)), at)
+            columns.append(self.registers.registers.pop("a shuffle")[0][at])
+        return _signed(columns[0], "b32"), columns[1] != 0
+
+    def _moves(self, instruction: Instruction, operand: Operand, at: Lanes) -> None:
+        """Require that an access is moved along the length, or not at all; by as much as others are."""
+        assert isinstance(operand, Address)
+        assert self._trip is not None
+        slopes, how = self._of(operand.base, at), form(instruction.op)
+        if not slopes.any():
+            return
+        assert how is not None
+        bits = self.registers.read(Name(operand.base), "u64", at)[0].astype(np.int64)
+        for name, region in self.arrays.items():
+            near = (np.abs(bits - region.base) < 1 << 39) & (slopes != 0)
+            if not near.any() or how.space not in (None, "global"):
+                continue
+            strides = np.array(self.long.strides[name], np.int64)[self.cuts[self.shape.block_of[at]]] * region.cell
+            steps = np.unique(slopes[near] // np.maximum(strides[near], 1))
+            even = strides.all() and not (slopes[near] % strides[near]).any() and len(steps) == 1
+            if not even or self._trip.step not in (0, int(steps[0])):
+                raise _Differs(f"{instruction} is not moved along the length as others are")
+            self._trip.step = int(steps[0])
+            slopes = np.where(near, 0, slopes)
+        if slopes.any():
+            raise _Differs(f"{instruction} is at another place in each trip")
+
+
+class LongValidator(FarValidator):
+    """Validates some blocks at the length `long` along loops; the program and `wanted` have a short one instead.
+
+    Where it does not succeed, `decided` tells that it would not with more trips either.
+    """
+
+    machine = LongMachine
+    decided = False
+
+    def __init__(
+        self, program: Program, tiling: Tiling, wanted: Mapping[str, Sequence[Term]], written: WrittenOut,
+        alignment: Sequence[int] | None, at: Mapping[Axis, int], lengths: tuple[int, int],
+    ) -> None:  # fmt: skip
+        self.at, self.far, self.more, self.declared = dict(at), "x", True, tiling.declared
+        self.numbers = {f"block {axis}": number for axis, number in at.items()}
+        self.long, self.short = lengths
+        self.left_out, self.counts, self.every = self.long - self.short, tiling.masks.counts, tiling
+        fixed = {name: (None,) * len(spans) for name, spans in tiling.spans.items()}
+        of_grid = tiling.without_loops() or replace(tiling, axes=(), spans=fixed)
+        TileValidator.__init__(self, program, of_grid, wanted, written, alignment)
+        self.taken = tiling.axes
+        self.shapes = {p.name: [self._shapes(p, number) for number in range(len(self.cuts))] for p in self._arrays()}
+        self.strides = {name: [self._stride(name, long) for long, _ in each] for name, each in self.shapes.items()}
+
+    def _together(self, remaining: Sequence[Sequence[Cut]]) -> Iterator[tuple[Cut, ...]]:
+        return zip(*remaining, strict=True) if remaining else iter(((),))
+
+    def _remainders(self, axis: TiledAxis) -> list[Cut]:
+        return [Cut(axis, axis.step), Cut(axis, axis.tile)]
+
+    def _arrays(self) -> list[Parameter]:
+        return [p for p in self.program.parameters if not p.is_scalar and not p.by_value]
+
+    def _shapes(self, parameter: Parameter, cut: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        lengths = {a.axis: self.length(a, self.cuts[cut].get(a.axis)) for a in self.every.axes}
+        shape = self.every.shape(parameter, lengths)
+        return shape, self.every.shape(parameter, {**lengths, "k": self.short})
+
+    def _along(self, name: str) -> int | None:
+        places = [place for place, span in enumerate(self.every.spans[name]) if span and span.axis == "k"]
+        return places[0] if places else None
+
+    def _stride(self, name: str, shape: tuple[int, ...]) -> int:
+        """Return how many elements one along the length is further on, 0 in an array that does not follow it."""
+        along = self._along(name)
+        return 0 if along is None else prod(shape[along + 1 :])
+
+    def length(self, axis: TiledAxis, cut: Cut | None) -> int:
+        return self.long if axis.axis == "k" else super().length(axis, cut)
+
+    def validate(self, ptx: str, entry: str, shared_bytes: int = 0) -> Validation:
+        self.decided = False
+        with suppress(NotInterpreted):
+            if any(each.op[0] in (*MATRICES, "cp") for each in kernel_of(ptx, entry).instructions):
+                raise NotTiled("matrices and asynchronous copies are not looked at in this way")
+        found = super().validate(ptx, entry, shared_bytes)
+        if found.verdict == "different" and not found.broken:  # of trips that are left out, no more than this is known
+            return replace(found, verdict="unknown")
+        return found
+
+    def short_index(self, name: str, cut: int, element: int) -> int | None:
+        """Return which element of an array of the short length stands for one; None if it is left out."""
+        (long, short), along = self.shapes[name][cut], self._along(name)
+        index = list[int]()
+        for extent in reversed(long[1:]):
+            element, place = divmod(element, extent)
+            index.insert(0, place)
+        index.insert(0, element)
+        if along is not None and index[along] >= self.short:
+            index[along] -= self.left_out
+            if index[along] < 0:
+                return None
+        flat = 0
+        for extent, place in zip(short, index, strict=True):
+            flat = flat * extent + place
+        return flat
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} at length {self.long} along its loops"
+
+
+def long_validators(
+    program: Program, tiling: Tiling, wanted: Mapping[str, Sequence[Term]], written: WrittenOut,
+    alignment: Sequence[int] | None, short: int, longest: int,
+) -> Iterator[LongValidator]:  # fmt: skip
+    """Yield what validates the second blocks at the greatest length along loops for which arrays have room, the first
+    ones if that is much more, and blocks far out along each axis at a lesser length."""
+    axes = tiling.of_grid
+    assert tiling.of_loops is not None
+    unit = UNIT * tiling.of_loops.tile
+
+    def room(units: int, at: Mapping[Axis, int]) -> bool:
+        lengths: dict[Axis, int] = {a.axis: at[a.axis] * a.tile + max(a.tile, a.reach) + a.step for a in axes}
+        return has_room(program, tiling, {**lengths, "k": short + units * unit})
+
+    tried: list[tuple[dict[Axis, int], int]] = []
+    for number in (1, 0):
+        at: dict[Axis, int] = {each.axis: number for each in axes}
+        units = last(0, (longest - short) // unit, lambda units: room(units, at))  # noqa: B023
+        tried.append((at, units))
+        if units * unit >= longest // 2:
+            break
+    for far in axes:
+        at = {each.axis: 0 for each in axes}
+        for each in sorted(axes, key=lambda axis: axis.axis != far.axis):
+            most = MOST_BLOCKS[each.axis] - 3
+            at[each.axis] = last(0, most, lambda n: room(_FAR // unit, {**at, each.axis: n}))  # noqa: B023
+        tried.append((at, _FAR // unit))
+    for place, (at, units) in enumerate(tried):
+        if units and (at, units) not in tried[:place]:
+            yield LongValidator(program, tiling, wanted, written, alignment, at, (short + units * unit, short))
+
+
+def _operands(instruction: Instruction) -> tuple[list[str], list[str]]:
+    """Return the registers that an instruction writes, and those that it reads."""
+    operands = instruction.operands
+    head = instruction.op[0]
+    written = 0 if head in ("st", "bar", "barrier", "red", "membar", "fence") else 1
+    if head == "shfl":
+        written = len(operands) - 4
+    if head == "st" and "param" in instruction.op:
+        return _names(operands[0]), _names(operands[1])
+    targets = [name for each in operands[:written] for name in _names(each)]
+    return targets, [name for each in operands[written:] for name in _names(each)]
+
+
+def _names(operand: Operand) -> list[str]:
+    match operand:
+        case Name(text=text):
+            return [text]
+        case Address(base=base):
+            return [base]
+        case Group(items=items):
+            return [each.text for each in items if isinstance(each, Name)]
+        case _:
+            return []
+
+
+def _signed(bits: npt.NDArray[np.uint64], kind: str) -> Lanes:
+    size = max(width(kind), 8)
+    low = (bits & np.uint64((1 << size) - 1)).astype(f"u{size // 8}")
+    found: Lanes = low.view(f"i{size // 8}").astype(np.int64)
+    return found
+
+
+def _contains(threads: Lanes, some: Lanes) -> bool:
+    return threads is some or (len(some) <= len(threads) and bool(np.isin(some, threads).all()))
+
+
+def _with(old: npt.NDArray[_Kind], at: Lanes, new: npt.NDArray[_Kind]) -> npt.NDArray[_Kind]:
+    found = old.copy()
+    found[at] = new
+    return found
