@@ -13,6 +13,7 @@ from symbolic.expressions.expression import (
     constant,
     either,
     less_equal,
+    negate,
     negation,
     substituted,
 )
@@ -60,7 +61,8 @@ def inductive(
 def orders(
     names: Mapping[str, Any], samples: Sequence[Sequence[Any]], named: Mapping[str, Expression]
 ) -> list[Expression]:
-    """Return what samples suggest: which words are at least zero, or at most; which is at most another; under flags."""
+    """Return what samples suggest: which words are at least zero, or at most; which is at most another; which has at
+    most the size of another; under flags."""
     atoms: list[Expression] = []
     numbers = [name for name, dtype in names.items() if dtype is not BOOL]
     flags = [named[name] for name, dtype in names.items() if dtype is BOOL]
@@ -72,6 +74,13 @@ def orders(
     holds = compiled(list(names), atoms or [TRUE])
     results = [holds(*sample) for sample in samples]
     kept = [atom for place, atom in enumerate(atoms) if all(row[place] for row in results)]
+    above = {name for name in numbers if less_equal(zero, named[name]) in kept}
+    absolute = [
+        less_equal(negate(named[a]), named[b]) for a in above for b in numbers if b not in above
+    ]  # |b| <= a, beside b <= a
+    check = compiled(list(names), absolute or [TRUE])
+    results = [check(*sample) for sample in samples]
+    kept += [each for place, each in enumerate(absolute) if all(row[place] for row in results)]
     guarded = [
         either(negation(premise), atom)
         for flag in flags for premise in (flag, negation(flag)) for atom in atoms

@@ -33,15 +33,29 @@ TABLE: Final = Path(__file__).with_name("table.json")
 
 
 class Elementary(Struct, frozen=True):
-    """An associative operator: `combine` gives the words of two parts, over x0, x1, those of the first one, y0, y1, and
-    k. `left` and `right` say on which sides `identity` changes nothing."""
+    """An associative operator: `lists` (`as_lists`) give the words of two parts, over x0, x1, those of the first one,
+    y0, y1, and k. `left` and `right` say on which sides `identity` changes nothing."""
 
-    combine: tuple[Expression, ...]
+    lists: tuple[Any, ...]
     identity: tuple[str, ...]
     left: bool
     right: bool
     commutative: bool
     types: tuple[str, ...]
+
+    @property
+    def combine(self) -> tuple[Expression, ...]:
+        """The words of two parts as expressions."""
+        return tuple(map(of_lists, self.lists))
+
+    @property
+    def has_k(self) -> bool:
+        """Whether it has a constant."""
+        return any(map(_has_k, self.lists))
+
+
+def _has_k(what: Any) -> bool:
+    return any(map(_has_k, what)) if isinstance(what, list) else what == "k"
 
 
 def neutral(what: str, sort: Sort) -> Expression:
@@ -78,7 +92,7 @@ def of_lists(what: Any) -> Expression:
 def written(some: Iterable[Elementary]) -> str:
     """Return the text of a table, an operator a line."""
     rows = (
-        [[as_lists(each) for each in one.combine], " ".join(one.identity), "".join(
+        [list(one.lists), " ".join(one.identity), "".join(
             letter for letter, holds in (("l", one.left), ("r", one.right), ("c", one.commutative)) if holds
         ), " ".join(one.types)]
         for one in some
@@ -91,11 +105,11 @@ def table(words: int) -> tuple[Elementary, ...]:
     """Return the operators of so many words that were generated and proved, smallest first."""
     return tuple(
         Elementary(
-            tuple(map(of_lists, combine)), tuple(identity.split()), "l" in laws, "r" in laws, "c" in laws,
+            tuple(lists), tuple(identity.split()), "l" in laws, "r" in laws, "c" in laws,
             tuple(types.split()),
         )
-        for combine, identity, laws, types in json.loads(TABLE.read_text(encoding="utf-8"))
-        if len(combine) == words
+        for lists, identity, laws, types in json.loads(TABLE.read_text(encoding="utf-8"))
+        if len(lists) == words
     )  # fmt: skip
 
 

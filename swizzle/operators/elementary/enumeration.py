@@ -10,7 +10,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from functools import lru_cache
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from symbolic.expressions.expression import BUILDERS, Expression, number_name, s
 from symbolic.expressions.formulas import Sort
 
 Array = Any
-TreeRows: TypeAlias = list[list[int]]
 PLAIN: Final = 20
 """Samples that tell functions apart, beside those of identities."""
 SAME: Final = 6
@@ -37,7 +37,7 @@ _TESTS: Final[tuple[tuple[str, Any, bool], ...]] = (("<", np.less, False), ("<="
 
 def dtype_of(sort: Sort) -> Any:
     """Return NumPy's type of a sort: reals are whole numbers in double precision, which are exact."""
-    return np.float64 if sort.kind == "real" else np.dtype(f"{'i' if sort.signed else 'u'}{sort.bits // 8}")
+    return np.dtype(np.float64 if sort.kind == "real" else f"{'i' if sort.signed else 'u'}{sort.bits // 8}")
 
 
 def samples(sort: Sort, count: int, rng: Any) -> Array:
@@ -53,12 +53,27 @@ def samples(sort: Sort, count: int, rng: Any) -> Array:
     return np.where(chance < 0.55, small.astype(kind), np.where(chance < 0.75, edges, wide)).astype(kind)
 
 
+@lru_cache(maxsize=8)
+def corners(sort: Sort, count: int) -> Array:
+    """Return eight rows of so many numbers of which each is small, near a limit of the type, or near the middle."""
+    if sort.kind == "real":
+        some = [-9, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 7, 0.5, -0.5, 0.25, 100, -300]
+    else:
+        low, high = sort.limits
+        half = high // 2
+        some = [*range(-4 if sort.signed else 0, 6), low, low + 1, low + 2, high, high - 1, high - 2, half, half + 1,
+                half - 1, high - half // 2, 1 << (sort.bits // 2), 1 << (sort.bits // 2 + 1)]  # fmt: skip
+        some += [-half, -half - 1, -(1 << (sort.bits // 2))] if sort.signed else [half + 2]
+    found = np.array(some, dtype_of(sort))
+    return found[np.random.default_rng(5).integers(0, len(some), (8, count))]
+
+
 def of_neutral(what: str, sort: Sort, k: Array) -> Array:
     """Return a word of an identity as numbers."""
     return k if what == "k" else np.full(len(k), neutral(what, sort).value, dtype_of(sort))
 
 
-def _together(blocks: Iterable[tuple[Array, Array]]) -> Iterator[tuple[Array, Array]]:
+def _together(blocks: Iterable[tuple[Array, Array]], most: int = MANY) -> Iterator[tuple[Array, Array]]:
     """Yield blocks of rows put together to many rows, as what they are compared with is sorted for each."""
     rows: list[Array] = []
     columns: list[Array] = []
@@ -68,7 +83,7 @@ def _together(blocks: Iterable[tuple[Array, Array]]) -> Iterator[tuple[Array, Ar
             rows.append(some)
             columns.append(values)
             count += values.size
-        if count > MANY:
+        if count > most:
             yield np.concatenate(rows), np.concatenate(columns)
             rows, columns, count = [], [], 0
     if rows:
@@ -76,11 +91,29 @@ def _together(blocks: Iterable[tuple[Array, Array]]) -> Iterator[tuple[Array, Ar
 
 
 @dataclass
-class TreeLevel:
-    """The functions of so many leaves: what each is made of, by places among all, and its values."""
+class Grown:
+    """Functions, or tests, of all sizes: what each is made of, by places among all, its values, and which names it has.
+
+    What a function is made of is an operation and two functions; of a choice, `len(_BINARY)` plus the place of a test,
+    what is chosen, and what else; of a name, -1 and the place of the name. Names are bits.
+    """
 
     made: Array
     values: Array
+    uses: Array
+    starts: list[int]
+    seen: Array
+
+    def of(self, size: int) -> range:
+        """Return the places of those of a size."""
+        return range(self.starts[size - 1], self.starts[size])
+
+    def add(self, made: Array, values: Array, uses: Array) -> None:
+        """Add those of one leaf more."""
+        self.made = np.concatenate([self.made, made])
+        self.values = np.concatenate([self.values, values])
+        self.uses = np.concatenate([self.uses, uses])
+        self.starts.append(len(self.made))
 
 
 @dataclass
@@ -89,25 +122,22 @@ class Trees:
 
     names: Sequence[str]
     columns: dict[str, Array]
-    levels: list[TreeLevel] = field(default_factory=list)
-    tests: list[TreeLevel] = field(default_factory=list)
-    _seen: Array = None
-    _seen_tests: Array = None
-    _rows: tuple[TreeRows, TreeRows] | None = None
-    _rng: Any = field(default_factory=lambda: np.random.default_rng(9))
+    numbers: Grown = field(init=False)
+    tests: Grown = field(init=False)
 
     def __post_init__(self) -> None:
         leaves = np.stack([self.columns[name] for name in self.names])
         width = PLAIN if leaves.dtype.kind == "f" else leaves.shape[1]  # no infinities, which a sum may not have
-        self._weights = self._rng.integers(1, 1 << 62, width, dtype=np.uint64) | np.uint64(1)
-        rows = np.array([(-1, place, 0, 0) for place in range(len(leaves))], np.int64)
-        self.levels.append(TreeLevel(rows, leaves))
-        none = np.zeros((0, 4), np.int64)
-        self.tests.append(TreeLevel(none, np.zeros((0, width), bool)))
-        self._seen = np.sort(self._keys(leaves))
-        self._seen_tests = np.zeros(0, np.uint64)
+        rng = np.random.default_rng(9)
+        self._weights = rng.integers(1, 1 << 62, width, dtype=np.uint64) | np.uint64(1)
+        rows = np.array([(-1, place, 0) for place in range(len(leaves))], np.int32)
+        uses = 1 << np.arange(len(leaves), dtype=np.int8)
+        self.numbers = Grown(rows, leaves, uses, [0, len(leaves)], np.sort(self.keys(leaves)))
+        none = np.zeros((0, leaves.shape[1]), bool)
+        self.tests = Grown(np.zeros((0, 3), np.int32), none, uses[:0], [0, 0], np.zeros(0, np.uint64))
 
-    def _keys(self, values: Array) -> Array:
+    def keys(self, values: Array) -> Array:
+        """Return a number for each row of values, by which rows are told apart."""
         values = np.ascontiguousarray(values[:, : len(self._weights)])
         if values.dtype == np.bool_:
             found = values.astype(np.uint64)
@@ -118,104 +148,143 @@ class Trees:
         found = (found ^ (found >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
         return ((found ^ (found >> np.uint64(31))) * self._weights).sum(axis=1, dtype=np.uint64)
 
-    def first(self, size: int) -> int:
-        """Return the place of the first function of a size."""
-        return sum(len(level.made) for level in self.levels[: size - 1])
+    def grow(self) -> None:
+        """Add all functions of one leaf more, and all tests."""
+        size = len(self.numbers.starts)
+        self._add(self.numbers, self._combinations(size, self.numbers.values, self.tests.values), varied=True)
+        values = self.numbers.values
+        self._add(
+            self.tests,
+            itertools.chain.from_iterable(self._pairs(a, size - a, _TESTS, values) for a in range(1, size)),
+            varied=False,
+        )
 
-    def grow(self, wanted: Callable[[Array], Array] | None = None) -> TreeLevel:
-        """Add all functions of one leaf more; with `wanted`, which tells rows of values that are, return these only."""
-        size = len(self.levels) + 1
-
+    def _add(self, grown: Grown, blocks: Iterable[tuple[Array, Array]], *, varied: bool) -> None:
         def kept() -> Iterator[tuple[Array, Array]]:
-            for rows, columns in self._combinations(size):
-                keep = (columns[:, 1:SAME] != columns[:, :1]).any(axis=1)  # else it is k, or a number
-                if wanted is not None:
-                    keep &= wanted(columns)
-                yield rows[keep], columns[keep]
+            for rows, columns in blocks:
+                if varied:  # else it is k, or a number
+                    keep = (columns[:, 1:SAME] != columns[:, :1]).any(axis=1)
+                    rows, columns = rows[keep], columns[keep]
+                yield rows, columns
 
-        made: list[Array] = []
-        values: list[Array] = []
+        made, values = [grown.made[:0]], [grown.values[:0]]
         for rows, columns in _together(kept()):
-            rows, columns, self._seen = self._new(rows, columns, self._seen)
-            made.append(rows)
-            values.append(columns)
-        level = TreeLevel(
-            np.concatenate(made) if made else np.zeros((0, 4), np.int64),
-            np.concatenate(values) if values else np.zeros((0, self.levels[0].values.shape[1])),
+            keys, places = np.unique(self.keys(columns), return_index=True)
+            new = ~within(keys, grown.seen)
+            places = np.sort(places[new])
+            grown.seen = np.sort(np.concatenate([grown.seen, keys[new]]))
+            made.append(rows[places])
+            values.append(columns[places])
+        rows = np.concatenate(made)
+        grown.add(rows, np.concatenate(values), self.uses(rows) if varied else self._uses_of_tests(rows))
+
+    def sought(self, few: Array, fits: Callable[[Array], Array]) -> Iterator[Array]:
+        """Yield functions of one leaf more as rows, in blocks, and keep none of them: those whose values on a few
+        samples fit. A function may be met more than once."""
+        values, tests = (np.ascontiguousarray(each.values[:, few]) for each in (self.numbers, self.tests))
+        blocks = (
+            (found, np.zeros((len(found), 1), bool))
+            for rows, columns in self._combinations(len(self.numbers.starts), values, tests)
+            if len(found := rows[fits(columns)])
         )
-        if wanted is None:
-            self._rows = None
-            self.levels.append(level)
-            self._grow_tests(size)
-        return level
+        for rows, _ in _together(blocks, 1 << 18):
+            yield rows
 
-    def _grow_tests(self, size: int) -> None:
-        made, values = [], []
-        pairs = itertools.chain.from_iterable(self._pairs(a, size - a, _TESTS) for a in range(1, size))
-        for rows, columns in _together(pairs):
-            rows, columns, self._seen_tests = self._new(rows, columns, self._seen_tests)
-            made.append(rows)
-            values.append(columns)
-        self.tests.append(TreeLevel(np.concatenate(made), np.concatenate(values)))
+    def values(self, rows: Array) -> Array:
+        """Return the values of functions whose parts are known."""
+        one, other = (self.numbers.values[rows[:, side]] for side in (1, 2))
+        found = np.empty_like(one)
+        with np.errstate(all="ignore"):
+            for kind in np.unique(np.minimum(rows[:, 0], len(_BINARY))):
+                where = np.flatnonzero(np.minimum(rows[:, 0], len(_BINARY)) == kind)
+                if kind < len(_BINARY):
+                    found[where] = _BINARY[kind][1](one[where], other[where])
+                else:
+                    tests = self.tests.values[rows[where, 0] - len(_BINARY)]
+                    found[where] = np.where(tests, one[where], other[where])
+        return found
 
-    def _new(self, rows: Array, columns: Array, seen: Array) -> tuple[Array, Array, Array]:
-        keys, places = np.unique(self._keys(columns), return_index=True)
-        at = np.searchsorted(seen, keys)
-        new = (
-            (at == len(seen)) | (seen[np.minimum(at, len(seen) - 1)] != keys) if len(seen) else np.ones(len(keys), bool)
-        )
-        places = np.sort(places[new])
-        return rows[places], columns[places], np.sort(np.concatenate([seen, keys[new]]))
-
-    def _pairs(self, a: int, b: int, operators: Sequence[tuple[str, Any, bool]]) -> Iterator[tuple[Array, Array]]:
+    def _pairs(
+        self, a: int, b: int, operators: Sequence[tuple[str, Any, bool]], values: Array
+    ) -> Iterator[tuple[Array, Array]]:
         """Yield one operation on all functions of two sizes, a block at a time."""
-        one, other = self.levels[a - 1], self.levels[b - 1]
-        first, second = self.first(a), self.first(b)
+        one, other = self.numbers.of(a), self.numbers.of(b)
+        swapped = len(one) > len(other)
+        loop, rest = (other, one) if swapped else (one, other)
+        theirs = values[rest.start : rest.stop]
         with np.errstate(all="ignore"):
             for number, (_, function, commutes) in enumerate(operators):
                 if commutes and a > b:
                     continue
-                loop, swapped = (one, False) if len(one.made) <= len(other.made) else (other, True)
-                rest = other if not swapped else one
-                for place in range(len(loop.made)):
-                    mine = loop.values[place]
-                    columns = function(rest.values, mine) if swapped else function(mine, rest.values)
-                    rows = np.empty((len(rest.made), 4), np.int64)
-                    everyone = np.arange(len(rest.made))
+                for place in loop:
+                    columns = function(theirs, values[place]) if swapped else function(values[place], theirs)
+                    rows = np.empty((len(rest), 3), np.int32)
                     rows[:, 0] = number
-                    rows[:, 1] = first + (everyone if swapped else place)
-                    rows[:, 2] = second + (place if swapped else everyone)
-                    rows[:, 3] = 0
+                    rows[:, 2 if swapped else 1] = place
+                    rows[:, 1 if swapped else 2] = np.arange(rest.start, rest.stop)
                     yield rows, columns
 
-    def _combinations(self, size: int) -> Iterator[tuple[Array, Array]]:
+    def _combinations(self, size: int, values: Array, tests: Array) -> Iterator[tuple[Array, Array]]:
         for a in range(1, size):
-            yield from self._pairs(a, size - a, _BINARY)
+            yield from self._pairs(a, size - a, _BINARY, values)
         for tested in range(2, size - 1):
-            tests = self.tests[tested - 1]
-            before = sum(len(level.made) for level in self.tests[: tested - 1])
             for a in range(1, size - tested):
-                b = size - tested - a
-                yes, no = self.levels[a - 1], self.levels[b - 1]
-                for place, mine in enumerate(tests.values):
-                    for chosen in range(len(yes.made)):
-                        columns = np.where(mine, yes.values[chosen], no.values)
-                        rows = np.empty((len(no.made), 4), np.int64)
-                        rows[:, 0], rows[:, 1], rows[:, 2] = len(_BINARY) + before + place, self.first(a) + chosen, 0
-                        rows[:, 2] = self.first(b) + np.arange(len(no.made))
-                        rows[:, 3] = tested
-                        yield rows, columns
+                yield from self._choices(self.tests.of(tested), a, size - tested - a, values, tests)
 
-    # -- one of them ---------------------------------------------------------------------------------------------
+    def _choices(self, tested: range, a: int, b: int, values: Array, tests: Array) -> Iterator[tuple[Array, Array]]:
+        """Yield choices between functions of two sizes, a block at a time: along what there are most of."""
+        yes, no = self.numbers.of(a), self.numbers.of(b)
+        parts = (tested, yes, no)
+        along = max(range(3), key=lambda which: len(parts[which]))
+        many = parts[along]
+        others = [part for which, part in enumerate(parts) if which != along]
+        held: list[Any] = [tests, values, values]
+        for chosen in itertools.product(*others):
+            places: list[Any] = list(chosen)
+            places.insert(along, slice(many.start, many.stop))
+            test, one, other = (held[which][places[which]] for which in range(3))
+            columns = np.where(test, one, other)
+            rows = np.empty((len(many), 3), np.int32)
+            for which in range(3):
+                rows[:, which] = np.arange(many.start, many.stop) if which == along else places[which]
+            rows[:, 0] += len(_BINARY)
+            yield rows, columns
 
-    def rows(self) -> tuple[TreeRows, TreeRows]:
-        """Return what each function, and each test, is made of."""
-        if self._rows is None:
-            numbers, tests = (
-                [row for level in some for row in level.made.tolist()] for some in (self.levels, self.tests)
-            )
-            self._rows = numbers, tests
-        return self._rows
+    # -- some of them --------------------------------------------------------------------------------------------
+
+    def uses(self, rows: Array) -> Array:
+        """Return the names that rows have, as bits."""
+        uses = self.numbers.uses[rows[:, 1]] | self.numbers.uses[rows[:, 2]]
+        choice = rows[:, 0] >= len(_BINARY)
+        uses[choice] |= self.tests.uses[rows[choice, 0] - len(_BINARY)]
+        return uses
+
+    def _uses_of_tests(self, rows: Array) -> Array:
+        return self.numbers.uses[rows[:, 1]] | self.numbers.uses[rows[:, 2]]
+
+    def values_of(self, rows: Array, inputs: Sequence[Array]) -> Array:
+        """Return the values of many functions, each on its own numbers, or all on the same: (row, sample)."""
+        kinds = np.minimum(rows[:, 0], len(_BINARY))
+        found = np.empty((len(rows), inputs[0].shape[1]), inputs[0].dtype)
+        for kind in range(-1, len(_BINARY) + 1):
+            where = np.flatnonzero(kinds == kind)
+            if not len(where):
+                continue
+            some = rows.take(where, axis=0)
+            if kind == -1:
+                for place, each in enumerate(inputs):
+                    named = where[some[:, 1] == place]
+                    found[named] = each if len(each) == 1 else each.take(named, axis=0)
+                continue
+            given = [each if len(each) == 1 else each.take(where, axis=0) for each in inputs]
+            one, other = (self.values_of(self.numbers.made.take(some[:, side], axis=0), given) for side in (1, 2))
+            if kind < len(_BINARY):
+                found[where] = _BINARY[kind][1](one, other)
+                continue
+            tests = self.tests.made[some[:, 0] - len(_BINARY)]
+            a, b = (self.values_of(self.numbers.made[tests[:, side]], given) for side in (1, 2))
+            found[where] = np.where(np.where(tests[:, :1] == 0, a < b, a <= b), one, other)
+        return found
 
     def expression(self, row: Sequence[int]) -> Expression:
         """Return what a row says, as an expression."""
@@ -228,19 +297,25 @@ class Trees:
             return self._walk(row, columns.__getitem__, _FUNCTIONS.__getitem__)
 
     def _walk(self, row: Sequence[int], leaf: Callable[[str], Any], meaning: Callable[[str], Any]) -> Any:
-        numbers, tests = self.rows()
-
         def walk(row: Sequence[int]) -> Any:
-            operator, a, b, tested = row
+            operator, a, b = row
             if operator == -1:
                 return leaf(self.names[a])
-            if not tested:
-                return meaning(_BINARY[operator][0])(walk(numbers[a]), walk(numbers[b]))
-            test, p, q, _ = tests[operator - len(_BINARY)]
-            condition = meaning(_TESTS[test][0])(walk(numbers[p]), walk(numbers[q]))
-            return meaning("select")(condition, walk(numbers[a]), walk(numbers[b]))
+            one, other = walk(self.numbers.made[a]), walk(self.numbers.made[b])
+            if operator < len(_BINARY):
+                return meaning(_BINARY[operator][0])(one, other)
+            test, p, q = self.tests.made[operator - len(_BINARY)]
+            condition = meaning(_TESTS[test][0])(walk(self.numbers.made[p]), walk(self.numbers.made[q]))
+            return meaning("select")(condition, one, other)
 
         return walk(row)
+
+
+def within(keys: Array, seen: Array) -> Array:
+    """Tell which keys are among others, which are sorted."""
+    if not len(seen):
+        return np.zeros(len(keys), bool)
+    return seen[np.minimum(np.searchsorted(seen, keys), len(seen) - 1)] == keys
 
 
 _FUNCTIONS: Final[dict[str, Any]] = {name: function for name, function, _ in (*_BINARY, *_TESTS)} | {"select": np.where}

@@ -13,8 +13,16 @@ import numpy as np
 from msgspec import Struct
 
 from swizzle.operators.elementary.entries import TYPES, Elementary, as_lists, of_lists
-from swizzle.operators.elementary.enumeration import SampleColumns, Trees, columns_of, samples
-from swizzle.operators.elementary.judging import elementary, swapped
+from swizzle.operators.elementary.enumeration import (
+    SampleColumns,
+    Trees,
+    columns_of,
+    corners,
+    of_neutral,
+    samples,
+    within,
+)
+from swizzle.operators.elementary.judging import SECONDS, elementary, swapped
 from symbolic.expressions.expression import Expression
 from symbolic.expressions.formulas import Sort
 
@@ -41,9 +49,20 @@ class GenerationTally(Struct):
 
 
 def singles(sort: Sort, most: int, tally: GenerationTally) -> Iterator[TableCandidate]:
-    """Yield the single words of at most so many leaves that are associative on numbers and may have an identity."""
+    """Yield the single words of at most so many leaves that are associative on numbers and may have an identity.
+
+    Two kinds are left out of what has more than `WHOLE` leaves, as they say nothing new: choices of one part by a
+    condition on it, whatever that is (`x0 if P(x0) else y0` is associative for every P), and operators that are a
+    smaller one with another constant, as k * k.
+    """
     columns = columns_of(sort, 1)
     trees = Trees(("x0", "y0", "k"), columns.columns)
+    few = np.array([where.start for where in columns.neutral.values()])
+    target = np.array([columns.columns["y0" if side == "left" else "x0"][where.start]
+                       for (_, side), where in columns.neutral.items()])  # fmt: skip
+
+    def fits(values: Any) -> Any:
+        return (values == target).any(axis=1)
 
     def wanted(values: Any) -> Any:
         found = np.zeros(len(values), bool)
@@ -51,15 +70,100 @@ def singles(sort: Sort, most: int, tally: GenerationTally) -> Iterator[TableCand
             found |= columns.fits(values, 0, kind, side)
         return found
 
+    instances: set[int] = set()
     for size in range(2, most + 1):
-        level = trees.grow(wanted if size == most else None)
-        tally.functions += len(level.made)
-        for place in np.flatnonzero(wanted(level.values)):
-            row = level.made[place].tolist()
-            if _associative(trees, (row,), sort):
-                node = trees.expression(row)
-                if {"x0", "y0"} <= node.names:
-                    yield TableCandidate((node,), _identities(columns, [level.values[place]]))
+        sought = (rows[wanted(trees.values(rows))] for rows in trees.sought(few, fits))
+        blocks = [_associative_rows(trees, rows[(trees.uses(rows) & 3) == 3], sort, QUICK) for rows in sought]
+        rows = np.concatenate(blocks)
+        keys, places = np.unique(trees.keys(trees.values(rows)), return_index=True)
+        rows = rows[np.sort(places[~within(keys, trees.numbers.seen)])]
+        rows = _associative_rows(trees, rows, sort, THOROUGH)
+        if size > WHOLE:
+            rows = rows[~_choices(trees, rows, sort)]
+        tally.functions += len(trees.numbers.made)
+        values = trees.values(rows)
+        for row, own, key in zip(rows, values, trees.keys(values), strict=True):
+            if size > WHOLE and key in instances:
+                continue
+            identities = tuple(kind for kind in _identities(columns, [own]) if _changes_nothing(trees, row, kind, sort))
+            if not identities or not _holds(trees, row, sort):
+                continue
+            node = trees.expression(row)
+            if {"x0", "y0"} <= node.names:
+                instances.update(_instances(trees, row, columns))
+                yield TableCandidate((node,), identities)
+        if size < most:
+            trees.grow()
+
+
+def _associative_rows(trees: Trees, rows: Any, sort: Sort, which: tuple[int, int]) -> Any:
+    """Return the functions that are associative on samples: most are not on the first one."""
+    parts = [part[0][None] for part in _triple(sort, 1, *which)]
+    constant = _constant(sort, which[0])[None]
+    with np.errstate(all="ignore"):
+        for some in (slice(0, 1), slice(1, 3), slice(3, 12), slice(12, 60), slice(60, None)):
+            x, y, z, k = (each[:, some] for each in (*parts, constant))
+            if not k.size:
+                break
+            left = trees.values_of(rows, [trees.values_of(rows, [x, y, k]), z, k])
+            right = trees.values_of(rows, [x, trees.values_of(rows, [y, z, k]), k])
+            rows = rows[_same(left, right).all(axis=1)]
+    return rows
+
+
+def _same(left: Any, right: Any) -> Any:
+    """Compare numbers, of which those in double precision may be rounded."""
+    return left == right if left.dtype.kind != "f" else np.isclose(left, right, rtol=1e-12, atol=0)
+
+
+def _choices(trees: Trees, rows: Any, sort: Sort) -> Any:
+    """Tell which functions choose x or y by a condition on one of them alone, on samples."""
+    x, y, z = (part[0][None] for part in _triple(sort, 1, *THOROUGH))
+    k = _constant(sort, THOROUGH[0])[None]
+    found = np.zeros(len(rows), bool)
+    with np.errstate(all="ignore"):
+        own = trees.values_of(rows, [x, y, k])
+        for others, mine, theirs in (([x, z, k], x, z), ([z, y, k], y, z)):
+            again = trees.values_of(rows, others)
+            one = ((own == x) | (own == y)).all(axis=1) & ((again == mine) | (again == theirs)).all(axis=1)
+            told = (x != y) & (mine != theirs)
+            found |= one & (((own == mine) == (again == mine)) | ~told).all(axis=1)
+    return found
+
+
+def _instances(trees: Trees, row: Any, columns: SampleColumns) -> list[int]:
+    """Return the keys of a function with other constants: numbers, and what is made of k."""
+    if not trees.uses(row[None])[0] & 4:
+        return []
+    k, one = columns.columns["k"], columns.columns["k"].dtype.type(1)
+    with np.errstate(all="ignore"):
+        others = [np.full_like(k, number) for number in (0, 1, 2, 3)]
+        others += [np.zeros_like(k) - number for number in (one, one + one)]
+        others += [k + k, k + k + k, k * k, k * k * k, np.zeros_like(k) - k, k + one, k - one, np.zeros_like(k) - k - k,
+                   np.zeros_like(k) - k * k, k + k * k, k * k - k, k - k * k]  # fmt: skip
+        values = [trees.value(row, {**columns.columns, "k": each}) for each in others]
+    found: list[int] = trees.keys(np.stack(values)).tolist()
+    return found
+
+
+def _holds(trees: Trees, row: Any, sort: Sort) -> bool:
+    """Tell whether a function is associative of numbers that are small, near the limits of the type, or equal."""
+    x, y, z, k = corners(sort, CORNERS)[:4]
+
+    def together(a: Any, b: Any) -> Any:
+        return trees.value(row, {"x0": a, "y0": b, "k": k})
+
+    return bool(_same(together(together(x, y), z), together(x, together(y, z))).all())
+
+
+def _changes_nothing(trees: Trees, row: Any, identity: tuple[str, ...], sort: Sort) -> bool:
+    """Tell whether a word is an identity on one side, of the same numbers."""
+    x, _, _, k = corners(sort, CORNERS)[:4]
+    none = of_neutral(identity[0], sort, k)
+    return any(
+        bool(_same(trees.value(row, {one: x, other: none, "k": k}), x).all())
+        for one, other in (("x0", "y0"), ("y0", "x0"))
+    )
 
 
 def pairs(sort: Sort, most: int, tally: GenerationTally) -> Iterator[TableCandidate]:
@@ -73,9 +177,15 @@ def pairs(sort: Sort, most: int, tally: GenerationTally) -> Iterator[TableCandid
             found |= columns.fits(values, 0, kind, side) | columns.fits(values, 1, kind, side)
         return found
 
-    levels = [trees.levels[0], *(trees.grow(wanted if size == most else None) for size in range(2, most + 1))]
-    made = [row for level in levels for row in level.made.tolist()]
-    values = np.concatenate([level.values for level in levels])
+    if most < 2:
+        return
+    for _ in range(2, most):
+        trees.grow()
+    last = np.concatenate([trees.numbers.made[:0], *trees.sought(np.arange(len(columns.columns["x0"])), wanted)])
+    keys, places = np.unique(trees.keys(trees.values(last)), return_index=True)
+    last = last[np.sort(places[~within(keys, trees.numbers.seen)])]
+    made = np.concatenate([trees.numbers.made, last])
+    values = np.concatenate([trees.numbers.values, trees.values(last)])
     tally.functions += len(made)
     x, y, z = _triple(sort, 2, *QUICK)
     early, late = (
@@ -114,6 +224,10 @@ def _identities(columns: SampleColumns, values: Sequence[Any]) -> tuple[tuple[st
 QUICK: Final = (12, 2)
 THOROUGH: Final = (400, 3)
 """How many samples of three parts there are, and where random numbers begin."""
+CORNERS: Final = 20_000
+"""Samples of numbers near the limits."""
+WHOLE: Final = 5
+"""Leaves up to which every function is an entry."""
 
 
 @lru_cache(maxsize=32)
@@ -155,12 +269,17 @@ def _associative(trees: Trees, rows: Sequence[Sequence[int]], sort: Sort) -> boo
 
 
 def generate(
-    kept: Path, types: Sequence[str], single: int, pair: int, say: Callable[[str], None] = lambda _: None
+    kept: Path,
+    types: Sequence[str],
+    single: int,
+    pair: int,
+    say: Callable[[str], None] = lambda _: None,
+    seconds: float = SECONDS,
 ) -> None:
     """Judge the candidates of at most `single` leaves, and pairs of at most `pair` leaves a word, of every type.
 
-    `kept` gets a line for each candidate as soon as it is judged; what is there already is not judged again. Candidates
-    of 64 bits are those of 32 bits.
+    `kept` gets a line for each candidate as soon as it is judged; what is there already is not judged again, but where
+    it is unknown and a law has more seconds now. Candidates of 64 bits are those of 32 bits.
     """
     known = {row["key"]: row for row in _rows(kept)} if kept.exists() else {}
     candidates: dict[tuple[str, int], list[TableCandidate]] = {}
@@ -171,7 +290,7 @@ def generate(
                 if (name[0], words) not in candidates:
                     candidates[name[0], words] = list(some(TYPES[name], single if words == 1 else pair, tally))
                 for candidate in candidates[name[0], words]:
-                    verdict = _judged(name, candidate, known, file)["verdict"]
+                    verdict = _judged(name, candidate, known, file, seconds)["verdict"]
                     tally.candidates += 1
                     setattr(tally, verdict, getattr(tally, verdict) + 1)
                 tally.seconds = time.process_time() - started
@@ -184,31 +303,37 @@ def _rows(kept: Path) -> Iterator[dict[str, Any]]:
 
 def collected(kept: Path) -> list[Elementary]:
     """Return the operators with an identity among what was judged, those of several types once; smallest first."""
-    found: dict[tuple[Any, ...], dict[str, None]] = {}
+    found: dict[tuple[str, ...], dict[str, None]] = {}
     for row in _rows(kept):
         if row["identity"]:
             name, *lists = json.loads(row["key"])
-            combine = tuple(map(of_lists, lists))
-            found.setdefault((combine, tuple(row["identity"].split()), row["laws"]), {})[name] = None
+            found.setdefault((json.dumps(lists), row["identity"], row["laws"]), {})[name] = None
     some = [
-        Elementary(combine, identity, "l" in laws, "r" in laws, "c" in laws, tuple(names))
-        for (combine, identity, laws), names in found.items()
-    ]
-    return sorted(some, key=lambda each: (len(each.combine), sum(node.size for node in each.combine)))
+        Elementary(
+            tuple(json.loads(lists)), tuple(identity.split()), "l" in laws, "r" in laws, "c" in laws,
+            tuple(name for name in TYPES if name in names),
+        )
+        for (lists, identity, laws), names in found.items()
+    ]  # fmt: skip
+    return sorted(some, key=lambda each: (len(each.lists), sum(node.size for node in each.combine)))
 
 
-def _judged(name: str, candidate: TableCandidate, known: dict[str, Any], file: Any) -> dict[str, Any]:
+def _judged(name: str, candidate: TableCandidate, known: dict[str, Any], file: Any, seconds: float) -> dict[str, Any]:
     lists = [as_lists(each) for each in candidate.combine]
     key = json.dumps([name, *lists], separators=(",", ":"))
-    if key not in known:
-        operator, law = elementary(candidate.combine, candidate.identities, (name,))
+    had = known.get(key)
+    if had is None or (had["verdict"] == "unknown" and had.get("seconds", SECONDS) < seconds):
+        operator, law = elementary(candidate.combine, candidate.identities, (name,), seconds)
         assert tuple(map(of_lists, lists)) == candidate.combine
         laws = (
             "" if operator is None
             else "l" * operator.left + "r" * operator.right + "c" * operator.commutative
         )  # fmt: skip
         identity = "" if operator is None else " ".join(operator.identity)
-        known[key] = {"key": key, "verdict": law.verdict, "witness": law.witness, "identity": identity, "laws": laws}
+        known[key] = {
+            "key": key, "verdict": law.verdict, "witness": law.witness, "identity": identity, "laws": laws,
+            "seconds": seconds,
+        }  # fmt: skip
         file.write(json.dumps(known[key]) + "\n")
         file.flush()
     found: dict[str, Any] = known[key]

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, Final
 
+import numpy as np
 from msgspec import Struct
 
-from swizzle.operators.elementary.entries import NEUTRAL, TYPES, Elementary, neutral, renamed
+from swizzle.operators.elementary.entries import NEUTRAL, TYPES, Elementary, as_lists, neutral, renamed
+from swizzle.operators.elementary.enumeration import corners, dtype_of
+from swizzle.operators.elementary.orders import associative_by_order, commutative_by_order
 from swizzle.operators.equations import prove
-from symbolic.expressions.expression import Expression, number_name, substituted
+from swizzle.operators.splits import on_arrays
+from symbolic.expressions.expression import FALSE, TRUE, Expression, number_name, subexpressions, substituted
 from symbolic.expressions.formulas import Sort, Verdict
 from symbolic.expressions.numbers import value_of
 
 SECONDS: Final = 2.0
+SAMPLES: Final = 2000
+MOST_NAMES: Final = 8
 Values = Mapping[str, Expression]
 
 
@@ -45,13 +52,48 @@ def _sides(combine: Sequence[Expression]) -> tuple[list[Expression], list[Expres
 
 
 def _decided(left: Sequence[Expression], right: Sequence[Expression], sort: Sort, seconds: float) -> Judged:
-    """Prove that two tuples are equal for all numbers, or say for which they are not."""
+    """Prove that two tuples are equal for all numbers, or say for which they are not: those near the limits first."""
     names = sorted({name for each in (*left, *right) for name in each.names})
     sorts = dict.fromkeys(names, sort)
-    found = prove(list(zip(left, right, strict=True)), sorts, seconds=seconds)
-    if found.verdict != "refuted":
-        return Judged(found.verdict)
-    return Judged("refuted", _told(left, right, {name: found.values[name] for name in names}, sorts))
+    values: Mapping[str, Any] | None = _unequal(left, right, names, sort)
+    if values is None:
+        found = prove(list(zip(left, right, strict=True)), sorts, seconds=seconds)
+        if found.verdict != "refuted":
+            return Judged(found.verdict)
+        values = found.values
+    return Judged("refuted", _told(left, right, {name: values[name] for name in names}, sorts))
+
+
+def _unequal(
+    left: Sequence[Expression], right: Sequence[Expression], names: Sequence[str], sort: Sort
+) -> dict[str, Any] | None:
+    """Return numbers for which two tuples are not equal, of those that are tried on arrays, and then in plain
+    arithmetic."""
+    if len(names) > MOST_NAMES:
+        return None
+    kind = dtype_of(sort)
+    columns = dict(zip(names, corners(sort, SAMPLES), strict=False))
+    known = {
+        node: kind.type(node.value if sort.kind == "real" else _wrapped(node.value, sort))
+        for each in (*left, *right) for node in subexpressions(each) if node.constant and not node.truth
+    }  # fmt: skip
+    differ = np.zeros(SAMPLES, bool)
+    with np.errstate(all="ignore"):
+        for one, other in zip(left, right, strict=True):
+            differ |= on_arrays(one, columns, known) != on_arrays(other, columns, known)
+    sorts = dict.fromkeys(names, sort)
+    for place in np.flatnonzero(differ)[:3]:
+        number = Fraction if sort.kind == "real" else int
+        values = {name: number(columns[name][place].item()) for name in names}
+        sides = [[value_of(each, values, sorts) for each in side] for side in (left, right)]
+        if sides[0] != sides[1]:
+            return values
+    return None
+
+
+def _wrapped(value: int, sort: Sort) -> int:
+    low, high = sort.limits
+    return (value - low) % (high - low + 1) + low
 
 
 def _told(
@@ -82,12 +124,28 @@ def tried(combine: Sequence[Expression], sort: Sort, seed: int = 1, count: int =
 
 def associative(combine: Sequence[Expression], sort: Sort, seconds: float = SECONDS) -> Judged:
     """Prove `f(f(x, y), z) = f(x, f(y, z))` for all numbers of a sort, the constant k among them."""
+    if len(combine) == 1 and associative_by_order(combine[0], _of_k(sort)):
+        return Judged("proved")
     left, right = _sides(combine)
     return _decided(left, right, sort, seconds)
 
 
+def _of_k(sort: Sort) -> Callable[[Expression], bool | None]:
+    """Return what tells whether a condition on k always holds, or never."""
+
+    def told(condition: Expression) -> bool | None:
+        for holds in (TRUE, FALSE):
+            if _decided([condition], [holds], sort, 0.3).verdict == "proved":
+                return holds is TRUE
+        return None
+
+    return told
+
+
 def commutative(combine: Sequence[Expression], sort: Sort, seconds: float = SECONDS) -> Judged:
     """Prove that the order of two parts does not matter."""
+    if len(combine) == 1 and commutative_by_order(combine[0], _of_k(sort)):
+        return Judged("proved")
     x, y, _ = parts(len(combine))
     return _decided(
         list(combined(combine, x, y).values()), list(combined(combine, y, x).values()), sort, seconds
@@ -108,17 +166,20 @@ def identity(
 
 
 def elementary(
-    combine: Sequence[Expression], identities: Sequence[tuple[str, ...]], types: Sequence[str]
+    combine: Sequence[Expression],
+    identities: Sequence[tuple[str, ...]],
+    types: Sequence[str],
+    seconds: float = SECONDS,
 ) -> tuple[Elementary | None, Judged]:
     """Judge a candidate for one type: the operator, if it is one with an identity, and whether it is associative."""
     (name,) = types
     sort = TYPES[name]
-    law = associative(combine, sort)
+    law = associative(combine, sort, seconds)
     if law.verdict != "proved":
         return None, law
     best: tuple[int, tuple[str, ...], bool, bool] | None = None
     for words in sorted(identities, key=lambda each: [NEUTRAL.index(what) for what in each]):
-        left, right = (identity(combine, words, sort, side).verdict == "proved" for side in ("left", "right"))
+        left, right = (identity(combine, words, sort, side, seconds).verdict == "proved" for side in ("left", "right"))
         score = 2 * left + right
         if score and (best is None or score > best[0]):
             best = (score, words, left, right)
@@ -126,8 +187,8 @@ def elementary(
             break
     if best is None:
         return None, law
-    commutes = commutative(combine, sort).verdict == "proved"
-    return Elementary(tuple(combine), best[1], best[2], best[3], commutes, (name,)), law
+    commutes = commutative(combine, sort, seconds).verdict == "proved"
+    return Elementary(tuple(map(as_lists, combine)), best[1], best[2], best[3], commutes, (name,)), law
 
 
 def swapped(combine: Sequence[Expression]) -> tuple[Expression, ...]:

@@ -14,9 +14,11 @@ from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.elementary.entries import Elementary, neutral, table
+from swizzle.operators.elementary.together import Together
 from swizzle.operators.loop import BOOL, Loop, name_of
 from swizzle.operators.samples import random_rows, random_states
 from swizzle.operators.splits import on_arrays
@@ -64,45 +66,56 @@ def _kind(dtype: DType) -> Any:
     return bool if dtype is BOOL else np.float64
 
 
+class _Alike(Struct, frozen=True):
+    """The operators of one identity, with a constant k or without, each with its place in the table; what all of them
+    compute."""
+
+    entries: tuple[tuple[int, Elementary], ...]
+    together: Together
+
+
 @lru_cache(maxsize=16)
-def _entries(words: int, dtype: DType) -> dict[tuple[str, ...], tuple[Elementary, ...]]:
-    """Return the operators that have an identity on the left, by what that is."""
+def _entries(words: int, dtype: DType) -> dict[tuple[str, ...], dict[bool, _Alike]]:
+    """Return the operators that have an identity on the left, by what that is, and by whether they have a constant."""
     name = "f32" if dtype.is_float else dtype.value
-    found: dict[tuple[str, ...], list[Elementary]] = {}
-    for each in table(words):
+    found: dict[tuple[str, ...], dict[bool, list[tuple[int, Elementary]]]] = {}
+    for place, each in enumerate(table(words)):
         if each.left and name in each.types:
-            found.setdefault(each.identity, []).append(each)
-    return {identity: tuple(some) for identity, some in found.items()}
+            found.setdefault(each.identity, {}).setdefault(each.has_k, []).append((place, each))
+    return {
+        identity: {
+            has_k: _Alike(tuple(some), Together([each.lists for _, each in some])) for has_k, some in kinds.items()
+        }
+        for identity, kinds in found.items()
+    }
 
 
 def _fitting(
-    loop: Loop, order: Sequence[str], identity: Sequence[str], some: Sequence[Elementary], before: dict[str, Any],
+    loop: Loop, order: Sequence[str], identity: Sequence[str], kinds: dict[bool, _Alike], before: dict[str, Any],
     elements: dict[str, Any], after: dict[str, Any],
 ) -> Iterator[Carrier]:  # fmt: skip
     constants = _constants(loop)
     free = "k" in identity
+    wanted = np.stack([np.broadcast_to(after[word], SAMPLES) for word in order])
     for number in constants if free else [None]:
         none = {word: constant(number) if what == "k" and number is not None else neutral(what, REALS)
                 for word, what in zip(order, identity, strict=True)}  # fmt: skip
         try:
             lift = {word: substituted(loop.step[word], none) for word in order}
             columns = {f"x{place}": before[word] for place, word in enumerate(order)}
-            columns |= {f"y{place}": on_arrays(lift[word], elements) for place, word in enumerate(order)}
+            columns |= {f"y{place}": np.broadcast_to(on_arrays(lift[word], elements), SAMPLES)
+                        for place, word in enumerate(order)}  # fmt: skip
         except ArithmeticError:
             continue
-        plain: dict[Expression, Any] = {}
-        for k in [number] if free else constants:
-            with_k = (
-                plain if k == constants[0] else {node: each for node, each in plain.items() if "k" not in node.names}
-            )
-            for each in some:
-                if not free and k != constants[0] and not any("k" in node.names for node in each.combine):
-                    continue
-                if all(
-                    np.array_equal(on_arrays(node, {**columns, "k": np.float64(k)}, with_k), after[word])
-                    for node, word in zip(each.combine, order, strict=True)
-                ):
-                    yield from _carrier(loop, order, each, lift, k)
+        for k in constants if number is None else [number]:
+            columns["k"] = np.full(SAMPLES, float(k))
+            those: list[tuple[int, Elementary]] = []
+            for has_k, alike in kinds.items():
+                if has_k or free or k == constants[0]:
+                    same = (alike.together.values(columns) == wanted).all(axis=(1, 2))
+                    those += [alike.entries[place] for place in np.flatnonzero(same)]
+            for _, entry in sorted(those, key=lambda each: each[0]):
+                yield from _carrier(loop, order, entry, lift, k)
 
 
 def _constants(loop: Loop) -> list[Any]:

@@ -390,3 +390,12 @@ def thirds(x: i32):
         if ((v << 1) >> 2) % 3 == 1:
             s = s ^ 1
     return s
+
+
+@serial(length=1 << 20, where=lambda v: -1000 <= v <= 1000)
+def furthest(x: i32):
+    s, m = 0, 0
+    for v in x:
+        s = s + v
+        m = max(m, abs(s))
+    return m

@@ -6,19 +6,28 @@ import json
 import random
 from math import inf
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from bench.divide_and_conquer import times_of_the_greatest
 from bench.rfactor import complex_product
 from swizzle import f32, i32, serial, u32
 from swizzle.operators import operator_of
 from swizzle.operators.decomposition import subgraphs
-from swizzle.operators.elementary import judging
-from swizzle.operators.elementary.entries import TYPES, as_lists, of_lists, table
+from swizzle.operators.elementary import generation, judging
+from swizzle.operators.elementary.entries import TYPES, as_lists, leaves, of_lists, table
+from swizzle.operators.elementary.enumeration import corners
 from swizzle.operators.elementary.generation import collected, generate
 from swizzle.operators.elementary.matching import matched
+from swizzle.operators.elementary.orders import associative_by_order
+from swizzle.operators.elementary.together import Together
 from swizzle.operators.proof import Prover
 from swizzle.operators.serial import Serial
+from swizzle.operators.splits import on_arrays
+from symbolic.expressions import expression as e
+from symbolic.expressions.expression import Expression, subexpressions
 from symbolic.expressions.text import text_of
 from tests.swizzle.operators.halide import HALIDE, Row
 
@@ -48,6 +57,18 @@ def test_entries_are_associative_on_random_numbers() -> None:
     assert {name for entry in [*table(1), *table(2)] for name in entry.types} == set(TYPES)
 
 
+def test_entries_are_proved_again() -> None:
+    """Some single words, with the sides of their identities: no solver or number says otherwise, and most are proved."""
+    rng = random.Random(4)
+    verdicts = []
+    for entry in rng.sample(table(1), 12):
+        sort = TYPES[rng.choice(entry.types)]
+        verdicts.append(judging.associative(entry.combine, sort, 0.3).verdict)
+        for side in ["left"] * entry.left + ["right"] * entry.right:
+            verdicts.append(judging.identity(entry.combine, entry.identity, sort, side, 0.3).verdict)
+    assert "refuted" not in verdicts and verdicts.count("proved") > len(verdicts) // 2
+
+
 def test_generation_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """What was judged is not judged again; and three leaves have the operators that everybody knows."""
     kept = tmp_path / "kept.jsonl"
@@ -61,6 +82,79 @@ def test_generation_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert found["max(y0, min(k, x0))"].left and not found["max(y0, min(k, x0))"].right
     verdicts = [json.loads(line)["verdict"] for line in text.splitlines()]
     assert verdicts.count("proved") == len(verdicts)
+
+
+def test_what_is_left_out_says_nothing_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Choices of a part by a condition on it, and operators with another constant: nothing else is left out."""
+    some = (each.combine[0] for each in table(1) if "i32" in each.types)
+    whole = {node for node in some if leaves(node) <= 4 and not any(each.constant for each in subexpressions(node))}
+    monkeypatch.setattr(generation, "WHOLE", 3)
+    kept = {each.combine[0] for each in generation.singles(TYPES["i32"], 4, generation.GenerationTally())}
+    x, y, z, k = corners(TYPES["i32"], 500)[:4].astype(object) % 1000  # plain integers
+
+    def of(node: Expression, x: Any, y: Any, k: Any) -> Any:
+        return on_arrays(node, {"x0": x, "y0": y, "k": k}).astype(object)
+
+    others = [of(each, x, y, h) for each in kept for h in (0 * k, 0 * k + 1, 0 * k + 2, 0 * k - 1, 2 * k, k * k, -k)]
+    assert whole - kept
+    for node in whole - kept:
+        one, other = of(node, x, y, k), of(node, x, z, k)
+        choice = ((one == x) | (one == y)).all() and ((other == x) | (other == z)).all()
+        assert choice or any((one == each).all() for each in others), text_of(node)
+
+
+def test_orders_decide_what_plain_arithmetic_says() -> None:
+    """Exactly, of maxima, minima, comparisons and choices; nothing that is wrong of conditions that compute."""
+    rng = random.Random(3)
+    sort, verdicts = TYPES["i32"], []
+    x, y, z, k = (each.ravel().astype(float) for each in np.meshgrid(*[np.arange(4)] * 4))
+    for _ in range(150):
+        node, computes = random_choice(rng, 2), rng.random() < 0.4
+        if computes:
+            node = substituted_tests(node, rng)
+
+        def of(a: Any, b: Any, node: Expression = node) -> Any:
+            return np.broadcast_to(on_arrays(node, {"x0": a, "y0": b, "k": k}), len(k))
+
+        found = associative_by_order(node, lambda _: None)
+        if computes:
+            assert not found or judging.tried((node,), sort, rng.randrange(99), 40) is None, text_of(node)
+        else:
+            assert found == bool((of(of(x, y), z) == of(x, of(y, z))).all()), text_of(node)
+        verdicts.append((computes, found))
+    assert min(verdicts.count((computes, found)) for computes in (True, False) for found in (True, False)) > 5
+
+
+def random_choice(rng: random.Random, depth: int) -> Expression:
+    """Return maxima, minima and choices of x0, y0 and k."""
+    if depth == 0:
+        return e.number_name(rng.choice(["x0", "y0", "k", "x0", "y0"]))
+    a, b = (random_choice(rng, depth - 1) for _ in range(2))
+    if rng.random() < 0.6:
+        return rng.choice([e.maximum, e.minimum])(a, b)
+    return e.select(rng.choice([e.less, e.less_equal])(random_choice(rng, 0), random_choice(rng, 0)), a, b)
+
+
+def substituted_tests(node: Expression, rng: random.Random) -> Expression:
+    """Return a choice by a condition that computes with x0 or y0, or with both alike."""
+    name = e.number_name(rng.choice(["x0", "y0"]))
+    other = e.number_name("x0" if name.value == "y0" else "y0")
+    keys = [e.add(e.number_name("k"), e.multiply(each, each)) for each in (name, other)]
+    test = rng.choice([e.less(e.multiply(name, name), e.add(name, e.number_name("k"))), e.less_equal(*keys)])
+    return e.select(test, rng.choice([name, node]), rng.choice([e.number_name("y0"), e.number_name("x0")]))
+
+
+def test_entries_together_are_entries_one_by_one() -> None:
+    """What is computed for all of them at once is what each of them is."""
+    rng = np.random.default_rng(2)
+    for words in (1, 2):
+        names = [f"{side}{place}" for side in "xy" for place in range(words)] + ["k"]
+        columns = {name: rng.integers(-5, 6, 8).astype(float) for name in names}
+        entries = table(words)[::7]
+        values = Together([each.lists for each in entries]).values(columns)
+        for entry, row in zip(entries, values, strict=True):
+            for node, own in zip(entry.combine, row, strict=True):
+                assert (own == on_arrays(node, columns)).all(), entry
 
 
 # ---- updates -----------------------------------------------------------------------------------------------------
@@ -115,6 +209,7 @@ def eight(x: f32, i: i32, n: i32):
 @pytest.mark.parametrize(
     ("loop", "words", "how"),
     [(either_way, 1, ""), (velocity, 1, "the step itself"), (complex_product, 2, "the step itself"),
+     (times_of_the_greatest, 2, "the step itself"),
      (with_a_carry, 2, "the step itself"), (eight, 8, "in parts")],
     ids=lambda each: getattr(each, "name", ""),
 )  # fmt: skip
