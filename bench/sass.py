@@ -158,7 +158,7 @@ def rows() -> Iterator[Row]:
         filter_2d = windows("filter_2d", k, 1, 4, 8)
         yield Row("case_studies/conv2d.py", {"K": k}, 1, filter_2d)
         by_value = {"by_value": 1} if k == 7 else {}
-        columns, rows, blocks = {3: (4, 16, 32), 5: (2, 16, 24), 7: (2, 11, 24)}[k]
+        columns, rows, blocks = {3: (4, 16, 32), 5: (2, 16, 24), 7: (2, 14, 24)}[k]
         shape = {"columns": columns, "rows": rows, "min_blocks": blocks}
         yield Row(f"{SKETCHES}/conv2d.py:packed", {"K": k, **shape, **by_value}, columns * rows, filter_2d)
         if k > 3:  # fewer instructions, and fewer warps

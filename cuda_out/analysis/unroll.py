@@ -28,6 +28,24 @@ def operand_arrays(program: Program) -> frozenset[str]:
     return register_arrays(program) | {parameter.name for parameter in program.parameters if parameter.by_value}
 
 
+def by_value_at_run_time(program: Program) -> Iterator[ir.Load]:
+    """Yield the reads of arrays by value at indices that are no constants once loops are unrolled.
+
+    Old compilers copy the array to local memory for them; new ones read one element after the other.
+    """
+    given = {parameter.name for parameter in program.parameters if parameter.by_value}
+    static = static_names(program)
+    for stmt in statements(program.body) if given else ():
+        for expr in own_expressions(stmt):
+            for part in subexpressions(expr):
+                match part:
+                    case ir.Load(array=array, indices=indices) if array in given:
+                        if not all(is_static(index, static) for index in indices):
+                            yield part
+                    case _:
+                        pass
+
+
 def _definitions(body: Body, guards: tuple[Expr, ...]) -> Iterator[tuple[str, tuple[Expr, ...]]]:
     """Yield every definition of a scalar: its name, and the expressions that decide its value."""
     for stmt in body:

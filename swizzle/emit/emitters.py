@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from cuda_out.analysis.unroll import by_value_at_run_time
 from cuda_out.tiling.text import linear_text
 from cuda_out.tiling.tiling import Tiling
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.solution.solution import Result, Solution
 from swizzle.solution.version import __version__
 from swizzle.solution.words import assumed, optimality
-from symbolic.errors import printable
+from symbolic.errors import SwizzleError, printable
 from symbolic.ir.program import Program
 
 if TYPE_CHECKING:
@@ -50,10 +51,19 @@ def cuda_source(
     """Return the CUDA C++ of a program without holes; `head` is the comment at its top.
 
     If `sizes` is a tiling, the kernel takes arrays of any length. Without `vectors` it accesses element by element.
+    Raises SwizzleError where an array by value has an index that no pass has made a constant.
     """
     from cuda_out.c.printer import print_cuda
+    from cuda_out.passes.index_tree import LARGEST
 
     printed, tiling = _printed(program, sizes)
+    if (load := next(by_value_at_run_time(printed), None)) is not None:
+        raise SwizzleError(
+            f"{load.array} is passed by value, and which element is read here is known at run time only",
+            place=load.place,
+            expected=f"indices that are constants once loops are unrolled, or at most {LARGEST} elements",
+            fix=f"declare {load.array} with .const, which is read through a pointer",
+        )
     return print_cuda(printed, head, tiling=tiling, form=form, vectors=vectors)
 
 

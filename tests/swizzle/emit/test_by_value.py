@@ -20,7 +20,7 @@ from cuda_out.ptx.run import interpret
 from cuda_out.ptx.syntax import NotInterpreted
 from swizzle import Solution, load, solve
 from swizzle.commands import emitted
-from swizzle.emit.emitters import cuda_source
+from swizzle.emit.emitters import cuda_source, numba_source
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.errors import SwizzleError
 from tests.cuda_out.numba_stand_in import module
@@ -175,3 +175,23 @@ def each(x, a, y):
     np.testing.assert_array_equal(y, x * x)
     with pytest.raises(SwizzleError, match=r"a, which is passed by value, would grow with the length"):
         best(x[:32], x, y[:32])
+
+
+def test_an_index_that_is_known_at_run_time_is_refused(tmp_path: Path) -> None:
+    """Of more elements than a thread chooses among, with the place of the read; numba's array is in memory anyway."""
+    path = tmp_path / "scaled.swz"
+    path.write_text("""
+@spec
+def scaled(x, a):
+    return [a[i % 96] * x[i] for i in range(len(x))]
+
+@sketch(spec=scaled, block=96, grid=2, x=f32[192], a=f32.by_value[96], y=f32.out[192])
+def each(x, a, y):
+    y[cuda.grid(1)] = x[cuda.grid(1)] * a[cuda.threadIdx.x]
+""")
+    (sketch,) = load(path, None, {})
+    program = solve(sketch).best.program
+    with pytest.raises(SwizzleError, match=r"a is passed by value, and which element is read here") as caught:
+        cuda_source(program)
+    assert (caught.value.place.line, caught.value.place.column) == (8, 41) and ".const" in caught.value.fix
+    assert "a[" in numba_source(program).text
