@@ -54,9 +54,12 @@ class Shortest:
         self._searches: dict[bytes, _Search] = {}
         self._known: dict[bytes, Expr] = {}
 
-    def of(self, own: Expr, values: Sequence[int | None]) -> Expr:
+    def of(self, own: Expr, values: Sequence[int | None] | _Numbers) -> Expr:
         """Return the shortest formula with these values at the points; None is free. `own` is one that has them."""
-        wanted = np.array([-1 if value is None else value for value in values], np.int64)
+        if isinstance(values, np.ndarray):
+            wanted = np.asarray(values, np.int64)
+        else:
+            wanted = np.array([-1 if value is None else value for value in values], np.int64)
         asked = np.flatnonzero(wanted >= 0)
         if not len(asked):
             return own
@@ -68,7 +71,7 @@ class Shortest:
             known = self._known[key] = self._searches[where].of(own, wanted[asked])
         return known
 
-    def has(self, formula: Expr, values: Sequence[int]) -> bool:
+    def has(self, formula: Expr, values: Sequence[int] | _Numbers) -> bool:
         """Say whether a formula has these values at the points."""
         found = values_of(formula, list(self.table.T))
         return np.array_equal(np.broadcast_to(found, len(values)), np.asarray(values))

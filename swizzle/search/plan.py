@@ -116,7 +116,7 @@ class Plan:
 
         It is quick, but proves nothing: where families were asked for that have too many functions for a proof anyway.
         """
-        families = self.leaves_out(space) or (space == SPACES[-1] and bool(self.problem.families))
+        families = (space == SPACES[-1] and bool(self.problem.families)) or self.leaves_out(space)
         return families and self.limits.canonical and not self.all_solutions and self.floor == self.most
 
     def leaves_out(self, space: SpaceName) -> bool:

@@ -22,6 +22,7 @@ from swizzle.solution.solution import Solution
 from swizzle.specs.verify import Verification, run_canonical, verdict, verify
 from symbolic.ir.program import Expr, Program
 from symbolic.solve.engines import SolverName
+from symbolic.values.vector import Lanes
 from templates.chooser import Choice
 from templates.formula import fill, formula_text, plain, values_of
 from templates.functions import Simplest
@@ -113,20 +114,21 @@ class Reading:
     def _newly_chosen(self, candidate: Candidate) -> list[Chosen]:
         templates, choices = self._templates_of(candidate.space), candidate.choices
         if candidate.values is not None and not self.problem.branches:  # then no point is free
-            values = [some.tolist() for some in candidate.values]
+            values: Sequence[Sequence[Any] | Lanes] = candidate.values
         else:
             answers = [dict(some) for some in self.problem.answers(templates, choices)]
-            values = [[a.get(p) for p in some] for a, some in zip(answers, self.problem.points, strict=True)]
+            said = [[a.get(p) for p in some] for a, some in zip(answers, self.problem.points, strict=True)]
             choices = tuple(
                 self._simplest(some, points, wanted) if points and not self.hurried else choice
-                for some, choice, points, wanted in zip(templates, choices, self.problem.points, values, strict=True)
+                for some, choice, points, wanted in zip(templates, choices, self.problem.points, said, strict=True)
             )
+            values = said
         return [
             Chosen(made, choice, self._formula(number, made, choice, wanted))
             for number, (made, choice, wanted) in enumerate(zip(templates, choices, values, strict=True))
         ]
 
-    def _formula(self, number: int, template: Template, choice: Choice, values: Sequence[Any]) -> Expr:
+    def _formula(self, number: int, template: Template, choice: Choice, values: Sequence[Any] | Lanes) -> Expr:
         """Return the shortest formula of a function, which has these values at a hole's points; None is free."""
         hole, points = self.problem.program.holes[number], self.problem.points[number]
         own = plain(hole, template, choice)
@@ -136,7 +138,7 @@ class Reading:
         if asked not in self._shortest:
             self._shortest[asked] = Shortest(*asked)
         sweep = sweep_around()
-        if sweep is not None and None not in values:
+        if sweep is not None and isinstance(values, np.ndarray):
             return sweep.formula(self.problem.program.holes, number, self._shortest[asked], own, values)
         return self._shortest[asked].of(own, values)
 

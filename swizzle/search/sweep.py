@@ -96,7 +96,7 @@ class Sweep:
             _take_in(rules, hole, template.constants(found), here)
         return found
 
-    def formula(self, holes: Sequence[Hole], hole: int, shortest: Shortest, own: Expr, values: Sequence[int]) -> Expr:
+    def formula(self, holes: Sequence[Hole], hole: int, shortest: Shortest, own: Expr, values: PointTable) -> Expr:
         """Return a formula with these values at a hole's points: one known from other sizes, or else the shortest.
 
         `own` is one that has them. It is returned where no formula is shorter.

@@ -44,7 +44,14 @@ def outputs(program: Program) -> tuple[Parameter, ...]:
 def symbolic_inputs(program: Program, terms: Terms) -> dict[str, npt.NDArray[np.int64]]:
     """Return each input parameter as a flat array of its variables."""
     terms.scalars.update(p.name for p in inputs(program) if p.is_scalar)
-    return {p.name: np.array(terms.atoms(p.name, prod(p.shape)), np.int64) for p in inputs(program)}
+    found = dict[str, npt.NDArray[np.int64]]()
+    for p in inputs(program):
+        asked = p.name, prod(p.shape)
+        if asked not in terms.lanes:
+            terms.lanes[asked] = np.array(terms.atoms(*asked), np.int64)
+            terms.lanes[asked].flags.writeable = False
+        found[p.name] = terms.lanes[asked]
+    return found
 
 
 def postcondition(program: Program, spec: Callable[..., Any], terms: Terms) -> dict[str, list[Term]]:

@@ -61,6 +61,7 @@ class Terms:
         self.types: dict[str, Any] = {}  # of the elements of arrays, where that is known
         self.nodes: list[tuple[str, tuple[Any, ...]]] = [("unwritten", ())]
         self._index: dict[tuple[str, tuple[Any, ...]], Term] = {}
+        self.lanes: dict[tuple[str, int], Any] = {}  # variables of arrays, as arrays of numbers
         self._arrays: dict[tuple[str, int], tuple[Term, ...]] = {}
         self._constants: set[Term] = set()
         self._scales: dict[Term, tuple[Term, Any]] = {}  # of products with a number: the rest, and the number

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import prod
 from typing import TypeGuard
 
 import numpy as np
@@ -34,7 +35,7 @@ class LaunchArrays:
 
     def pass_in(self, parameter: Parameter, inputs: Mapping[str, Lanes], copies: int) -> None:
         """Take what the caller gives for a parameter, flat; an output has nothing in it yet."""
-        size = int(np.prod(parameter.shape, dtype=np.int64))
+        size = prod(parameter.shape)
         given = parameter.role != "out"
         data = np.array(inputs[parameter.name]) if given else self.algebra.blank(size, parameter.dtype)
         assert data.shape == (size,), f"{parameter.name} needs {size} elements, flat"
@@ -43,7 +44,7 @@ class LaunchArrays:
             parameter.dtype,
             parameter.shape,
             self.shape.copy_of * size,
-            np.tile(data, copies),
+            np.tile(data, copies) if copies > 1 else data,
             given,
             _sharers(size, self.shape.count // copies),
             parameter.place,
@@ -53,7 +54,7 @@ class LaunchArrays:
 
     def declare(self, statement: DeclareArray) -> None:
         """Make room for a local array of each thread, or for a shared one of each block."""
-        cells = int(np.prod(statement.shape, dtype=np.int64))
+        cells = prod(statement.shape)
         shape = self.shape
         if statement.memory == "local":
             owner, count, threads = shape.thread, shape.count, 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
+from math import prod
 
 import numpy as np
 from msgspec import Struct, field
@@ -102,7 +103,7 @@ class Memory:
     ) -> None:
         """`base` is each thread's first address; `sharers(address)` are the threads that can reach a cell."""
         self.name, self.dtype, self.shape, self.base, self.place = name, dtype, shape, base, place
-        self.cells = int(np.prod(shape, dtype=np.int64))
+        self.cells = prod(shape)
         self.sharers = sharers
         self._data = data
         self._written = np.full(len(data), written)

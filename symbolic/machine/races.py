@@ -70,9 +70,10 @@ def races(accesses: list[Touched[K]], shape: LaunchShape, between_blocks: bool) 
     if not between_blocks:  # a cell in another epoch is another cell: the barrier lies between
         epochs = 1 + int(block_epoch.max())
         address = address * epochs + block_epoch
-    kept = np.isin(address, address[writes])  # most cells are only read until the next barrier
-    address, thread, which, row = address[kept], thread[kept], which[kept], row[kept]
-    block_epoch, writes = block_epoch[kept], writes[kept]
+    if not writes.all():
+        kept = np.isin(address, address[writes])  # most cells are only read until the next barrier
+        address, thread, which, row = address[kept], thread[kept], which[kept], row[kept]
+        block_epoch, writes = block_epoch[kept], writes[kept]
     in_order = np.sort(address)
     if (in_order[1:] != in_order[:-1]).all():
         return
