@@ -58,7 +58,7 @@ def test_entries_are_associative_on_random_numbers() -> None:
 
 
 def test_entries_are_proved_again() -> None:
-    """Some single words, with the sides of their identities: no solver or number says otherwise, and most are proved."""
+    """Some single words, with the sides of their identities: nothing says otherwise, and most are proved."""
     rng = random.Random(4)
     verdicts = []
     for entry in rng.sample(table(1), 12):
