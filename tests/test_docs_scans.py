@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from swizzle.commands.cli import execute
+from swizzle.sketches.loading import load
+from swizzle.specs.verify import verify
 from tests.pages import blocks_of, files_of, text_of
 
 
@@ -26,6 +28,17 @@ def test_the_sessions() -> None:
 def test_an_operator_on_words(tmp_path: Path) -> None:
     (tmp_path / "runs.py").write_text(files_of(text_of("scans.md"))["runs.py"], encoding="utf-8")
     runpy.run_path(str(tmp_path / "runs.py"))
+
+
+def test_blelloch(tmp_path: Path) -> None:
+    """The literature's order of operands is wrong, unless the operator commutes."""
+    text = files_of(text_of("scans.md"))["blelloch.py"]
+    swapped = text.replace("smooth.combine(a[i], left)", "smooth.combine(left, a[i])")
+    commutes = swapped.replace("h = g * h + v", "h += g * v")
+    for number, (each, equal) in enumerate([(text, True), (swapped, False), (commutes, True)]):
+        (tmp_path / f"kernel{number}.py").write_text(each, encoding="utf-8")
+        (kernel,) = load(tmp_path / f"kernel{number}.py")
+        assert verify(kernel.program, kernel.spec).equal is equal
 
 
 def test_the_sketches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

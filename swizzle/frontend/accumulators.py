@@ -25,6 +25,7 @@ from symbolic.ir.program import (
     DeclareAccumulator,
     DType,
     Load,
+    OperatorName,
     ReductionOp,
     Select,
     Unary,
@@ -94,9 +95,15 @@ def _of_words(
     if shape and law.law.empty is None:
         reader.mistake(node, f"accumulators with a shape by {operator.name}, which has no identity", "one without",
                        "write an accumulator for each of them")  # fmt: skip
-    dtype = DType.STATE if operator.state is not None else law.law.kinds[0]
+    dtype = _dtype(operator, law)
     place = reader.kernel.source.place(node)
     return DeclareAccumulator(name, cast(ReductionOp, law), None, None, None, shape, dtype, place)
+
+
+def _dtype(operator: ScanOperator, law: OperatorName) -> DType:
+    """Return the type of all words of an operator together: that of the only one, or a state."""
+    only: DType = law.law.kinds[0]
+    return only if operator.state is None else DType.STATE
 
 
 def read_accumulate(reader: ExpressionReader, node: ast.Call) -> Accumulate:
@@ -143,8 +150,8 @@ def read_accumulate(reader: ExpressionReader, node: ast.Call) -> Accumulate:
 def read_element_type(reader: ExpressionReader, node: ast.expr) -> DType:
     """Read `f32` and its kin."""
     given = reader.resolve(node)
-    if isinstance(given, ScanOperator) and given.state is not None:
-        return DType.STATE
+    if isinstance(given, ScanOperator) and given.operator is not None:
+        return _dtype(given, given.operator)
     found = element_type(given)
     if found is None:
         reader.mistake(
