@@ -46,6 +46,17 @@ class NumbaLaunch(Struct, frozen=True):
     arguments: tuple[Any, ...]
 
 
+class NumbaCall(Struct, frozen=True):
+    """A call of another launch function of the module: its arguments in order, and the stream."""
+
+    function: str
+    arguments: tuple[Any, ...]
+    stream: Any
+
+    def __str__(self) -> str:
+        return f"{self.function}({', '.join(getattr(each, 'name', str(each)) for each in self.arguments)})"
+
+
 class RaisedError(Exception):
     """The function raised an exception: it refuses what it was given."""
 
@@ -79,10 +90,16 @@ def _period(number: int) -> int:
 
 
 class Launcher(Struct):
-    """One call of a launch function. `compared` has, for each comparison of whole numbers by its place, the difference
-    of its sides when it was last made. `period` is one of all its numbers (`Stepped`)."""
+    """One call of a launch function, which may call other `functions` of the module.
+
+    `compared` has, for each comparison of whole numbers by its place, the difference of its sides when last made.
+    `period` is one of all its numbers (`Stepped`), and `made` is how many arrays it has made.
+    """
 
     module: NumbaModule
+    functions: frozenset[str] = frozenset()
+    calls: list[NumbaCall] = field(default_factory=list)
+    made: int = 0
     scope: dict[str, Any] = field(default_factory=dict)
     launches: list[NumbaLaunch] = field(default_factory=list)
     compared: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -134,6 +151,10 @@ class Launcher(Struct):
                 raise RaisedError(str(self._value(message)))
             case ast.Return(value=None):
                 raise _Returned
+            case ast.Expr(value=ast.Call(func=ast.Name(id=name), args=[*args, stream], keywords=[])) if (
+                name in self.functions
+            ):
+                self.calls.append(NumbaCall(name, tuple(map(self._value, args)), self._value(stream)))
             case ast.Expr(
                 value=ast.Call(func=ast.Subscript(value=ast.Name(id=name), slice=ast.Tuple() as how)) as call
             ):
@@ -152,7 +173,7 @@ class Launcher(Struct):
 
     def _free(self, stmt: ast.AST, name: str) -> None:
         """Refuse a name that is given another meaning."""
-        if name in TYPES or name in ("cuda", "min", "max", "ValueError", self.module.kernel.name):
+        if name in TYPES or name in ("cuda", "min", "max", "ValueError", self.module.kernel.name, *self.functions):
             refuse(stmt, f"`{name}` is assigned, a name that means something else here")
 
     def _truth(self, node: ast.expr) -> bool:
@@ -206,6 +227,17 @@ class Launcher(Struct):
                 if not isinstance(array, GivenArray):
                     raise RaisedError("no array")
                 return GivenArray(array.name, array.dtype, array.shape, seen=True)
+            case ast.Call(
+                args=[shape, ast.Constant(value=str() as dtype)],
+                keywords=[ast.keyword(arg="stream", value=ast.Name(id="stream"))],
+            ) if self.functions and ast.unparse(node.func) == "cuda.device_array":
+                extents = self._value(shape)
+                if not isinstance(extents, tuple) or not all(type(each) in (int, Stepped) for each in extents):
+                    refuse(node)
+                if any(each < 0 for each in extents):
+                    raise RaisedError("an array of less than no elements")
+                self.made += 1
+                return GivenArray(f"new {self.made - 1}", dtype, extents, seen=True)
             case ast.Call(func=ast.Name(id=name), args=[arg], keywords=[]) if name in TYPES:
                 number = self._value(arg)
                 if not isinstance(number, GivenNumber) or number.type not in ("", name):

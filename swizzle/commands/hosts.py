@@ -20,6 +20,7 @@ from swizzle.commands.compare import ORDERS, Compared, Runner, compare, with_nam
 from swizzle.commands.difference import KINDS
 from swizzle.commands.emitted import NO_COMPILER
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
+from swizzle.commands.host_numba import try_host_numba
 from swizzle.commands.sizes import LaunchSize, at_the_lengths, other_sizes, sizes_to_try
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.trial import Array, Kind, random_argument
@@ -205,11 +206,14 @@ def _emitted(filled: FilledHost, told: Told) -> None:
     if not available_tools():
         told.lines.append(NO_COMPILER)
         told.settle(UNDECIDED)
-    for kernel in filled.host.kernels if available_tools() else ():
+    every_tried = dict[str, Sequence[LaunchSize]]()
+    for kernel in filled.host.kernels:
         source, program = sources[kernel.name], filled.programs[kernel.name]
         tiling = sizes.kernels.get(kernel.name) if isinstance(sizes, HostTiling) else None
         spec = kernel.spec if tiling is None else Remembered(MovedMeaning(program, tiling))
-        tried = sizes_to_try(FilledKernel(program, spec, ()), source)
+        tried = every_tried[kernel.name] = sizes_to_try(FilledKernel(program, spec, ()), source)
+        if not available_tools():
+            continue
         validator = SizesValidator(tried, source)
         for arch in ARCHITECTURES:
             found = validator.validate(compile_to_ptx(with_opaque_calls(source.text), arch), source.entry)
@@ -230,8 +234,10 @@ def _emitted(filled: FilledHost, told: Told) -> None:
         for text in (host_text(filled, (), "cu", sizes), host_text(filled, (), "header", sizes)):
             compile_both_forms(text, "", next(iter(sources.values())).namespace, ARCHITECTURES[0])
         told.lines.append("both forms, the host function included: nvcc compiles them without warnings")
-    told.lines.append("the module for numba.cuda, which is not checked: only that of one kernel is")
-    told.json["emitted"]["numba"] = "not checked"
+    module = try_host_numba(filled, sizes, host_numba(filled, (), sizes), every_tried)
+    told.lines += module.lines
+    told.settle(module.status)
+    told.json["emitted"]["numba"] = module.json
     _run(filled, sizes, 0, told)
 
 

@@ -70,7 +70,7 @@ def _launcher(filled: FilledHost, sources: Mapping[str, NumbaSource], sizes: Hos
         if axis.step > 1:
             yield f"    if {lengths.names[axis.axis]} % {axis.step}:"
             yield f'        raise ValueError(f"{{{lengths.names[axis.axis]}}} is not a multiple of {axis.step}")'
-    if lengths.names and _empty_together(filled, sizes):
+    if lengths.names and empty_together(filled, sizes):
         yield f"    if {' or '.join(f'{name} <= 0' for name in lengths.names.values())}:"
         yield "        return"
     for p in host.scratch:
@@ -81,7 +81,7 @@ def _launcher(filled: FilledHost, sources: Mapping[str, NumbaSource], sizes: Hos
         yield f"    {sources[launch.kernel.name].launcher}({handed})"
 
 
-def _empty_together(filled: FilledHost, sizes: HostSizes) -> bool:
+def empty_together(filled: FilledHost, sizes: HostSizes) -> bool:
     """Tell whether the outputs have no elements where a length is 0."""
     spans = sizes.tiling.spans if isinstance(sizes, HostTiling) else {}
     written = [p for p in filled.host.parameters if p.role in ("out", "inout")]

@@ -14,13 +14,16 @@ import pytest
 from cuda_out.tiling.tiling import Span
 from swizzle import SwizzleError
 from swizzle.commands import check as commands
+from swizzle.commands.host_numba import try_host_numba
 from swizzle.commands.hosts import check_host, run_host, solve_host, without_holes
+from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.solve import SolveArguments, solve
+from swizzle.commands.target import FilledKernel
 from swizzle.hosts.composition import composed
-from swizzle.hosts.lengths import HostTiling, LaunchLength, host_lengths
+from swizzle.hosts.lengths import HostTiling, LaunchLength, MovedMeaning, host_lengths
 from swizzle.hosts.numba_text import host_numba
 from swizzle.hosts.running import filled_host, host_function
-from swizzle.hosts.text import host_text
+from swizzle.hosts.text import host_text, kernel_sources
 from swizzle.language.parameters import Parameters
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.loading import SketchFile, load
@@ -279,6 +282,51 @@ def test_files_are_written(tmp_path: Path) -> None:
         assert text.endswith(host_text(filled, (), form)[-800:])  # type: ignore[arg-type]
     with pytest.raises(SwizzleError, match="--emit ptx of scan, a host function"):
         solve_host(made, out, fill=without_holes, folder=tmp_path, kinds=("ptx",))
+
+
+WRONG = [
+    ("m = cuda.device_array((2 * n + 2,)", "m = cuda.device_array((2 * n + 1,)"),
+    ('"int32", stream=stream)', '"int16", stream=stream)'),
+    ('"int32", stream=stream)', '"int32")'),
+    ("launch_sums(x, m, stream)", "launch_sums(x, m, 0)"),
+    ("launch_sums(x, m, stream)\n", "pass\n"),
+    ("launch_halves(m, w, y, stream)", "launch_halves(m, y, w, stream)"),
+    ("    launch_sums(x, m, stream)\n    launch_halves(m, w, y, stream)", "    launch_halves(m, w, y, stream)\n"
+     "    launch_sums(x, m, stream)"),
+    ("(2 * n + 4,)", "(2 * n + 3,)"),
+    ("w[1] * (m[2 * begin", "w[2] * (m[2 * begin"),
+    ("x[begin + i + 1]", "x[begin + i]"),
+    ("(n - 1) // 64 + 1", "n // 64"),
+    ("def launch_both", "import os\n\ndef launch_both"),
+    ("def launch_both", "launch_sums = None\n\ndef launch_both"),
+]  # fmt: skip
+
+
+def test_the_module_for_numba_is_checked(tmp_path: Path) -> None:
+    """Its kernels, their launch functions, and who calls them: as printed they are right, and no wrong one is."""
+    filled = filled_host(hosts(tmp_path, STENCILS), without_holes)
+    sizes = host_lengths(filled)
+    assert isinstance(sizes, HostTiling)
+    text, sources = host_numba(filled, [], sizes), kernel_sources(filled, sizes)
+    tried = {
+        kernel.name: sizes_to_try(
+            FilledKernel(program, MovedMeaning(program, sizes.kernels[kernel.name]), ()), sources[kernel.name]
+        )[:2]
+        for kernel in filled.host.kernels
+        for program in [filled.programs[kernel.name]]
+    }
+    found = try_host_numba(filled, sizes, text, tried)
+    assert found.status == 0, found.lines
+    assert [line.split(": ")[1] for line in found.lines] == ["sums", "sums", "halves", "halves", "both"]
+    for old, new in WRONG:
+        assert old in text, old
+        of_kernels = old in text[: text.index("def launch_both")]
+        assert try_host_numba(filled, sizes, text.replace(old, new), tried if of_kernels else {}).status, new
+    for old, new in (("m = cuda.dev", "sums_of = cuda.dev"), ("(x, m, stream)\n", "(x, sums_of, stream)\n"),
+                     ("launch_halves(m, w, y, stream)\n", "launch_halves(sums_of, w, y, stream)\n")):  # fmt: skip
+        assert old in text, old
+        text = text.replace(old, new)
+    assert try_host_numba(filled, sizes, text, {}).status == 0
 
 
 @pytest.mark.parametrize("sizes", [None, 33])
