@@ -175,6 +175,8 @@ def _index(node: ast.expr, spelt: _Spelt) -> Expr:
     match node:
         case ast.Constant(value=value) if type(value) is int and value < _LARGEST:
             return number(value, _NOWHERE)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)) if type(value) is int and value == _LARGEST:
+            return number(-value, _NOWHERE)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             found = _index(operand, spelt)
             return _positive(found) if isinstance(found, Const) else Unary("-", found, DType.INDEX, _NOWHERE)
@@ -197,7 +199,7 @@ def _divides(node: Expr, op: BinaryOp) -> bool:
             limits = (1, _LARGEST) if op in ("//", "%") else (0, 31)
             return limits[0] <= value < limits[1]
         case Binary(op="*", left=Binary(op="%", right=Const(value=modulus)), right=Const(value=factor)):  # of a table
-            return op == ">>" and modulus > 0 and factor >= 0 and (modulus - 1) * factor < 31
+            return op == ">>" and modulus > 0 and factor >= 0 and (modulus - 1) * factor < 32
     return False
 
 

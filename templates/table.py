@@ -25,9 +25,11 @@ from templates.points import HolePoints
 from templates.template import Point, Template, TemplateFamily, integers
 
 T = TypeVar("T")
-WORD: Final = 31  # bits of a word that is never negative
+WORD: Final = 32  # bits
+_HALF: Final = 1 << WORD - 1
 MOST_WORDS: Final = 16  # and 15 comparisons
 MOST_BYTES: Final = 4 * MOST_WORDS
+MOST_CHOICES: Final = 8192  # values of all entries together: with twice as many, a solver comes to no end
 TableEntry: TypeAlias = Literal["value", "plus", "xor"]
 _WAYS: Final[tuple[TableEntry, ...]] = ("value", "plus", "xor")
 
@@ -58,10 +60,19 @@ class TableForm(Struct, frozen=True):
         return 1 << (WORD // self.bits).bit_length() - 1
 
     @property
+    def entries(self) -> int:
+        """How many entries there are."""
+        return int(np.prod([axis.length for axis in self.axes]))
+
+    @property
     def words(self) -> int:
         """How many words there are."""
-        entries = int(np.prod([axis.length for axis in self.axes]))
-        return -(-entries // self.in_word)
+        return -(-self.entries // self.in_word)
+
+    @property
+    def fits(self) -> bool:
+        """Whether such tables are looked for."""
+        return self.words <= MOST_WORDS and self.entries * self.n <= MOST_CHOICES
 
     def place(self, arguments: Sequence[Any]) -> Any:
         """Return where in the table an entry is."""
@@ -95,7 +106,7 @@ class TableForm(Struct, frozen=True):
         words = [0] * self.words
         for place, entry in entries.items():
             words[place // self.in_word] |= entry << place % self.in_word * self.bits
-        return tuple(words)
+        return tuple(word - (word >> WORD - 1 << WORD) for word in words)  # ints; what is shifted in is masked out
 
 
 class PackedTable(Struct, frozen=True):
@@ -171,7 +182,10 @@ def packed_of(n: int, arity: int, constants: Mapping[str, object]) -> PackedTabl
         raise ValueError(f"the table of the hole has {form.words} words, and its size is {n}")
     words = integers(constants, [f"word_{place}" for place in range(form.words)])
     packed = PackedTable(form, tuple(words))
-    if min(words) < 0 or (packed.entry(np.arange(form.words * form.in_word)) >= n).any():
+    if (
+        not -_HALF <= min(words) <= max(words) < _HALF
+        or (packed.entry(np.arange(form.words * form.in_word)) >= n).any()
+    ):
         raise ValueError(f"the words of the hole's table are {words}, and its size is {n}")
     return packed
 
@@ -268,7 +282,7 @@ class ReadTable(Template):
 
 def make(size: int, arity: int, points: tuple[Point, ...], space: str) -> EitherTable | None:
     """Return the template; None where the smallest table is too large, or the hole is asked at one point only."""
-    fitting = [form for form in _forms(size, arity, points) if form.words <= MOST_WORDS]
+    fitting = [form for form in _forms(size, arity, points) if form.fits]
     return EitherTable(fitting, points) if fitting else None
 
 

@@ -25,9 +25,8 @@ class HoleFormula(Struct, frozen=True):
     @property
     def table_bytes(self) -> int:
         """How many bytes of constants the formula looks its value up in; 0 for one without a table."""
-        words = [
-            word for name, word in self.constants.items() if "table" in self.constants and name.startswith("word_")
-        ]
+        named = self.constants.items() if "table" in self.constants else ()
+        words = [abs(word) for name, word in named if name.startswith("word_")]
         return 4 * len(words) if all(re.search(rf"\b{word}\b", self.formula) for word in words) else 0
 
     def __repr__(self) -> str:

@@ -1,7 +1,8 @@
 """The second description of tables: every entry that is asked for is any number below n, one by one.
 
 An entry is found by an argument or by both, and says the value, or how far it is from the index: by a sum modulo n, or,
-for n a power of two, by exclusive or. A table has up to 64 bytes, in words that have 1, 2, 4, ... entries.
+for n a power of two, by exclusive or. A table has up to 64 bytes, in words that have 1, 2, 4, ... entries, which
+have up to 8192 values all together.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from symbolic.second.forward import Cases
 from templates.second.groups import OneOf, Point
 
 BYTES = 64
+CHOICES = 8192
 
 
 class TableHole:
@@ -49,11 +51,11 @@ def tables_of(n: int, points: Sequence[Point]) -> Iterator[TableHole]:
     varied = [number for number, span in enumerate(spans) if span > 1]
     for by in [*([number] for number in varied), *([varied] if len(varied) > 1 else [])]:
         in_word, size = 1, 1
-        while 2 * in_word * len(bin(n - 1)[2:]) < 32:
+        while 2 * in_word * len(bin(n - 1)[2:]) <= 32:
             in_word *= 2
         for number in by:
             size *= spans[number]
-        if (size + in_word - 1) // in_word * 4 > BYTES:
+        if (size + in_word - 1) // in_word * 4 > BYTES or size * n > CHOICES:
             continue
         yield TableHole(n, points, by, lambda entry, i: entry)
         if by == [1]:
