@@ -36,7 +36,7 @@ class Examples:
     ) -> None:
         """`after_each` is called when the clauses of a demand have been added."""
         self.problem, self._after_each = problem, after_each
-        self.encoding = Encoding(guards, problem.terms, hole)
+        self.encoding = Encoding(guards, problem.terms, hole, signed=problem.signed)
         self.demands: set[Demand] = set()
         self._threads: set[int] = set()
         self._random = random.Random(0)

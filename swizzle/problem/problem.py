@@ -104,6 +104,7 @@ class Problem(Struct, dict=True):
     naive: Literal[0, 1, 2] = 0  # the depth of the naive template, 0 for the paper's
     families: tuple[TemplateFamily, ...] = ()  # users' own, and those on request
     on_request: bool = True  # whether those on request are still there
+    signed: bool = False  # whether a value is also looked at as an item that is taken off
     _final_writes: dict[str, list[int]] = field(default_factory=dict)
     _last_writers: dict[str, Lanes] = field(default_factory=dict)
     _writes_of_run: tuple[Run, dict[str, list[tuple[int, Lanes]]]] | None = None

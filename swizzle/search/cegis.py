@@ -136,6 +136,11 @@ class Cegis:
         """Say whether a filling may be right that the search does not look at."""
         return self.examples.encoding.narrowed
 
+    @property
+    def unsigned(self) -> bool:
+        """Say whether it may be right because a value is an item that is taken off."""
+        return self.examples.encoding.unsigned and not self.problem.signed
+
     def evidence(self) -> dict[str, int]:
         """Return how large a proof was."""
         return {

@@ -65,6 +65,7 @@ class _Search(SearchState):
         self.recognised = False  # the best was found by its values, and is not looked for again among all functions
         self.tables: Tables | None = None
         self.tried: set[SpaceName] = set()  # those whose fillings, or light ones, were tried side by side
+        self.last: SpaceName = "1"
         self.kept: Cegis | None = None  # of the space before, if it can go on in the next one
 
     def tell(self, space: SpaceName, doing: str) -> None:
@@ -83,7 +84,6 @@ class _Search(SearchState):
     def run(self) -> Result:
         started = time.monotonic()
         optimal = False
-        last: SpaceName = "1"
         try:
             self.tell("1", "interpreting the sketch")
             problem = self.problem = Problem.of(self.sketch.program, self.sketch.spec, self.meaning)
@@ -97,21 +97,13 @@ class _Search(SearchState):
             started = time.monotonic()
             most = self.goal.lowered.most(problem)
             self.plan = Plan(problem, self.limits, floors[0], most, self.every)
-            for space in self.plan.spaces:
-                last = space
-                done = self._search_space(space)
-                if self.evident is not None:
-                    last = self.claims[-1].space
-                    break
-                if self.best is not None and (self.limits.space != "all" or not done or self.is_settled()):
-                    optimal = done
-                    break
-                if not done:
-                    break
-                optimal = self.best is not None
-            else:
-                if self.best is None:
-                    self._is_hopeless(last)  # for the reason
+            optimal = self._search_spaces()
+            if self.unsigned and self.best is None and self.evident is None and not self.reason:
+                problem.signed, self.narrowed, self.claims, self.left_open = True, False, [], []
+                self.tried.clear()
+                self._keep(None)
+                self.plan = Plan(problem, self.limits, floors[0], most, self.every)
+                optimal = self._search_spaces()
             if self.best is None and self.left_out and self.evident is None:
                 self.reason = self.reason or LEFT_OUT
             paper = self.limits.canonical and not problem.naive
@@ -131,7 +123,24 @@ class _Search(SearchState):
         if self.out_of_memory:
             released()
         self.seconds["search"] = time.monotonic() - started
-        return result_of(self, last, optimal)
+        return result_of(self, self.last, optimal)
+
+    def _search_spaces(self) -> bool:
+        """Search the spaces until one has an answer; say whether it is known to be the best of those asked for."""
+        assert self.plan is not None
+        for space in self.plan.spaces:
+            self.last = space
+            done = self._search_space(space)
+            if self.evident is not None:
+                self.last = self.claims[-1].space
+                return False
+            if self.best is not None and (self.limits.space != "all" or not done or self.is_settled()):
+                return done
+            if not done:
+                return False
+        if self.best is None:
+            self._is_hopeless(self.last)  # for the reason
+        return self.best is not None
 
     def _search_space(self, space: SpaceName) -> bool:
         """Search one space, light parts first; return whether its question was answered for certain."""
@@ -389,6 +398,7 @@ class _Search(SearchState):
         self, space: SpaceName, engine: Engine | Exhaustion, at_most: int | None, known: tuple[Candidate, ...] = ()
     ) -> None:
         self.narrowed |= engine.narrowed
+        self.unsigned |= isinstance(engine, Cegis | Exhaustion) and engine.unsigned
         name = self.goal.lowered.name
         self.claims.append(Claim(space, at_most, known, engine.name, engine.evidence(), name, engine.narrowed))
 

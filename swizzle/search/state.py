@@ -45,6 +45,7 @@ class SearchState:
         self.asked_whatever = False  # whether it was looked for an evident 'no'
         self.evident: Hopeless | None = None
         self.narrowed = False  # a space is left that has fillings which were not looked at
+        self.unsigned = False  # some of them because a value may be an item that is taken off
         self.problem: Problem | None = None
         self.reading: Reading | None = None
         self.ranking: Ranking | None = None

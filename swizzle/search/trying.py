@@ -98,7 +98,7 @@ class Exhaustion:
         """Raises `TooMany` where a hole has too many functions, unless those of `light` formulas will do: then the
         engine is not `complete`."""
         self.problem, self.space, self.cost = problem, space, cost
-        self.narrowed = False
+        self.narrowed = self.unsigned = False
         self.asked = self._parts = 0
         self.templates = problem.templates(space)
         self._places = [{point: at for at, point in enumerate(points)} for points in problem.points]
@@ -203,7 +203,7 @@ class Exhaustion:
                 known[number, point] = found
             return found
 
-        encoding = Encoding(guards, self.problem.terms, hole)
+        encoding = Encoding(guards, self.problem.terms, hole, signed=self.problem.signed)
         try:
             with gc_paused():
                 self.problem.require(encoding, demand)
@@ -211,6 +211,7 @@ class Exhaustion:
             pass
         left = guards.left
         self.narrowed |= encoding.narrowed
+        self.unsigned |= encoding.unsigned
         return {number: rows[left] for number, rows in group.items()}
 
     def _is_condition(self, number: int) -> bool:

@@ -7,12 +7,12 @@ neighbours are enough, as they say what comes before what all along the word.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symbolic.algebra.accumulation import Accumulation, ClauseSink, Question, Use
-from symbolic.algebra.tally import FALSE, TRUE, Amounts, GuardMaker, Held, Tally
+from symbolic.algebra.tally import FALSE, TRUE, Amounts, GuardMaker, Held, IsTerm, Tally
 from symbolic.algebra.terms import Term, Terms
 
 Word = tuple[Term, ...]
@@ -92,7 +92,7 @@ class Pair(Tally):
         here[WRONG] = found not in ((), (self.first,), (self.second,), (self.first, self.second))
         return {what: TRUE for what, holds in here.items() if holds}
 
-    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
+    def whole(self, clauses: GuardMaker, is_term: IsTerm) -> Held:
         found = {FIRST: is_term(self.first), SECOND: is_term(self.second)}
         return {what: guard for what, guard in found.items() if guard != FALSE}
 
@@ -126,7 +126,7 @@ class Projection(Amounts):
         found = self._part(_projected(terms.items(term, self.op), self.letters))
         return {} if found == self.usual else {found: TRUE}
 
-    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
+    def whole(self, clauses: GuardMaker, is_term: IsTerm) -> Held:
         return {self._part((letter,)): is_term(letter) for letter in self.letters}
 
     def fold(self, a: Any, b: Any) -> Any:

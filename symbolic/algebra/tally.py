@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -29,6 +29,12 @@ NUMBERS_LIMIT = 256  # coefficients of one item that are told apart
 
 class TooManyNumbers(Exception):
     """An item may be there with more coefficients than are told apart."""
+
+
+class IsTerm(Protocol):
+    """Says when a value is a term, or a number times it."""
+
+    def __call__(self, term: Term, number: int = 1, /) -> int: ...
 
 
 class GuardMaker(Protocol):
@@ -67,8 +73,9 @@ class Tally(ABC):
         return NOTHING if guard == FALSE else {1: guard}
 
     @abstractmethod
-    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
-        """Return what a value holds that is one item of the operator; `is_term` tells when it is which."""
+    def whole(self, clauses: GuardMaker, is_term: IsTerm) -> Held:
+        """Return what a value holds that is one item of the operator, or one taken off; `is_term` tells when it is
+        which."""
 
     def chosen(self, clauses: GuardMaker, cases: Sequence[tuple[int, Held]]) -> Held:
         """Return what a value holds that is chosen: of each case, when it is chosen comes first."""
@@ -93,7 +100,7 @@ class OfItem(Tally):
     def about(self) -> Term:
         return self.item
 
-    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
+    def whole(self, clauses: GuardMaker, is_term: IsTerm) -> Held:
         return self.once(is_term(self.item))
 
 
@@ -114,7 +121,7 @@ class Is(Tally):
     def joined(self, clauses: GuardMaker, a: Held, b: Held) -> Held:
         raise AssertionError("a term has no parts")
 
-    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
+    def whole(self, clauses: GuardMaker, is_term: IsTerm) -> Held:
         return self.once(is_term(self.term))
 
 
@@ -130,7 +137,7 @@ class Unwritten(Tally):
     def joined(self, clauses: GuardMaker, a: Held, b: Held) -> Held:
         return _present(clauses, a, b)
 
-    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
+    def whole(self, clauses: GuardMaker, is_term: IsTerm) -> Held:
         raise AssertionError("what was never written has no items")
 
 
@@ -162,7 +169,7 @@ class Others(Tally):
         others = terms.multiset(term, self.op).keys() - self.items
         return _once(any(not terms.is_number(item, self.op) for item in others))
 
-    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
+    def whole(self, clauses: GuardMaker, is_term: IsTerm) -> Held:
         return self.once(-clauses.any(map(is_term, sorted(self.items))))
 
     def joined(self, clauses: GuardMaker, a: Held, b: Held) -> Held:
@@ -216,6 +223,9 @@ class Coefficient(OfItem, Amounts):
         found = amount(terms, self.op, term, self.item)
         return {found: TRUE} if found else NOTHING
 
+    def whole(self, clauses: GuardMaker, is_term: IsTerm) -> Held:
+        return {n: guard for n in (1, -1) if (guard := is_term(self.item, n)) != FALSE}
+
     def fold(self, a: Any, b: Any) -> Any:
         return folded(operator.add, a, b)
 
@@ -249,7 +259,7 @@ class Constant(Amounts):
         found = [terms.nodes[item][1][0] for item in terms.items(term, self.op) if terms.is_number(item, self.op)]
         return {found[0]: TRUE} if found and found[0] != self.usual else NOTHING
 
-    def whole(self, clauses: GuardMaker, is_term: Callable[[Term], int]) -> Held:
+    def whole(self, clauses: GuardMaker, is_term: IsTerm) -> Held:
         return NOTHING
 
     def fold(self, a: Any, b: Any) -> Any:

@@ -39,7 +39,9 @@ def is_reduction(value: Data, op: str, encoding: Encoding, t: int, term: Term) -
         if (open_for_few := guards.left_open(found)) is not None:
             return open_for_few
     items = frozenset(item for item in order.items(term) if not terms.is_number(item, op))
-    others = held(value, encoding, t, Others(op, items))
+    signed = encoding.signed and order.law.order == "linear" and not plain
+    taken_off = [terms.times(-1, item) for item in items] if signed else []
+    others = held(value, encoding, t, Others(op, items.union(taken_off)))
     if not others or not order.may_cancel(plain) or most <= wanted + 1:  # what cancels comes in twice
         return guards.both(found, -others.get(1, FALSE))
     brought = brings(terms, value, op, t)
@@ -56,9 +58,17 @@ def is_reduction(value: Data, op: str, encoding: Encoding, t: int, term: Term) -
 def held_whole(value: Data, encoding: Encoding, t: int, tally: Tally) -> Held:
     """Return what a value holds that is one item of `tally.op`, made by another operator.
 
-    Where it may be something else, such as a multiple of an item, that is left out, and the encoding is narrowed.
+    Where it may be something else, such as a multiple of an item, that is left out, and the encoding is narrowed. An
+    item that is taken off is looked at in a `signed` encoding only.
     """
-    some = kinds(encoding.terms, value, t)
+    terms, some = encoding.terms, kinds(encoding.terms, value, t)
     assert tally.op is not None
     encoding.narrowed |= some is None or bool(some & {tally.op, "const", SCALED})
-    return tally.whole(encoding.guards, lambda item: is_term(value, encoding, t, item))
+
+    def is_it(item: Term, number: int = 1) -> Guard:
+        if number != 1 and not encoding.signed:
+            encoding.unsigned = True
+            return FALSE
+        return is_term(value, encoding, t, terms.times(number, item))
+
+    return tally.whole(encoding.guards, is_it)

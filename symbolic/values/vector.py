@@ -31,8 +31,9 @@ class Encoding(Struct):
     `hole(h, point)` gives the union of values that hole `h` may take at a point (a tuple of its arguments).
     `active` notes every accumulate that was looked at: what ran, for which thread, under which guard; `noted` are the
     reductions whose accumulates are all there. `narrowed` says that some requirement is stronger than it should be, so
-    that there may be fillings which the guards do not allow. `exact` are the reductions (with threads) in which nothing
-    cancels, as was counted.
+    that there may be fillings which the guards do not allow; `unsigned`, that a value was not looked at as an item that
+    is taken off, as is done if `signed`. `exact` are the reductions (with threads) in which nothing cancels, as was
+    counted.
     """
 
     guards: Guards
@@ -48,6 +49,8 @@ class Encoding(Struct):
     noted: set[tuple[Any, int]] = field(default_factory=set)
     exact: set[tuple[Any, int]] = field(default_factory=set)
     narrowed: bool = False
+    signed: bool = False
+    unsigned: bool = False
 
 
 class HoleQuestion(Struct, frozen=True, eq=False):

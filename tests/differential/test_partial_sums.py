@@ -199,3 +199,31 @@ def test_an_fft_with_everything_open(points: int, tmp_path: Path) -> None:
     found.best(x.astype(np.float32), w.astype(np.float32), y)
     walsh = functools.reduce(np.kron, [np.array([[1, 1], [1, -1]])] * (points.bit_length() - 1))
     np.testing.assert_array_equal(y, walsh @ x)
+
+
+TURNED = """from swizzle import cuda, f32, sketch, spec, sw_xform
+
+@spec
+def turned_spec(x, w):
+    v = list(x)
+    for d in (8, 4, 2, 1):
+        v = [v[i] + v[i ^ d] if i & d == 0 else (v[i] - v[i ^ d]) * w[i % d] for i in range(16)]
+    return v
+
+@sketch(spec=turned_spec, block=16, warp_size=16, x=f32[16], w=f32[8], y=f32.out[16])
+def turned(x, w, y):
+    lane = cuda.laneid
+    v = x[lane]
+    for d in (8, 4, 2, 1):
+        o = cuda.shfl_sync(cuda.FULL_MASK, v, sw_xform(lane, 16, d))
+        v = v + o if lane & d == 0 else (v - o) * w[lane % d]
+    y[lane] = v
+"""
+
+
+def test_a_value_may_be_an_item_that_is_taken_off(tmp_path: Path) -> None:
+    """A butterfly's difference the other way round: its terms are those of the usual order, taken off."""
+    path = tmp_path / "turned.py"
+    path.write_text(TURNED)
+    found = solve(load(path)[0])
+    assert (found.status, found.optimal, found.space) == ("sat", True, "4")
