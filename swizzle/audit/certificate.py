@@ -18,8 +18,8 @@ from swizzle.audit.random_check import INPUTS, SMALL_INPUTS, disagreement, small
 from swizzle.problem.candidate import Candidate
 from swizzle.problem.problem import Problem
 from swizzle.solution.solution import Solution, SpaceName
-from symbolic.algebra.expansion import state_operators
 from symbolic.algebra.residues import PRIME
+from symbolic.algebra.word_functions import word_functions_of
 from symbolic.limits import OutOfTime
 from symbolic.solve.answer import Unknown, Unsat
 from symbolic.solve.engines import SolverName, quickest_boolean
@@ -130,7 +130,7 @@ def confirm_equal(problem: Problem, solutions: Sequence[Solution], spec: Any) ->
         "how": f"whole numbers of full size, floats as numbers modulo {PRIME}, no terms",
         "inputs": INPUTS,
     }
-    if state_operators(problem.posed):  # which are associative of their own words, not of residues
+    if any(word_functions_of(each.program) for each in solutions):  # which are associative of words, not of residues
         differs = next((cell for each in solutions if (cell := small_difference(each.program, spec))), "")
         found |= {"how": "small whole numbers, floats to five digits, no terms", "inputs": SMALL_INPUTS}
         verdict = (

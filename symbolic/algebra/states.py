@@ -31,6 +31,11 @@ class StateLaw(Law, frozen=True, kw_only=True):
     names: tuple[str, ...]
     empty: tuple[int | float, ...] | None = None
 
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """What terms, and so answers, depend on."""
+        return *super().row, self.empty
+
 
 def state_operator(
     name: str, order: Order, combine: Sequence[FunctionName], kinds: Sequence[DType], names: Sequence[str],
