@@ -2,9 +2,9 @@
 
 Of every word that is an integer a bound is sought that grows with the number of elements at most: `-1000 * length <=
 here <= 1000 * length`. Bounds are guessed from the numbers that the loop's text names, and kept where a solver proves
-that lifted elements have them and that `combine` keeps them. Then every sum and product that is computed, of at most
-as many elements as are promised, must be within its type; what stands for an infinity is the type's own limit, which
-none of them may be.
+that lifted elements have them and that `combine` keeps them. Where words of both parts are multiplied, a bound may also
+be a power, `m <= 3 ** length`. Then every sum and product that is computed, of at most as many elements as are
+promised, must be within its type; what stands for an infinity is the type's own limit, which none of them may be.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ from symbolic.expressions.expression import (
     equal,
     less_equal,
     multiply,
+    negate,
     number_name,
     subexpressions,
     substituted,
 )
-from symbolic.expressions.formulas import INTEGER, Verdict, decide
+from symbolic.expressions.formulas import INTEGER, Sort, Verdict, decide
 from symbolic.expressions.text import compiled, text_of
 from symbolic.ir.program import DType
 
@@ -60,6 +61,7 @@ def ranges_of(carrier: Carrier) -> OverflowProof:
     whole = [word for word, dtype in carrier.words.items() if dtype is not BOOL and not dtype.is_float]
     length = carrier.loop.range.length
     bounds = _bounds(carrier, whole)
+    power = _power(carrier)
     sorts = {**carrier.sorts("integers", "ab"), **{f"{side}.{LENGTH}": INTEGER for side in "ab"}}
     given = [carrier.loop.range.where, *(substituted(carrier.within, carrier.part(side)) for side in "ab")]
     given += [_on(carrier, each, side) for each in bounds for side in "ab"]
@@ -67,6 +69,13 @@ def ranges_of(carrier: Carrier) -> OverflowProof:
     given += [less_equal(ONE, number_name(f"{side}.{LENGTH}")) for side in "ab"]
     if length is not None:
         given.append(less_equal(total, constant(length)))
+    if power is not None:
+        powers = power.bounds(carrier, whole, bounds)
+        bounds = [*bounds, *powers]
+        sorts |= power.sorts
+        given += [*power.facts, *(power.on(carrier, each, side) for each in powers for side in "ab")]
+        both_parts = {**power.together(carrier), LENGTH: total}
+        given += [substituted(each, both_parts) for each in bounds]
     state = {name: substituted(each, carrier.part("a")) for name, each in carrier.state.items()}
     computed: list[tuple[str, Expression, DType]] = []
     for word, dtype in carrier.words.items():
@@ -87,13 +96,84 @@ def ranges_of(carrier: Carrier) -> OverflowProof:
         for node, kind, own in _arithmetic(each, dtype, types, infinite, reserved=reserved):
             claims.setdefault(_fits(node, kind, infinite=own), word)
     found = decide(
-        [(claim, TRUE) for claim in claims], sorts, given, infinite=carrier.infinities("ab"), timeout=SECONDS
+        [(claim, TRUE) for claim in claims], sorts, given, infinite=carrier.infinities("ab"),
+        timeout=SECONDS if power is None else 2 * SECONDS,
     )  # fmt: skip
     if found.verdict == "proved":
         return OverflowProof("proved", [text_of(each) for each in bounds])
     if found.verdict == "unknown":
         return OverflowProof("unknown", reason=f"whether a word overflows is not known: {found.reason}")
     return _overflowing(carrier) or OverflowProof("unknown", reason=_missing(carrier, found.values, claims, bounds))
+
+
+class _Power(Struct, frozen=True):
+    """The largest number of a promise to the length of a part: of two parts together it is the product."""
+
+    base: int
+    length: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.base} ** {LENGTH}"
+
+    @property
+    def sides(self) -> list[Expression]:
+        return [number_name(f"{side}.{self.name}") for side in "ab"]
+
+    @property
+    def sorts(self) -> dict[str, Sort]:
+        return {side.value: INTEGER for side in self.sides}
+
+    @property
+    def facts(self) -> list[Expression]:
+        """What is true of two parts of an input."""
+        most = constant(self.base**self.length)
+        least = [less_equal(constant(self.base), side) for side in self.sides]
+        return [*least, *(less_equal(multiply(constant(self.base), side), most) for side in self.sides),
+                less_equal(multiply(*self.sides), most)]  # fmt: skip
+
+    def on(self, carrier: Carrier, bound: Expression, side: str) -> Expression:
+        """Return a bound of a part."""
+        return substituted(bound, {**carrier.part(side), self.name: number_name(f"{side}.{self.name}")})
+
+    def together(self, carrier: Carrier) -> dict[str, Expression]:
+        """Return the words and the power of two parts together."""
+        return {**carrier.combined(carrier.part("a"), carrier.part("b")), self.name: multiply(*self.sides)}
+
+    def bounds(self, carrier: Carrier, whole: Sequence[str], known: Sequence[Expression]) -> list[Expression]:
+        """Return bounds of words that every part has, beside those that are known."""
+        most = number_name(self.name)
+        names = [number_name(word) for word in whole if word not in carrier.infinite]
+        likely = [
+            bound for name in names for bound, above in (
+                (less_equal(name, most), True), (less_equal(negate(most), name), False)
+            ) if (name.value, above) not in _sides(known, whole)
+        ]  # fmt: skip
+        check = compiled([*carrier.words, self.name], likely or [TRUE])
+        results = [check(*words, self.base**count) for words, count in random_parts(carrier)]
+        likely = [each for place, each in enumerate(likely) if all(row[place] for row in results)]
+        steps = [
+            ({**carrier.lift, self.name: constant(self.base)}, lambda _: TRUE),
+            (self.together(carrier), lambda each: both(self.on(carrier, each, "a"), self.on(carrier, each, "b"))),
+        ]
+        premises = [carrier.loop.range.where, *(less_equal(constant(self.base), each) for each in self.sides)]
+        premises += [substituted(carrier.within, carrier.part(side)) for side in "ab"]
+        lengths = {f"{side}.{LENGTH}": INTEGER for side in "ab"}
+        premises += [_on(carrier, each, side) for each in known for side in "ab"]
+        premises += [less_equal(ONE, number_name(name)) for name in lengths]
+        sorts = {**carrier.sorts("integers", "ab"), **self.sorts, **lengths}
+        return inductive(likely, steps, sorts, premises, carrier.infinities("ab"))
+
+
+def _power(carrier: Carrier) -> _Power | None:
+    """Return what may bound products of words of both parts, where there are such, of a length that is promised."""
+    length = carrier.loop.range.length
+    nodes = (node for each in carrier.combine.values() for node in subexpressions(each))
+    sides = ({name[:2] for factor in node.arguments for name in factor.names} for node in nodes if node.operator == "*")
+    if length is None or not any({"a.", "b."} <= each for each in sides):
+        return None
+    base = max([2, *_limits_of(carrier.loop.range.where)])
+    return _Power(base, length) if length * base.bit_length() <= LARGEST.bit_length() else None
 
 
 def _missing(
@@ -198,12 +278,17 @@ def _limits_of(where: Expression) -> set[int]:
 
 def _sharpest(kept: Sequence[Expression], whole: Sequence[str]) -> list[Expression]:
     """Return the first bound of each word on each side: one that does not grow, if there is one."""
+    return list(_sides(sorted(kept, key=lambda bound: LENGTH in bound.names), whole).values())
+
+
+def _sides(bounds: Sequence[Expression], whole: Sequence[str]) -> dict[tuple[str, bool], Expression]:
+    """Return the first bound of each word, from above and from below."""
     found: dict[tuple[str, bool], Expression] = {}
-    for each in sorted(kept, key=lambda bound: LENGTH in bound.names):
+    for each in bounds:
         bound = next(node for node in subexpressions(each) if node.operator == "<=")
         word = next(name for name in bound.names if name in whole)
         found.setdefault((word, bound.arguments[0].names == {word}), each)
-    return list(found.values())
+    return found
 
 
 def _arithmetic(

@@ -399,3 +399,12 @@ def furthest(x: i32):
         s = s + v
         m = max(m, abs(s))
     return m
+
+
+@serial(length=19, where=lambda v: 0 <= v <= 3)
+def best_product(x: i32):
+    m, s = 0, 1
+    for v in x:
+        s = s * v
+        m = max(m, s)
+    return m

@@ -108,7 +108,7 @@ def test_orders_decide_what_plain_arithmetic_says() -> None:
     rng = random.Random(3)
     sort, verdicts = TYPES["i32"], []
     x, y, z, k = (each.ravel().astype(float) for each in np.meshgrid(*[np.arange(4)] * 4))
-    for _ in range(150):
+    for _ in range(90):
         node, computes = random_choice(rng, 2), rng.random() < 0.4
         if computes:
             node = substituted_tests(node, rng)

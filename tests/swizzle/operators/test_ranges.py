@@ -7,10 +7,12 @@ otherwise it is that of the loop on words that wrap.
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as structs_replace
 
 from swizzle import i32
 from swizzle.operators import operator_of
@@ -26,6 +28,7 @@ from swizzle.sketches.loading import load_names
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import DType
 from tests.slow_cases import slow_unless
+from tests.swizzle.operators.found import found_of
 
 LARGE = (7, 3000, 70_000, 1_000_000_000, 1_500_000_000, 2_000_000_000, 2_147_483_000)
 KEEPING = (
@@ -302,3 +305,14 @@ def test_a_strict_promise_is_a_sharp_bound() -> None:
     overflow = ranges_of(deduced(climb.loop, climb.loop.live, "words")[0])
     assert overflow.verdict == "unknown" and overflow.reason.startswith("the result may overflow: ")
     assert "524287 * length" in overflow.reason
+
+
+def test_a_product_is_bounded_by_a_power() -> None:
+    """3 ** 19 is an i32; 3 ** 20 is none, and twenty elements 3 say so."""
+    found = found_of("best_product")
+    assert found.carrier is not None and found.ranges is not None
+    assert {"m <= 3 ** length", "s <= 3 ** length"} <= set(found.ranges.bounds)
+    loop = found.carrier.loop
+    longer = replace(found.carrier, loop=replace(loop, range=structs_replace(loop.range, length=20)))
+    ranges = ranges_of(longer)
+    assert ranges.verdict == "refuted" and "of 20 elements v = 3, m is 3486784401" in ranges.reason
