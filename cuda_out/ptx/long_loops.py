@@ -18,7 +18,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import prod
+from math import floor, prod
 from typing import Final, TypeVar
 
 import numpy as np
@@ -142,6 +142,7 @@ class LongMachine(FarMachine):
         assert isinstance(self.registers, LongRegisters)
         assert isinstance(self.transfers, LongTransfers)
         self.long = self.transfers.tiles = tiles
+        tiles.compared = {}
         self.registers.lengths = (tiles.long, tiles.short) if tiles.counts else None
         self._trip: _Trip | None = None
         self._slopes: dict[str, Lanes] = {}
@@ -152,6 +153,7 @@ class LongMachine(FarMachine):
             if each.op[0] == "bra" and isinstance(target := each.operands[-1], Name)
             if kernel.labels.get(target.text, place + 1) <= place
         }  # of two branches back to one instruction, the last one
+        self._floats = {name for each in kernel.instructions if _gives_float(each) for name in _operands(each)[0]}
         self._numbers = itertools.count()
         self._begun: dict[int, tuple[Lanes, Mapping[str, Register]]] = {}
         self._left_out: set[int] = set()
@@ -183,7 +185,7 @@ class LongMachine(FarMachine):
             (bits, terms), (old, old_terms) = now[name], before[name]
             kind = self.registers.types.get(name, "b64")
             grown = _signed(bits[on] - old[on], kind) * ((terms[on] == 0) & (old_terms[on] == 0))
-            if grown.any() and (is_float(kind) or kind == "pred"):
+            if grown.any() and (is_float(kind) or kind == "pred" or name in self._floats):
                 odd[name] = _with(np.zeros(self.shape.count, np.bool_), on, grown != 0)
             elif grown.any():
                 guessed[name] = _with(np.zeros(self.shape.count, np.int64), on, grown)
@@ -267,7 +269,20 @@ class LongMachine(FarMachine):
         found: Flags = super()._predicate(instruction, name, at)
         return found
 
+    def _notes(self, instruction: Instruction, place: int, at: Lanes) -> None:
+        """Keep how far apart the sides of a comparison are where it is made first, for the first and last thread."""
+        (a, b), kind = instruction.operands[1:3], instruction.op[-1]
+        equal = instruction.op[1] in ("eq", "ne")
+        if (place, 0, equal) in self.long.compared or is_float(kind) or kind == "pred":
+            return
+        (left, of_left), (right, of_right) = (self.registers.read(each, kind, at[[0, -1]]) for each in (a, b))
+        if not (of_left.any() or of_right.any()):
+            for which, pair in enumerate(zip(typed(left, kind).tolist(), typed(right, kind).tolist(), strict=True)):
+                self.long.compared[place, which, equal] = pair[0] - pair[1]
+
     def _execute(self, instruction: Instruction, place: int, at: Lanes) -> None:
+        if instruction.op[0] in ("setp", "min", "max"):
+            self._notes(instruction, place, at)
         if self._trip is None:
             super()._execute(instruction, place, at)
             return
@@ -409,6 +424,9 @@ class LongValidator(FarValidator):
 
     machine = LongMachine
     decided = False
+    compared: dict[tuple[int, int, bool], int]
+    """Of a run, how far apart the sides of each comparison were: by its place, the thread, and whether it asks if they
+    are equal."""
 
     def __init__(
         self, program: Program, tiling: Tiling, wanted: Mapping[str, Sequence[Term]], written: WrittenOut,
@@ -514,6 +532,19 @@ def long_validators(
             yield LongValidator(program, tiling, wanted, written, alignment, at, (short + units * unit, short))
 
 
+def turning(one: LongValidator, other: LongValidator, few: int) -> list[int]:
+    """Return the lengths at which comparisons of two runs turn, as far as their sides follow the length, and the next
+    ones: one of each stretch of lengths between them. Below `few` only what is asked to be equal counts, as compilers
+    ask how many trips there are."""
+    found, apart = set[int](), one.long - other.long
+    for place in one.compared.keys() & other.compared.keys():
+        slope = (one.compared[place] - other.compared[place]) / apart
+        if slope:
+            at = floor(one.long - one.compared[place] / slope)
+            found |= {each for each in (at, at + 1) if place[2] or each >= few}
+    return sorted(found)
+
+
 def _operands(instruction: Instruction) -> tuple[list[str], list[str]]:
     """Return the registers that an instruction writes, and those that it reads."""
     operands = instruction.operands
@@ -525,6 +556,14 @@ def _operands(instruction: Instruction) -> tuple[list[str], list[str]]:
         return _names(operands[0]), _names(operands[1])
     targets = [name for each in operands[:written] for name in _names(each)]
     return targets, [name for each in operands[written:] for name in _names(each)]
+
+
+def _gives_float(instruction: Instruction) -> bool:
+    """Tell whether an instruction computes a floating-point number, in whatever register."""
+    op = instruction.op
+    if len(op) == 1 or op[0] in ("setp", "ld", "st", "mov", "selp"):
+        return False
+    return op[-2 if op[0] == "cvt" else -1].startswith(("f", "bf"))
 
 
 def _names(operand: Operand) -> list[str]:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from cuda_out.analysis.facts import LONGEST
 from cuda_out.c.printer import CudaSource
 from cuda_out.ptx.far import FarValidator, far_validators
-from cuda_out.ptx.long_loops import LongValidator, long_validators
+from cuda_out.ptx.long_loops import UNIT, LongValidator, long_validators, turning
 from cuda_out.ptx.tiles import Said, TileValidator
 from cuda_out.ptx.validate import Validation, Validator, WrittenOut
 from cuda_out.ptx.windows import Cut, NotTiled
@@ -46,6 +46,7 @@ class SizesValidator:
         self._tiles: list[TileValidator] = []
         self._far: list[FarValidator] | None = None
         self._long: dict[int, list[LongValidator]] = {}
+        self._along: dict[int, LaunchSize] = {}
 
     def _written_out(self, size: LaunchSize) -> WrittenOut:
         """Return what is shared by the validators whose specifications have a table of terms in common."""
@@ -108,19 +109,59 @@ class SizesValidator:
                 if found.verdict != "equal":
                     break
             else:
-                return replace(found, long=tuple(map(str, self._for_long_loops(trips))))
+                long = self._for_long_loops(trips)
+                wrong = self._where_it_turns(ptx, entry, trips, long[0]) if long else None
+                return wrong or replace(found, long=tuple(map(str, long)))
             if each.decided or found.verdict == "different":
                 break
         return replace(found, findings=tuple(f"in {each}, {finding}" for finding in found.findings))
+
+    def _where_it_turns(self, ptx: str, entry: str, trips: int, first: LongValidator) -> Validation | None:
+        """Return what is wrong at lengths along loops that the kernel compares its own with, None for nothing."""
+        assert self.tiling is not None
+        assert self.tiling.of_loops is not None
+        chunk, tried = self.tiling.of_loops.tile, {size.lengths[-1] for size in self.sizes}
+        other = self._at_length(first.long - UNIT * chunk, trips * chunk + chunk // 2 + 1, first.at)
+        other.validate(ptx, entry, self.shared_bytes)
+        few = (trips + trips // 3) * chunk
+        for length in turning(first, other, few):
+            if not self.tiling.of_loops.tile * 3 < length < first.long or length in tried:
+                continue
+            if length < few:
+                size = self._size_along(length)
+                validator = Validator(size.filled.program, size.meaning.wanted, self._written_out(size), self.alignment)
+                found = validator.validate(ptx, entry, size.lengths, self.shared_bytes)
+            else:
+                kept = trips * chunk + (length - trips * chunk) % (trips // 3 * chunk)
+                found = self._at_length(length, kept, first.at).validate(ptx, entry, self.shared_bytes)
+            if found.verdict != "equal":
+                return replace(
+                    found, findings=tuple(f"at length {length} along loops, {each}" for each in found.findings)
+                )
+        return None
+
+    def _at_length(self, length: int, kept: int, at: Mapping[Axis, int]) -> LongValidator:
+        assert self.tiling is not None
+        size = self._size_along(kept)
+        program, written = size.filled.program, self._written_out(size)
+        return LongValidator(program, self.tiling, size.meaning.wanted, written, self.alignment, at, (length, kept))
+
+    def _size_along(self, length: int) -> LaunchSize:
+        """Return the size of a length along loops at which a block is whole."""
+        assert self.tiling is not None
+        if length not in self._along:
+            lengths: dict[Axis, int] = {each.axis: max(each.tile, each.reach) for each in self.tiling.of_grid}
+            size = size_at(self.sizes[0].filled, self.tiling, {**lengths, "k": length})
+            assert size is not None, "a specification that goes on with the length"
+            self._along[length] = size
+        return self._along[length]
 
     def _for_long_loops(self, trips: int) -> list[LongValidator]:
         if trips not in self._long:
             assert self.tiling is not None
             assert self.tiling.of_loops is not None
             chunk = self.tiling.of_loops.tile
-            lengths: dict[Axis, int] = {each.axis: max(each.tile, each.reach) for each in self.tiling.of_grid}
-            size = size_at(self.sizes[0].filled, self.tiling, {**lengths, "k": trips * chunk + chunk // 2 + 1})
-            assert size is not None, "a specification that goes on with the length"
+            size = self._size_along(trips * chunk + chunk // 2 + 1)
             written, wanted = self._written_out(size), size.meaning.wanted
             program, short = size.filled.program, size.lengths[-1]
             validators = long_validators(program, self.tiling, wanted, written, self.alignment, short, LONGEST)
