@@ -101,7 +101,10 @@ class Rings:
         """Return an integer term of a type, extended to more bits."""
         op, args = self.terms.nodes[term]
         if op == "const":
-            return term if source[0] == "s" else self.terms.const(args[0] & (1 << width(source)) - 1)
+            assert args[0] == int(args[0]), (
+                "bits are whole"
+            )  # 0 may have been a float before: terms are one where equal
+            return term if source[0] == "s" else self.terms.const(int(args[0]) & (1 << width(source)) - 1)
         if op == "atom" and self.kinds[args[0]] == source:
             return term
         if source[0] == "s" and self.ranges.bound(term) < width(source):

@@ -233,7 +233,14 @@ def _in_registers(sources: Sources, alone: bool) -> Way | None:
     shared = floor_of("vector", sources).clocks or 0
     enough = inf if alone else FAR * max(2, shared / max(1, sources.bits // 32))
     found = [in_registers(mine, theirs, bits, enough) for bits in sorted({32, min(sources.bits, 32)}, reverse=True)]
-    best = min((each for each in found if each is not None), key=lambda n: (n.clocks, n.instructions), default=None)
+    slots = sources.mine.shape[2], sources.theirs.shape[2]
+
+    def rank(network: ExchangeNetwork) -> tuple[float, int]:
+        """Of as many clocks, the fewest instructions, what packs and unpacks words one by one included."""
+        packs = sum(n - -(-n // network.per) for n in slots)
+        return network.clocks, network.instructions + packs
+
+    best = min((each for each in found if each is not None), key=rank, default=None)
     return None if best is None else Way("shuffle", best, None)
 
 

@@ -32,6 +32,15 @@ def fresh() -> tuple[Normal, Terms]:
     return Normal(terms, KINDS, {"n": 13}), terms
 
 
+def test_a_zero_that_was_a_float_is_packed_as_bits() -> None:
+    """Equal constants are one term, whichever came first: the filler of an array of halves, say."""
+    terms = Terms()
+    zero, x = terms.const(0.0), terms.atom("b", 3)
+    normal = Normal(terms, KINDS)
+    assert terms.const(0) == zero
+    assert symbolic.pack(normal, ((0, x), (0, 0)), 16) == (0, normal.extended("u8", x))
+
+
 def instruction(normal: Normal, name: str, *operands: int) -> Term:
     """Return an instruction of terms; a number behind two of them for `prmt` is one."""
     row = [(0, operand) for operand in operands]
