@@ -66,14 +66,14 @@ LARGE_MISSING = (30, 62)  # the same, of more words
 SIZES = tuple(size for size in range(1, 17) if size not in MISSING)
 COOKBOOK = (
     *("reduction:shared", "reduction:apart", "maximum", "scan:scan", "dot", "matvec", "wave", "moving_average", "fir"),
-    *("fft_stage:fft_stage", "max_pooling", "laplace3d"),
+    *("fft_stage:fft_stage", "fft:fft", "max_pooling", "laplace3d"),
     *(f"{kernel} threads={n}" for kernel in ("tree", "block_scan") for n in (32, 64, 128)),
 )
 WITHOUT_ANSWER = (
     *(f"{kernel} steps=4" for kernel in ("reduction:shared", "maximum", "scan:scan")),
     *(f"{kernel} threads=32 steps=4" for kernel in ("tree", "block_scan")),
     *(f"{kernel} threads=128 steps=6" for kernel in ("tree", "block_scan")),
-    *("scan:blind", "fft_stage:blind"),
+    *("scan:blind", "fft_stage:blind", "fft:short", "fft:blind"),
 )
 BUTTERFLIES = tuple(f"bench/butterflies:{kernel}" for kernel in ("walsh", "both", "bodies", "fir"))
 LARGE = tuple(f"bench/large:{kernel} N={n}" for kernel in ("turned", "exchanged", "windows") for n in (256, 720, 1024))

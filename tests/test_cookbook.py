@@ -66,6 +66,14 @@ def stage(x: Array, w: Array) -> Array:
     return np.concatenate([low + high, (low - high) * w])
 
 
+def transformed(x: Array, w: Array) -> Array:
+    v = x
+    for d in (16, 8, 4, 2, 1):
+        low, high = v.reshape(-1, 2, d)[:, 0], v.reshape(-1, 2, d)[:, 1]
+        v = np.stack([low + high, (low - high) * w[:: 16 // d]], axis=1).reshape(32)
+    return v
+
+
 def laplace(u: Array) -> Array:
     return sum(np.roll(u, d, axis) for axis in range(3) for d in (-1, 1)) - 6 * u
 
@@ -89,6 +97,7 @@ WANTED: dict[str, Callable[..., Array]] = {
     "borders": lambda x: np.convolve(np.pad(x, 1, "edge"), [1, 2, 1], "valid"),
     "fir": lambda x, w: windows(x, 17) @ w,
     "fft_stage:fft_stage": stage,
+    "fft:fft": transformed,
     "max_pooling": lambda x: x.reshape(4, 2, 32, 2).max(axis=(1, 3)),
     "laplace3d": laplace,
 }
@@ -96,7 +105,7 @@ SMALLER = {"tree": {"threads": 32}, "block_scan": {"threads": 32}}
 SOLVED = [
     *slow_unless(
         ((target, SMALLER.get(target, {})) for target in WANTED),
-        lambda case: case[0] not in ("tree", "wave", "dot", "reduction:apart", "moving_average", "matvec"),
+        lambda case: case[0] not in ("tree", "wave", "dot", "reduction:apart", "moving_average", "matvec", "fft:fft"),
     ),
     *(pytest.param(target, {"threads": n}, marks=pytest.mark.slow) for target in SMALLER for n in (64, 128)),
 ]
@@ -108,6 +117,8 @@ NONE: list[Any] = [
     pytest.param("tree", {"threads": 128, "steps": 6}, marks=pytest.mark.slow),
     ("block_scan", {"threads": 32, "steps": 4}),
     ("fft_stage:blind", {}),
+    ("fft:short", {}),
+    ("fft:blind", {}),
     pytest.param("scan:blind", {}, marks=pytest.mark.slow),
 ]
 solved = pytest.mark.parametrize(("target", "parameters"), SOLVED, ids=spelled)
@@ -168,7 +179,8 @@ def test_what_cannot_work_is_proved(target: str, parameters: dict[str, int]) -> 
 @pytest.mark.parametrize(
     "session",
     slow_unless(
-        blocks_of(PAGE, "console"), lambda s: not any(name in s for name in ("scan.py:blind", "wave.py", "tree.py"))
+        blocks_of(PAGE, "console"),
+        lambda s: not any(name in s for name in ("scan.py:blind", "wave.py", "tree.py", "fft.py:fft")),
     ),
     ids=lambda session: session.split()[3],
 )

@@ -231,9 +231,10 @@ class Problem(Struct, dict=True):
 
     def too_few(self, output: Output) -> tuple[int, int] | None:
         """Return how many items a reduction must contain, and how many it has at most; None if these are enough."""
-        if output.array not in self.reductions:
+        op = self.reductions.get(output.array) or self.terms.nodes[output.term][0]
+        if not self.by_items or find_law(op) is None:
             return None
-        order = accumulation(self.terms, self.reductions[output.array])
+        order = accumulation(self.terms, op)
         cells, size = self._reduced(output.array)[0], Size(order.op, 0, True, by_coefficients=False)
         number, most = size.of(self.terms, output.term), cells.sizes(self.terms, output.address, size)[1]
         return None if number <= most or order.absorbs(output.term) else (number, most)
