@@ -12,14 +12,17 @@ import pytest
 from swizzle import Limits, SwizzleError, load, solve
 from swizzle.problem.problem import Problem
 from swizzle.search.chains import Chains, Ways, _Sieve
-from swizzle.search.sweep import sweep_around, sweeping
+from swizzle.search.sweep import Sweep, sweep_around, sweeping
 from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.loading import family_of
 from swizzle.sketches.sketch import Sketch
 from swizzle.specs.verify import verify
 from symbolic.algebra.terms import UNWRITTEN
 from symbolic.ir.program import Expr
+from templates.chooser import Choice
 from templates.shortest import Shortest
+from templates.template import Points, ValuesThere
+from templates.xform import Xform
 
 FAMILIES = ("column_major", "compose")
 CASE_STUDIES = Path(__file__).parents[3] / "case_studies"
@@ -76,6 +79,30 @@ def test_a_sweep_tries_first_what_was_right_at_other_sizes(
         size = (21, 6)
         sketch = transpositions.at({"m": 21, "n": 6, "grid": 1})
         assert solve(sketch, Limits(space="4", families=FAMILIES)).status == "sat"
+
+
+def test_what_a_hole_was_recognised_as_is_compared_first(
+    transpositions: SketchFamily[Sketch], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a rule says at other sizes is taken where it has the values, and no template is asked; else it is."""
+    asked, sweep = list[int](), Sweep()
+    for m, by in ((5, 1), (7, 1), (9, 1), (11, 3)):
+        problem = Problem.of((sketch := transpositions.at({"m": m, "n": 8, "grid": 1})).program, sketch.spec)
+        template, points = problem.templates("3")[0], problem.points[0].table
+        assert isinstance(template, Xform)
+
+        def recognised(points: Points, values: ValuesThere, m: int = m, made: Xform = template) -> Choice | None:
+            asked.append(m)
+            return Xform.recognised(made, points, values)
+
+        monkeypatch.setattr(template, "recognised", recognised)
+        i, k = points.T
+        values = (i + by * k + m - 1) % m
+        values[3] = -1  # free
+        found = sweep.recognised(sketch.program.holes, 0, template, points, values)
+        assert found is not None
+        assert (np.delete(template.apply(found, (i, k)) - values, 3) == 0).all()
+    assert asked == [5, 11]
 
 
 def test_which_cells_may_hold_a_term(transpositions: SketchFamily[Sketch]) -> None:
