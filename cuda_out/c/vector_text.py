@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from cuda_out.c.types import HALF_BITS
 from cuda_out.passes.vectors import VectorAccess
 from symbolic.ir.program import Expr
 
@@ -18,13 +19,16 @@ def vector_lines(vector: VectorAccess, element: Element, value: Element, stored:
     text in it; `name` is a new name for the loaded vector.
     """
     address, kind = f"&{element(vector.array, vector.indices)}", vector.type_name
+    bits, number = HALF_BITS.get(vector.dtype, ("", ""))
     if vector.is_store:
         registers = [value(each.array, each.indices) for each in vector.registers]
+        registers = [f"{bits}({each})" for each in registers] if vector.by_bits else registers
         yield f"*reinterpret_cast<{kind}*>({address}) = {vector.maker}({', '.join(registers)});"
         return
     yield f"const {kind} {name} = *reinterpret_cast<const {kind}*>({address});"
     for register, word in zip(vector.registers, "xyzw", strict=False):
-        yield stored(register.array, register.indices, f"{name}.{word}")
+        text = f"{name}.{word}"
+        yield stored(register.array, register.indices, f"{number}({text})" if vector.by_bits else text)
 
 
 def word_lines(vector: VectorAccess, element: Element, words: Sequence[str], name: str) -> Iterator[str]:

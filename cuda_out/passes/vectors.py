@@ -4,7 +4,8 @@ Such a loop runs over 0, 1 or 0 .. 3 and contains one statement, `mine[e] = x[ba
 base must be a multiple of the vector's width for every thread. That is proved from the index expression, by finding a
 number of which each of its parts is a multiple. Arrays must begin where cudaMalloc puts them, or at a multiple of 16
 bytes; the host function that launches the kernel checks that. Shared arrays are declared with the alignment that their
-vectors need. Half-precision words are moved in pairs.
+vectors need. Four words of half precision are moved by their bits, as CUDA has no vector of four; to a compiler that
+is another type, so those of an array that a kernel reads and writes are moved in pairs.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ WORD: Final[Mapping[DType, int]] = {
     DType.F32: 4, DType.I32: 4, DType.U32: 4, DType.F64: 8, DType.I64: 8, DType.U64: 8, DType.F16: 2,
     DType.BF16: 2,
 }  # fmt: skip
-WIDEST: Final[Mapping[DType, int]] = {DType.F16: 4, DType.BF16: 4}  # bytes, where they are not 16
+HALVES: Final = frozenset({DType.F16, DType.BF16})
 InMemory: TypeAlias = Parameter | ir.DeclareArray
 
 
@@ -53,11 +54,20 @@ class VectorAccess(Struct, frozen=True):
     @property
     def type_name(self) -> str:
         own = {DType.F16: "__", DType.BF16: "__nv_"}.get(self.dtype, "")
-        return f"{own}{VECTOR[self.dtype]}{self.width}"
+        return self._bits if self.by_bits else f"{own}{VECTOR[self.dtype]}{self.width}"
 
     @property
     def maker(self) -> str:
-        return f"make_{VECTOR[self.dtype]}{self.width}"
+        return f"make_{self._bits if self.by_bits else f'{VECTOR[self.dtype]}{self.width}'}"
+
+    @property
+    def by_bits(self) -> bool:
+        """Whether the vector's type has the bits of the words, and not the words."""
+        return self.dtype in HALVES and self.width > 2
+
+    @property
+    def _bits(self) -> str:
+        return f"ushort{self.width}"
 
     @property
     def bytes(self) -> int:
@@ -152,7 +162,9 @@ def is_contiguous(
     steps: Mapping[str, int],
 ) -> bool:
     """Say whether the element moves by one word with the variable, and starts at a multiple of the width."""
-    if array.dtype not in WORD or width * WORD[array.dtype] > WIDEST.get(array.dtype, 16):
+    if array.dtype not in WORD or width * WORD[array.dtype] > 16:
+        return False
+    if array.dtype in HALVES and width > 2 and (isinstance(array, ir.DeclareArray) or array.role == "inout"):
         return False
     stride = 1
     for number, index in enumerate(reversed(indices)):

@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace as replaced
 
 from cuda_out.c.printer import CudaSource
+from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.ptx import indices
 from cuda_out.ptx.concrete import decode
@@ -141,11 +142,30 @@ def turned(x, y):
     y[bx + ty, by + tx] = tile[tx, ty]
 """
 
+HALVES = """\
+@spec
+def halves_spec(a, x, y, b):
+    return [a * x[i] + y[i] for i in range(len(x))], [b[i] for i in range(len(b))]
+
+@sketch(spec=halves_spec, block=16, grid=2, a=f16.scalar, x=f16[256], y=f16[256], b=bf16[256], z=f16.out[256],
+        c=bf16.out[256])
+def halves(a, x, y, b, z, c):
+    i = cuda.grid(1) * 8
+    for e in range(8):
+        z[i + e] = a * x[i + e] + y[i + e]
+    mine = cuda.local.array(8, bf16)
+    for e in range(8):
+        mine[e] = b[i + e]
+    for e in range(8):
+        c[i + e] = mine[e]
+"""
+TEXTS = {"turned": TURNED, "halves": HALVES}
+
 
 @lru_cache
 def printed(target: str, **parameters: int) -> tuple[CudaSource, tuple[LaunchSize, ...], TileValidator]:
-    if target == "turned":
-        (sketch,) = read_swz(TURNED, "turned.swz", Parameters())
+    if target in TEXTS:
+        (sketch,) = read_swz(TEXTS[target], f"{target}.swz", Parameters())
         program = solve(sketch).best.program
         filled = FilledKernel(program, sketch.spec, (), sizes_of(program, sketch))
     else:
@@ -164,7 +184,7 @@ def verdict(target: str, old: str, new: str, arch: str = "sm_80") -> Validation:
     source, sizes, tiles = printed(target)
     text, count = re.subn(old, new, source.text)
     assert count, source.text
-    ptx = compile_to_ptx(text, arch)
+    ptx = compile_to_ptx(with_opaque_calls(text), arch)
     found = tiles.validate(ptx, source.entry)
     if found.verdict == "equal":  # then also at any size, by the other way of looking at it
         for size in sizes[:4]:
@@ -219,15 +239,15 @@ needs_cuda = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor 
     slow_unless(
         (
             (target, arch)
-            for target in ("conv1d", "stencil2d", "conv2d", "transpose", "aos_sum:crc", "mult32:shared", "turned")
+            for target in ("conv1d", "stencil2d", "conv2d", "transpose", "aos_sum:crc", "mult32:shared", *TEXTS)
             for arch in ("sm_75", "sm_100")
         ),
-        {("conv1d", "sm_75"), ("turned", "sm_100")}.__contains__,
+        {("conv1d", "sm_75"), ("turned", "sm_100"), ("halves", "sm_100")}.__contains__,
     ),
 )
 def test_printed_texts_are_proved(target: str, arch: str) -> None:
     source, _, tiles = printed(target)
-    found = tiles.validate(compile_to_ptx(source.text, arch), source.entry)
+    found = tiles.validate(compile_to_ptx(with_opaque_calls(source.text), arch), source.entry)
     assert (found.verdict, found.findings, found.everywhere) == ("equal", (), True)
 
 
@@ -291,6 +311,8 @@ WRONG = [
     ("turned", r"ty < left_x && tx < left_y", "ty < left_x && tx < left_x", "out of bounds|is not in it"),
     ("turned", r"n_x <= \d+ && ", "", "address of|may leave"),
     ("turned", r"int\(y_1\)\)", "int(x_1))", "not moved"),
+    ("halves", r"x_4\.y", "x_4.z", "the specification"),
+    ("halves", r"(ushort4\(__bfloat16_as_ushort\(mine\[v \* 4)\]", r"\1 + 1]", "the specification"),
 ]  # fmt: skip
 
 
