@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 from msgspec import Struct
@@ -24,16 +25,25 @@ from symbolic.algebra.terms import Term, Terms
 from symbolic.ir.program import (
     Apply,
     Assign,
+    Binary,
+    Cast,
+    Compare,
     Const,
+    Coordinate,
     DType,
     Expr,
     For,
     FunctionName,
+    HoleCall,
     Load,
+    Logic,
     Parameter,
     Program,
+    Select,
+    Shuffle,
     Stmt,
     Store,
+    Unary,
     Var,
 )
 from symbolic.ir.walk import (
@@ -182,30 +192,49 @@ def _only_state(terms: Terms, term: Term) -> Term | None:
 
 
 def _with_results_in_place(program: Program) -> Program:
-    """Return a program that stores what it took of a state before, where the state is still the same."""
+    """Return a program that stores what it computed of a state before, where the state is still the same."""
     order = list(statements(program.body))
     looped = {id(inner) for stmt in order if isinstance(stmt, For) for inner in statements(stmt.body)}
     given = defaultdict[str, list[int]](list)
     for number, stmt in enumerate(order):
         if isinstance(stmt, Assign):
             given[stmt.name].append(number)
-    values = {
-        stmt.name: stmt.value
-        for number, stmt in enumerate(order)
-        if isinstance(stmt, Assign) and len(given[stmt.name]) == 1 and id(stmt) not in looped
-        and isinstance(stmt.value, Apply) and _result(stmt.value) is not None
-        and all(each < number for name in names_in(stmt.value) for each in given[name])
-    }  # fmt: skip
+    pure = {parameter.name for parameter in program.parameters if parameter.role in ("in", "const", "by_value")}
+    outside = set(map(id, program.body))
+    moved, shuffled = dict[str, Expr](), dict[str, Expr]()  # what may stand anywhere, and outside branches
 
-    def in_place(expr: Expr) -> Expr:
-        return values.get(expr.name, expr) if isinstance(expr, Var) else expr
+    def in_place(known: Mapping[str, Expr]) -> Callable[[Expr], Expr]:
+        return lambda expr: known.get(expr.name, expr) if isinstance(expr, Var) else expr
+
+    for number, stmt in enumerate(order):
+        if isinstance(stmt, Assign) and len(given[stmt.name]) == 1 and id(stmt) not in looped:
+            value = rewrite_expression(stmt.value, in_place(moved | shuffled))
+            steady = all(each < number for name in names_in(value) for each in given[name])
+            if stmt.value.dtype is DType.STATE or not steady or not _state_in(value):
+                continue
+            if _computes(value, pure, _ANYWHERE):
+                moved[stmt.name] = value
+            elif id(stmt) in outside and _computes(value, pure, _TOGETHER):
+                shuffled[stmt.name] = value
 
     def changed(stmt: Stmt) -> Stmt:
         if isinstance(stmt, Store):
-            return replace(stmt, value=rewrite_expression(stmt.value, in_place))
+            known = moved | shuffled if id(stmt) in outside else moved
+            return replace(stmt, value=rewrite_expression(stmt.value, in_place(known)))
         return map_bodies(stmt, lambda inner: tuple(map(changed, inner)))
 
     return replace(program, body=tuple(map(changed, program.body)))
+
+
+_ANYWHERE: Final = (Const, Var, Coordinate, Apply, Binary, Unary, Cast)
+_TOGETHER: Final = (*_ANYWHERE, Shuffle, HoleCall, Select, Compare, Logic)
+"""What all lanes compute together."""
+
+
+def _computes(expr: Expr, pure: Container[str], known: tuple[type[Any], ...]) -> bool:
+    """Say whether an expression gives the same wherever it stands: what it reads is never written."""
+    own = isinstance(expr, known) or (isinstance(expr, Load) and expr.array in pure)
+    return own and all(_computes(part, pure, known) for part in children(expr))
 
 
 def _storing(body: Body, results: Container[str], value: Callable[[Store], Expr]) -> Body:

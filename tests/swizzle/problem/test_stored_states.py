@@ -506,7 +506,31 @@ def wrong(v, g, y):  # type: ignore[no-untyped-def]
     y[lane] = recurrence.result(cuda.shfl_sync(cuda.FULL_MASK, s, 0)) * g[lane]
 
 
-@pytest.mark.parametrize(("kernel", "asked", "count"), [(computed, True, 1), (moved, False, 1), (wrong, False, 0)])
+@sketch(spec=products, block=4, warp_size=4, v=f32[4], g=f32[4], y=f32.out[4])
+def written_later(v, g, y):  # type: ignore[no-untyped-def]
+    """What is read of an array that is written afterwards is not read again where it is stored."""
+    lane = cuda.laneid
+    tile = cuda.shared.array(1, recurrence)
+    s = recurrence.lift(v[lane], g[lane])
+    for k in range(2):
+        s = recurrence.combine(s, cuda.shfl_sync(cuda.FULL_MASK, s, sw_xform(lane, 4, 1 << k)))
+    if lane == 0:
+        tile[0] = s
+    cuda.syncwarp()
+    h = recurrence.result(tile[0])
+    e = v[lane] * h
+    cuda.syncwarp()
+    if lane == 0:
+        tile[0] = recurrence.lift(v[0], g[0])
+    if lane < 4:
+        y[lane] = e + h / g[lane]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "asked", "count"),
+    [(computed, True, 1), (moved, False, 1), (wrong, False, 0), (written_later, False, 1)],
+    ids=lambda each: getattr(each, "name", ""),
+)
 def test_what_is_computed_with_results(
     kernel: Sketch, asked: bool, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
