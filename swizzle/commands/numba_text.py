@@ -187,6 +187,10 @@ class NumbaChecks:
         for each in every:
             size_ = self._size(each)
             if size_ is None:
+                if blocks != self._printed_blocks():
+                    at = " x ".join(map(str, each))
+                    why = f"  its blocks differ at length {at}, of which the specification says nothing, not as printed"
+                    return NumbaVerdict(UNDECIDED, ("kernel: not shown equal for every length", why), lengths)
                 return NumbaVerdict(DONE, (said,), lengths)
             if wrong := self._wrong(module, size_):
                 return wrong

@@ -275,6 +275,25 @@ def test_the_module_in_the_folder_is_checked_and_not_run(tmp_path: Path, conv1d:
     assert "is not what is printed" in found.lines[2]
 
 
+def test_lengths_of_which_the_specification_says_nothing(tmp_path: Path) -> None:
+    """Of a block that differs there, no more is known than that it is not as printed."""
+    (tmp_path / "own.py").write_text(
+        "from swizzle import cuda, i32, sketch, spec\n"
+        "@spec\ndef s(x):\n    return [x[i] + x[i + 1] for i in range(64)]\n"
+        "@sketch(spec=s, block=32, grid=2, x=i32[65], y=i32.out[64])\ndef k(x, y):\n    i = cuda.grid(1)\n"
+        "    y[i] = x[i] + x[i + 1]\n"
+    )
+    (sketch,) = load(tmp_path / "own.py", None, {})
+    best = solve(sketch).best
+    kernel = FilledKernel(best.program, sketch.spec, (), solution_sizes(best))
+    sizes = sizes_to_try(kernel, cuda_source(kernel.program, sizes=kernel.sizes))
+    checks = NumbaChecks(kernel, sizes, "numba.py")
+    found, _ = checks.check(checks.printed.text)
+    assert (found.status, found.everywhere) == (DONE, True)
+    left = "left = min(n - begin, 32)"
+    assert verdict(checks, left, left.replace("32", "65")) == UNDECIDED
+
+
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_what_is_read_is_what_was_printed(name: str) -> None:
     """The oracle of the reader: the program itself, run on terms, for kernels of every type."""
