@@ -53,7 +53,7 @@ class SearchState:
 
     @property
     def timed_out(self) -> str:
-        return "timeout" if self.limits.timeout is None else f"timeout after {self.limits.timeout:g} s"
+        return "timeout" if self.limits.timeout is None else f"timeout after {round(self.limits.timeout, 2):g} s"
 
     def stopped(self, by: Interruption) -> None:
         """Note that a limit was reached: what was found is still to be read, in a hurry."""
