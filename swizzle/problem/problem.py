@@ -328,7 +328,8 @@ class Problem(Struct, dict=True):
     def first_demands(self) -> list[Demand]:
         """Return a few demands that are likely to differ: the ends of the first block's share of each output.
 
-        The last element comes first: where indices are largest, the functions of a small space fail soonest.
+        The last element comes first: where indices are largest, the functions of a small space fail soonest. So does
+        the last item, which of a scan's outputs only the last one has: that says what must not come in, too.
         """
         found: list[Demand] = []
         blocks = int(np.prod(self.program.grid))
@@ -337,7 +338,7 @@ class Problem(Struct, dict=True):
             if parameter.name in self.reductions:
                 order = accumulation(self.terms, self.reductions[parameter.name])
                 questions = list(order.questions(own[-1].term))
-                found += [ItemCount(parameter.name), *(Content(parameter.name, each) for each in questions[:1])]
+                found += [ItemCount(parameter.name), *(Content(parameter.name, each) for each in questions[-1:])]
                 continue
             last = self.final_writes(parameter.name)
             if last:
