@@ -66,7 +66,7 @@ def test_a_slope_is_what_trips_give(op: tuple[str, ...]) -> None:
             slope, most = slope_of(operation, values, by)
         except NoSlope:
             continue
-        trips = np.arange(min(most, 60) + 1)
+        trips = np.arange(min(most, 40) + 1)
         columns = [
             typed(np.concatenate([_bits(v, kind, s * t) for t in trips.tolist()]), kind)
             for v, s, kind in zip(values, by, operation.sources, strict=True)

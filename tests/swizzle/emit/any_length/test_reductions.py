@@ -290,13 +290,10 @@ AT, LENGTH, ELEMENT = "x[i * x_1 + k_2 * 8 + lane]", "int length = int(n_k)", "*
 OVERFLOWS = {
     "a sum": [
         (AT, "x[int(i * x_1) + k_2 * 8 + lane]"),
-        (AT, "x[int(i * x_1 + k_2 * 8 + lane)]"),
         (AT, "x[i * x_1 + (k_2 * 8 & 0xffffff) + lane]"),
-        (AT, "x[i * x_1 + k_2 % 1000000 * 8 + lane]"),
         (AT, f"{ELEMENT}x + unsigned((i * x_1 + k_2 * 8 + lane) * 4))"),
         (AT, f"{ELEMENT}(x + i * x_1) + unsigned((k_2 * 8 + lane) * 4))"),
         ("begin_x * x_1", "int(begin_x) * int(x_1)"),
-        ("begin_x * x_1", "unsigned(begin_x * x_1)"),
         ("x_1 = n_k", "x_1 = int(n_k) & 0xfffff"),
     ],
     "a product by tiles": [
@@ -310,9 +307,6 @@ CUT = {
     "a sum": [
         (LENGTH, "int length = int(n_k > 100000 ? 100000 : n_k)"),
         (LENGTH, "int length = int(n_k < 1073741824 ? n_k : 1073741824)"),
-        (LENGTH, "int length = int(n_k) & 0x3fffffff"),
-        (LENGTH, "int length = short(n_k)"),
-        (LENGTH, "int length = int(float(n_k))"),
         (LENGTH, "int length = n_k == 2147483 ? 5 : int(n_k)"),
         (LENGTH, "int length = n_k == 61 ? 5 : int(n_k)"),
         (TRIPS_OF, f"{TRIPS_OF} && k_2 < 65536"),
@@ -331,8 +325,6 @@ CUT = {
 }
 RIGHT = {
     "a sum": [
-        (AT, "x[k_2 * 8ll + i * x_1 + lane]"),
-        (INSIDE, "lane < length - k_2 * 8"),
         (TRIPS_OF, "k_2 * 8 < length"),
         ("int k_2 = 0; k_2 < (length + 7) >> 3; ++k_2", "int k_2 = ((length + 7) >> 3) - 1; k_2 >= 0; --k_2"),
     ],
