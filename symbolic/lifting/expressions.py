@@ -350,7 +350,10 @@ class Expressions(Iteration):
                 made = ", ".join(f"{field}=..." for field in getattr(each, "_fields", ("...",)))
                 raise self.error(node, f"`._replace` of {said(each)}", "a new record", f"{type(each).__name__}({made})")
             if not self.function.environment.trusted or name.startswith("_"):
-                raise self.error(node, f"`.{name}` of {said(each)}", "a field of a record", "a name")
+                raise self.error(
+                    node, f"`.{name}` of {said(each)}", "a field of a record, or a function of a scan's operator",
+                    f"leave `.{name}` out",
+                )  # fmt: skip
             try:
                 return inward(getattr(each, name), operations.THEIRS)
             except AttributeError as error:

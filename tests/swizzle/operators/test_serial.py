@@ -83,7 +83,7 @@ def test_what_a_swz_file_says_wrongly_of_a_loop(tmp_path: Path, text: str, said:
     [
         ("v.formula", "the attribute `formula` is not part"),
         ("v.__class__", "the attribute `__class__` is not part"),
-        ("v.lift(3)", "a call of `.lift` is not part"),
+        ("v.lift(3)", "`.lift` of a symbolic Integer"),
         ("open(v)", "error: open is not defined"),
         ("i32(v)", "6:14: error: a conversion, i32(...), of what is no data"),
         ("math.sqrt(v)", "6:14: error: math.sqrt in a serial loop"),
