@@ -1,5 +1,5 @@
 """`python -m swizzle` is the command line."""
 
-from swizzle.commands.cli import main
+from swizzle.commands.entry import main
 
 main()

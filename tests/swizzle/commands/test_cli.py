@@ -74,8 +74,16 @@ def test_the_examples_of_the_help_are_command_lines(name: str, monkeypatch: pyte
 
 
 def test_version() -> None:
-    """--version says the version."""
+    """--version says the version, and a process that only does so loads no more than Python does."""
     assert call("--version") == (0, f"swizzle, version {__version__}\n", "")
+    seen = (
+        "import sys, swizzle.commands.entry as e; e.main(); print(*sys.modules.keys() & {'click', 'msgspec', 'numpy'})"
+    )
+    done = subprocess.run([sys.executable, "-c", seen, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"swizzle, version {__version__}\n\n"
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([sys.executable, "-m", "swizzle", "--version"], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 2 and b"No space left" in done.stderr
 
 
 def test_every_option_of_solve_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
