@@ -185,7 +185,7 @@ class BodyReader:
                 f"{found} (a bar stands between the value and the predicate of a shuffle, and nowhere else)"
             )
         self.checker.check(found)
-        self.instructions.append(found)
+        self.instructions.append(replace(found, operands=_looked_at(found)))
 
     def _operand(self) -> Operand:
         reader = self.reader
@@ -224,3 +224,17 @@ class BodyReader:
         if bits.width:
             raise self.reader.unexpected("a whole number")
         return bits.bits - (1 << 64) if bits.bits >> 63 else bits.bits
+
+
+def _looked_at(instruction: Instruction) -> tuple[Operand, ...]:
+    """Return the operands, 0 for those of which no bit matters: compilers name registers there that nothing sets."""
+    if instruction.op not in (("prmt", "b32"), ("lop3", "b32")):
+        return instruction.operands
+    target, *sources, last = instruction.operands
+    if not isinstance(last, Immediate):
+        return instruction.operands
+    if instruction.op[0] == "prmt":
+        used = [any(last.bits >> 4 * place & 4 == high for place in range(4)) for high in (0, 4)]
+    else:
+        used = [any((last.bits >> row ^ last.bits >> (row ^ bit)) & 1 for row in range(8)) for bit in (4, 2, 1)]
+    return (target, *(each if kept else Immediate(0, 0) for each, kept in zip(sources, used, strict=True)), last)

@@ -190,6 +190,29 @@ def test_a_kernel_that_is_not_there() -> None:
 
 
 @pytest.mark.parametrize(
+    "instruction",
+    [
+        "prmt.b32 %r3, %r2, %r9, 0x123U;",
+        "prmt.b32 %r3, %r9, %r2, 0x4567;",
+        "lop3.b32 %r3, %r2, %r9, %r8, 0x0F;",
+        "lop3.b32 %r3, %r9, %r2, %r8, 0x33;",
+        "lop3.b32 %r3, %r9, %r8, %r2, 0x55;",
+    ],
+)
+def test_a_register_that_nothing_sets_where_no_bit_of_it_matters(instruction: str) -> None:
+    """A compiler writes one where bytes are turned round, say; it is not read."""
+    body = f".reg .b32 %r<10>; .reg .b64 %rd<2>; ld.param.u64 %rd1, [p]; ld.global.u32 %r2, [%rd1]; {instruction}"
+    ptx = f"{HEADER} .visible .entry k(.param .u64 p) {{ {body} st.global.u32 [%rd1], %r3; ret; }}"
+    data = np.array([0x01020304], np.int32)
+    interpret(ptx, "k", (1, 1, 1), (1, 1, 1), [data])
+    assert data[0] == (0x04030201 if "prmt" in instruction else ~0x01020304)
+    for other in (ptx.replace("0x123U", "0x173").replace("0x4567", "0x4562"), ptx.replace("0x0F", "0x1F")):
+        if other != ptx:
+            with pytest.raises(Broken, match="a register that was never set"):
+                interpret(other, "k", (1, 1, 1), (1, 1, 1), [data])
+
+
+@pytest.mark.parametrize(
     ("instruction", "complaint"),
     [
         ("mov.b128 %q1, {%rd1, %rd1};", "mov.b128"),
