@@ -365,7 +365,8 @@ class PtxMachine:
                 except NotInterpreted:
                     raise NotInterpreted(str(instruction)) from None
                 pairs = zip(operands[-len(operation.sources) :], operation.sources, strict=True)
-                values = [self.registers.read(operand, kind, at) for operand, kind in pairs]
+                read = self.registers.read_in_part if op[0] == "prmt" else self.registers.read
+                values = [read(operand, kind, at) for operand, kind in pairs]
                 if len(operands) != len(operation.sources) + 1:
                     raise NotInterpreted(str(instruction))
                 value = self.registers.apply(operation, values, at)

@@ -34,6 +34,7 @@ class Registers:
         self.every: Lanes = shape.thread
         self.symbols: dict[str, int] = {}
         self.registers: dict[str, Register] = {}
+        self._unset = 0
 
     def read(self, operand: Operand, kind: str, at: Lanes) -> Register:
         """Return an operand's bits and terms for some threads; floats in decimal registers as they are."""
@@ -71,6 +72,18 @@ class Registers:
             nothing = self.memory.nothing(f"{text}, a register that was never set")
             raise Broken(self.memory.account(nothing))
         raise NotInterpreted(f"the operand {text}")
+
+    def read_in_part(self, operand: Operand, kind: str, at: Lanes) -> Register:
+        """Return an operand whose bytes may not be used: of a register that was never set, nothing is known.
+
+        Compilers join two words of which one byte is to be taken by a permutation of which a byte is not.
+        """
+        if not isinstance(operand, Name) or operand.text not in self.types or operand.text in self.registers:
+            return self.read(operand, kind, at)
+        self._unset += 1  # it may be another number each time
+        terms = self.deferred.normal.terms
+        anything = terms.apply(f"{operand.text}, a register that was never set {self._unset}", (terms.const(0),))
+        return np.zeros(len(at), np.uint64), np.full(len(at), anything, np.int64)
 
     def write(self, operand: Operand, value: Register, at: Lanes) -> None:
         assert isinstance(operand, Name)

@@ -74,6 +74,7 @@ def interpret(
         if len(bad):
             cell = int(bad[0])
             term = int(terms[cell])
-            assert term < UNWRITTEN
-            raise Broken(f"{region.where(cell)} depends on {machine.memory.account(term)}")
+            assert term < UNWRITTEN or term > 0
+            on = machine.memory.account(term) if term < 0 else notes.normal.terms.show(term)
+            raise Broken(f"{region.where(cell)} depends on {on}")
         argument[...] = typed(bits, placed.kind).reshape(argument.shape)

@@ -189,6 +189,21 @@ def test_a_kernel_that_is_not_there() -> None:
         interpret(compile_to_ptx('extern "C" __global__ void g() {}'), "f", (1, 1, 1), (1, 1, 1), [])
 
 
+@pytest.mark.parametrize(("taken", "word"), [("0x4210U", 0x01030201), ("0x5410U", None)])
+def test_a_byte_that_was_never_set_is_only_wrong_where_it_is_used(taken: str, word: int | None) -> None:
+    """A compiler joins bytes with a register that has none yet, and takes the others of what it joined."""
+    declared = ".reg .b32 %r<100>; .reg .b64 %rd<9>; ld.param.u64 %rd1, [p]; ld.global.u32 %r1, [%rd1];"
+    text = f"prmt.b32 %r2, %r1, %r99, 0x3340U; prmt.b32 %r3, %r1, %r2, {taken}; st.global.u32 [%rd1], %r3; ret;"
+    data = np.full(1, 0x04030201, np.int32)
+    ptx = f"{HEADER} .visible .entry k(.param .u64 p) {{ {declared} {text} }}"
+    if word is None:
+        with pytest.raises(Broken, match=r"depends on .*%r99, a register that was never set"):
+            interpret(ptx, "k", (1, 1, 1), (1, 1, 1), [data])
+    else:
+        interpret(ptx, "k", (1, 1, 1), (1, 1, 1), [data])
+        assert data.tolist() == [word]
+
+
 @pytest.mark.parametrize(
     "instruction",
     [
