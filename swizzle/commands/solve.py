@@ -97,6 +97,7 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
             if arguments.output is not None:
                 for sketch in sketches:
                     require_hardware_warp(sketch.program)  # before solving for files that could not be written
+                _require_names_of_their_own(sketches)
         for sketch in sketches:
             result, sizes, files = _solved_and_written(sketch, arguments, bounds, failures, err)
             bounds.next_sketch()
@@ -132,6 +133,19 @@ def _solve_host(host: HostSketch, arguments: SolveArguments, out: TextIO, err: T
         host, out, fill=kernel_filler(arguments, err, bounds, results), results=results, folder=arguments.output,
         kinds=arguments.emit, json_object=arguments.json_object,
     )  # fmt: skip
+
+
+def _require_names_of_their_own(sketches: Sequence[Sketch]) -> None:
+    """Refuse to write two sketches of one name, as a function that makes sketches gives them: one file has one."""
+    for number, sketch in enumerate(sketches):
+        if any(sketch.program.name == other.program.name for other in sketches[:number]):
+            name = sketch.program.name
+            raise SwizzleError(
+                f"two sketches whose kernels are called {name}, so that both would be {name}.json",
+                place=sketch.program.place,
+                expected="a name for each of them",
+                fix="write a def with a name of its own for each, or one sketch with a parameter, which -D sets",
+            )
 
 
 def kernel_filler(

@@ -170,6 +170,38 @@ def test_files_are_written(file: Path, tmp_path: Path) -> None:
     assert json.loads(saved.read_text())["sketch"] == "shift"
 
 
+MADE = """
+from swizzle import cuda, f32, sketch, spec
+
+def made(by):
+    @spec
+    def scaled(x):
+        return [x[i] * by for i in range(32)]
+
+    @sketch(spec=scaled, block=32, x=f32[32], y=f32.out[32])
+    def kernel(x, y):
+        y[cuda.laneid] = x[cuda.laneid] * by
+
+    return kernel
+
+twice = made(2)
+"""
+
+
+def test_sketches_that_a_function_makes(tmp_path: Path) -> None:
+    """A saved one is found by its kernel's name, and two of one name are not written over each other."""
+    path, out = tmp_path / "made.py", tmp_path / "out"
+    path.write_text(MADE)
+    assert call(path, output=out)[0] == 0
+    assert load_saved(out / "kernel.json", {}, trust=True)[1].program.name == "kernel"
+    path.write_text(f"{MADE}thrice = made(3)\n")
+    with pytest.raises(SwizzleError, match="two sketches whose kernels are called kernel"):
+        call(path, output=out)
+    assert call(path)[0] == 0
+    with pytest.raises(SwizzleError, match=r"has no sketch kernel(.|\n)*one of twice, thrice"):
+        call(f"{path}:kernel")
+
+
 def test_a_form_that_cannot_be_made_costs_no_answer(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
