@@ -292,6 +292,13 @@ def too_large(size: int, arity: int, points: tuple[Point, ...]) -> int:
     return 4 * forms[0].words if forms and forms[0].words > MOST_WORDS else 0
 
 
+def too_many(size: int, arity: int, points: tuple[Point, ...]) -> int:
+    """Return among how many values the entries of a table would be chosen, all together, where that is why a hole has
+    none though one is small enough; 0 else."""
+    small = [form for form in _forms(size, arity, points) if form.words <= MOST_WORDS]
+    return 0 if any(form.fits for form in small) else min((form.entries * form.n for form in small), default=0)
+
+
 def _forms(size: int, arity: int, points: tuple[Point, ...]) -> list[TableForm]:
     """Return what a table may say, the smallest first."""
     if size < 2 or not points or not arity:

@@ -45,6 +45,11 @@ C_LIBRARY = _words(
 )
 
 
+def is_c_name(name: str) -> bool:
+    """Return whether C++ takes a name as it is."""
+    return name.isidentifier() and name.isascii() and name not in KEYWORDS
+
+
 def c_name(name: str) -> str:
     """Return the name in ASCII, without the double or leading underscores that C++ reserves."""
     ascii_name = "".join(ch if ch.isascii() else f"u{ord(ch):x}" for ch in name)

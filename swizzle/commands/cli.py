@@ -364,7 +364,7 @@ def best(context: click.Context, /, **options: Any) -> int:
     "--fewest", type=click.Choice(["clocks", "shuffles", "instructions"]), default="clocks", show_default=True
 )
 @click.option("--arch", type=int, default=90, show_default=True, help="The architecture, as in sm_90.")
-@click.option("--free", type=int, metavar="AXIS", help="An axis whose index DST may permute, such as k.")
+@click.option("--free", type=int, metavar="AXIS", help="An axis whose index DST may permute: 0, 1, ...")
 @click.option("--name", default="convert", show_default=True, help="The name of the device function.")
 @layout_options
 @click.pass_context

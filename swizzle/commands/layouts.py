@@ -15,6 +15,7 @@ from typing import Any, Final, TextIO
 
 from msgspec import Struct
 
+from cuda_out.c.identifiers import is_c_name
 from swizzle import layouts
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.exit_status import DONE, NO
@@ -227,7 +228,7 @@ _KINDS: Final = (".svg", ".cuh", ".h", ".cu")
 
 
 def _check_outputs(arguments: LayoutArguments) -> None:
-    if not (arguments.name.isidentifier() and arguments.name.isascii()):
+    if not is_c_name(arguments.name):
         raise SwizzleError(f"--name {arguments.name}", expected="a name in C++", fix="--name cell")
     for path in arguments.output:
         if path.suffix not in _KINDS:

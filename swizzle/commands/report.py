@@ -123,7 +123,7 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
     if result.reason:
         lines.append(f"  reason  {result.reason}")
     lines += [
-        f"  table   {name} would need {size['bytes']} bytes, and {size['most']} are the most: no table was looked at\n"
+        f"  table   {name} would need {_table_need(size)}, and {size['most']} are the most: no table was looked at\n"
         "          fewer values of what it is asked by, or of its own, take less: -D sets smaller sizes"
         for name, size in result.certificate.get("no_table", {}).items()
     ]
@@ -134,6 +134,11 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
     lines.append(f"  time    {seconds_text(result.seconds)}")
     lines += [f"  wrote   {file}" for file in files]
     return "\n".join(lines) + "\n"
+
+
+def _table_need(size: Mapping[str, int]) -> str:
+    """Say what a table that was not looked at would need."""
+    return f"{size['bytes']} bytes" if "bytes" in size else f"{size['values']} values of all entries together"
 
 
 def _home_lines(homes: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -12,6 +12,8 @@ from math import prod
 import numpy as np
 from msgspec import Struct, field
 
+from cuda_out.c.identifiers import is_c_name
+from swizzle.layouts.access import mistake
 from swizzle.layouts.picture import svg
 from swizzle.layouts.steps import Addresses, FlipBits, Listed, Pad, Rotate, Step
 from symbolic.errors import Place
@@ -104,6 +106,8 @@ class Layout(Struct, frozen=True):
 
     def cuda(self, name: str = "cell") -> str:
         """Return a device function that gives the address of a cell, with its table where it has one."""
+        if not is_c_name(name):
+            mistake(f"the function's name is {name!r}", "a name in C++", "cell")
         arguments = ", ".join(f"unsigned {each}" for each in self.names)
         text, formula = "", self.c
         for step in self.steps:

@@ -61,9 +61,8 @@ def result_of(state: SearchState, last: SpaceName, optimal: bool) -> Result:
     if not solutions and state.problem is not None:
         asked = zip(state.problem.program.holes, state.problem.points, strict=True)
         tables = {hole.name: _no_table(hole, points) for hole, points in asked}
-        if tables := {name: size for name, size in tables.items() if size}:
-            most = table.MOST_BYTES
-            certificate["no_table"] = {name: {"bytes": size, "most": most} for name, size in tables.items()}
+        if tables := {name: why for name, why in tables.items() if why}:
+            certificate["no_table"] = tables
     status: Status = "sat" if solutions else ("unknown" if state.reason else "unsat")
     state.seconds["total"] = time.monotonic() - state.started
     proved: Mapping[str, bool] = {}
@@ -87,11 +86,15 @@ def result_of(state: SearchState, last: SpaceName, optimal: bool) -> Result:
     )
 
 
-def _no_table(hole: Hole, points: Sequence[Point]) -> int:
-    """Return the bytes of the smallest table of a hole that asks for one, if it is too large to be looked at."""
+def _no_table(hole: Hole, points: Sequence[Point]) -> dict[str, int]:
+    """Return what the smallest table of a hole that asks for one would need, if it is too large to be looked at."""
     if table.FAMILY.name not in hole.families:
-        return 0
-    return table.too_large(hole.size, len(hole.arguments), HolePoints.of(points))
+        return {}
+    asked = hole.size, len(hole.arguments), HolePoints.of(points)
+    if size := table.too_large(*asked):
+        return {"bytes": size, "most": table.MOST_BYTES}
+    values = table.too_many(*asked)
+    return {"values": values, "most": table.MOST_CHOICES} if values else {}
 
 
 def _certified(state: SearchState, solutions: Sequence[Solution], last: SpaceName) -> dict[str, Any]:

@@ -141,6 +141,21 @@ def test_a_table_where_no_formula_is_right(tmp_path: Path) -> None:
         assert found.table_bytes == 0, found
 
 
+def test_a_table_of_too_many_values_is_said_to_be(tmp_path: Path) -> None:
+    """16 entries of 10 bits are small enough, but they are too many values for a solver."""
+    file = tmp_path / "k.py"
+    file.write_text(
+        "from swizzle import cuda, f32, sketch, spec, sw_index\n"
+        "@spec\ndef wanted(x):\n    return [x[i * i * 67 % 1001] for i in range(16)]\n"
+        "@sketch(spec=wanted, block=16, x=f32[1001], y=f32.out[16])\n"
+        "def k(x, y):\n    i = cuda.threadIdx.x\n"
+        '    y[i] = x[sw_index(i, 1001, families="table")]\n'
+    )
+    result = solve(load(file)[0])
+    assert result.status == "unsat" and result.certificate["no_table"] == {"index1": {"values": 16016, "most": 8192}}
+    assert "index1 would need 16016 values of all entries together, and 8192 are the most" in as_text(result, [])
+
+
 @pytest.mark.parametrize(("size", "rest"), [(65, 1), (256, 3)])
 def test_a_table_that_is_too_large_is_said_to_be(size: int, rest: int, tmp_path: Path) -> None:
     """It is in no space, and the answer says what the smallest one takes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from cuda_out.c.identifiers import is_c_name
 from swizzle.layouts.access import mistake
 from swizzle.layouts.conversions.bounds import ShuffleBound
 from swizzle.layouts.conversions.network import ExchangeNetwork
@@ -97,7 +98,7 @@ class Conversion(Struct, frozen=True):
         x and y are different arrays of registers. Through shared memory it takes the tile as a third argument,
         a pointer to `shared.layout.bytes` bytes at a multiple of `shared.layout.alignment` that nobody else uses.
         """
-        if not name.isidentifier():
+        if not is_c_name(name):
             mistake(f"the function's name is {name!r}", "a name in C++", "convert")
         title = f"{self.source} to {self.target}: {self._counts()}"
         return cuda_text(self.network, name, title) if self.network else shared_text(self._plan, name, title)

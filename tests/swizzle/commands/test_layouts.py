@@ -67,6 +67,7 @@ def test_a_conversion_and_its_files(tmp_path: Path) -> None:
         ("best 32x30 rows:4", "error: rows(4) takes pieces of 4, which do not fill 30\n"),
         ("best 32x32 rows --families xro", "\n  fix: did you mean xor?\n"),
         ("best 32x32 rows --name 3x", "error: --name 3x\n"),
+        ("best 32x32 rows --name int", "error: --name int\n"),
         ("best 32x32 rows -o a.png", "\n  fix: -o a.svg\n"),
         ("best 32x32", "error: Missing argument 'PATTERN...'\n"),
         ("convert mma:C:m16n8k8 mma:A:m16n8k8", "error: no shape\n"),

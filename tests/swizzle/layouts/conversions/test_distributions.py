@@ -70,6 +70,7 @@ MISTAKES: list[tuple[Callable[[], Any], str, str]] = [
         "elements go from one warp to another",
         'via="shared"',
     ),
+    (lambda: convert(SOURCE, SOURCE).cuda("union"), "the function's name is 'union'", "a name in C++"),
     (lambda: convert(SOURCE, SOURCE, free=2), "the free axis is 2", "from 0 to 1"),
     (lambda: convert(SOURCE, SOURCE).cuda("to A"), "the function's name is 'to A'", "a name in C++"),
     (lambda: distribution("c0 c1"), "the distribution is 'c0 c1'", "bits of the register, of the lane (five)"),
