@@ -15,6 +15,7 @@ says at the short length.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from cuda_out.ptx.carried import longest_way
 from cuda_out.ptx.concrete import Operation, decode
 from cuda_out.ptx.far import FarMachine, FarValidator, has_room, last
 from cuda_out.ptx.forms import InstructionForm, form
@@ -208,6 +210,9 @@ class LongMachine(FarMachine):
             times, rest = divmod(self.long.left_out, abs(trip.step))
             if rest:
                 raise _Differs(f"trips take {trip.step} elements")
+            kept, way = self.long.short // abs(trip.step), self._longest_way(trip)
+            if way >= kept:
+                raise _Differs(f"elements may be handed on through {way} places, and {kept} trips are kept")
             if times > trip.most:
                 self.long.decided |= trip.most > UNIT
                 raise _Differs(f"after {trip.most} trips, {trip.why} is not what it was")
@@ -228,6 +233,24 @@ class LongMachine(FarMachine):
             self.registers.registers[name] = bits, _with(terms, some, self._unknown(name, len(some)))
         self._left_out.add(trip.header)
         self._trip, self._slopes, self._odd = None, {}, {}
+
+    def _longest_way(self, trip: _Trip) -> int:
+        """Return through how many places an element may be handed on from trip to trip."""
+        on, now = trip.threads, self.registers.registers
+        within = self.kernel.instructions[trip.header : trip.end + 1]
+        crosses = any(each.op[0] == "shfl" or (each.op[0] == "ld" and "shared" in each.op) for each in within)
+        names = trip.first & trip.before.keys() & {name for each in within for name in _operands(each)[0]}
+        places = [(on, trip.before[name][1][on], now[name][1][on]) for name in names]
+        places += [(np.full(len(terms), -1), terms, region.terms) for region, _, terms in trip.cells]
+        pairs, count = set[tuple[Term, Term]](), Counter[tuple[int, Term]]()
+        for threads, old, new in places:
+            data = old > 0
+            pairs.update(zip(old[data].tolist(), np.maximum(new[data], 0).tolist(), strict=True))
+            count.update(zip(threads[data].tolist(), old[data].tolist(), strict=True))
+        alike = Counter[Term]()
+        for (_, term), many in count.items():
+            alike[term] = alike[term] + many if crosses else max(alike[term], many)
+        return longest_way(pairs, self.deferred.made_of, alike)
 
     def _unknown(self, name: str, count: int) -> Lanes:
         """Return variables for what trips that were left out leave in a register."""

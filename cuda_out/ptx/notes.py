@@ -63,6 +63,13 @@ class Notes:
             result = np.where(terms < 0, terms, result)
         return result
 
+    def made_of(self, term: Term) -> Sequence[Term]:
+        """Return the terms that a term is made of."""
+        if term >= FIRST:
+            return [code for code in self._notes[term - FIRST][2] if code > 0]
+        op, operands = self.normal.terms.nodes[term]
+        return () if op in ("atom", "const") else operands
+
     def _codes(self, bits: Bits, terms: Lanes) -> Lanes:
         if terms.all():
             return terms
