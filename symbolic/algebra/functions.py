@@ -82,6 +82,11 @@ class MadeWords(Struct, frozen=True):
     elements: int
     words: tuple[FunctionName | int | tuple[DType, int | float], ...]
 
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """What terms, and so answers, depend on."""
+        return self.elements, *(word.row.row if isinstance(word, FunctionName) else word for word in self.words)
+
 
 class Joined(Struct, frozen=True):
     """Which word of an operator on words a function is: of `words` words that come first and as many that come behind.
@@ -100,6 +105,12 @@ class Joined(Struct, frozen=True):
     of_any: Order | None = None
     empty: tuple[tuple[DType, int | float], ...] | None = None
     empty_of_any: bool = True
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """What terms, and so answers, depend on."""
+        lifted = None if self.lifted is None else self.lifted.row
+        return self.operator.law.row, self.word, self.words, lifted, self.of_any, self.empty, self.empty_of_any
 
     @property
     def link(self) -> str:
@@ -157,7 +168,8 @@ class FunctionRow(Struct, frozen=True):
     @property
     def row(self) -> tuple[Any, ...]:
         """What terms, and so answers, depend on."""
-        return "function", self.symbol, *self.shape, *(self.external.identity if self.external else ())
+        own = self.external.identity if self.external else self.joined.row if self.joined else ()
+        return "function", self.symbol, *self.shape, *own
 
     def takes(self, dtype: DType) -> bool:
         """Say whether the function has a meaning for data of this type."""

@@ -34,7 +34,7 @@ class StateLaw(Law, frozen=True, kw_only=True):
     @property
     def row(self) -> tuple[Any, ...]:
         """What terms, and so answers, depend on."""
-        return *super().row, self.empty
+        return *super().row, self.empty, self.names, *(each.row.row for each in self.combine)
 
 
 def state_operator(

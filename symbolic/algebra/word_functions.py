@@ -36,6 +36,11 @@ class WordFunction(FunctionRow, frozen=True, kw_only=True):
         return hash(self.symbol)
 
     @property
+    def row(self) -> tuple[Any, ...]:
+        kinds = [kind.value for kind in (*self.given, self.result)]
+        return *super().row, self.operands, self.body, self.helpers, kinds
+
+    @property
     def name(self) -> FunctionName:
         return FunctionName(self.symbol, self)
 

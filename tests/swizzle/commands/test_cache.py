@@ -82,3 +82,35 @@ def test_without_a_home(monkeypatch: pytest.MonkeyPatch, file: str) -> None:
     assert call("solve", file, "-q")[0] == 0
     status, _, err = call("cache")
     assert (status, "set SWIZZLE_CACHE_DIR to a folder" in err) == (2, True)
+
+
+def test_operators_of_one_name_are_other_questions(tmp_path: Path) -> None:
+    """What is known of functions on words is part of the question: of two with the same texts, one may commute."""
+    text = """
+from swizzle import cuda, i32, operator, scan_operator, sketch, spec, sw_xform
+
+@operator
+def f(a: (i32, i32), b: (i32, i32)):
+    return BOTH
+
+words = scan_operator(f)
+
+@spec
+def turned(x, z):
+    return [words.scan(x, z)[-1][0]], [x[1], x[0]]
+
+@sketch(spec=turned, block=2, warp_size=2, x=i32[2], z=i32[2], y=i32.out[1], w=i32.out[2])
+def kernel(x, z, y, w):
+    w[cuda.laneid] = x[sw_xform(cuda.laneid, 2)]
+    a, b = words.lift(x[1], z[1])
+    c, d = words.lift(x[0], z[0])
+    value, rest = words.combine(a, b, c, d)
+    if cuda.laneid == 0:
+        y[0] = value
+"""
+    found = []
+    for name, both in (("keeps", "a if a[0] >= b[0] else b"), ("adds", "(a[0] + b[0], a[1] + b[1])")):
+        file = tmp_path / f"{name}.py"
+        file.write_text(text.replace("BOTH", both))
+        found.append(json.loads(call("solve", str(file), "--json")[1]))
+    assert [(each["status"], each["cached"]) for each in found] == [("unsat", False), ("sat", False)]
