@@ -107,10 +107,12 @@ def best(arguments: BestArguments, out: TextIO, err: TextIO) -> int:
             said |= {"turns": found.passes, "least": found.least, "free": found.free, "optimal": found.optimal}
             shares = found.counted.shares
             said |= {"accesses": [{"name": s.name, "turns": s.turns, "least": s.least} for s in shares], "cuda": code}
-        apart = found.layout is None and arguments.width is not None
-        hint = (
-            f"\n  try    --width only for what is moved so: {arguments.accesses[0]}:{arguments.width}" if apart else ""
-        )
+        wide = [
+            text for text, access in zip(arguments.accesses, accesses, strict=True)
+            if repr(pattern_of(text, PATTERNS, None)) != repr(access)
+        ]  # fmt: skip
+        apart = found.layout is None and len(wide) > 1  # where one only is so wide, --width says no more than its own
+        hint = f"\n  try    --width only for what is moved so: {wide[0]}:width={arguments.width}" if apart else ""
         _tell(arguments, out, repr(found) + hint, code, said, found.svg())
     return NO if found.layout is None else DONE
 

@@ -41,6 +41,10 @@ def test_the_best_layout(words: str, accesses: list[layouts.Access]) -> None:
 def test_where_there_is_none() -> None:
     status, out, err = run("best", "32x32", "rows", "columns", "--width", "4")
     assert (status, err) == (1, "") and out.startswith("none: columns(4)") and "try    --width only" in out
+    assert out.rstrip().endswith(": rows:width=4")
+    for words in (("mma:B:m16n8k16", "rows:8", "--bits", "16"), ("rows", "mma:B:m16n8k16", "--bits", "16")):
+        status, out, err = run("best", "32x32", *words, "--width", "8")
+        assert (status, err) == (1, "") and "try" not in out  # one pattern at most takes the width
 
 
 def test_a_conversion_and_its_files(tmp_path: Path) -> None:
