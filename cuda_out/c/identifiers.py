@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from symbolic.algebra.functions import FUNCTIONS
+
+Name = TypeVar("Name", bound=str)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -71,9 +74,9 @@ def c_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
     return different_names(names, c_name, taken)
 
 
-def different_names(names: Iterable[str], spelled: Callable[[str], str], taken: Iterable[str]) -> dict[str, str]:
+def different_names(names: Iterable[Name], spelled: Callable[[Name], str], taken: Iterable[str]) -> dict[Name, str]:
     """Return each name as it is spelled, with a number added if that spelling is taken."""
-    result: dict[str, str] = {}
+    result: dict[Name, str] = {}
     used = set(taken)
     for name in names:
         wish = found = spelled(name)

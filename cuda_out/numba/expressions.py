@@ -7,6 +7,7 @@ converted to its type. Indices stay 64-bit integers, for which `//` and `%` roun
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Mapping
 from typing import Final
@@ -20,9 +21,10 @@ from cuda_out.c.types import is_unsigned
 from cuda_out.numba.identifiers import NUMBA_TYPE, python_name
 from cuda_out.tiling.text import TileText
 from symbolic.algebra.operator_laws import infix, law_of, limits
+from symbolic.algebra.word_functions import WordFunction
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir import program as ir
-from symbolic.ir.program import DType, Expr
+from symbolic.ir.program import DType, Expr, FunctionName
 
 TERNARY, UNARY, PRIMARY = 1, 12, 16
 PRECEDENCE: Final[Mapping[str, int]] = {
@@ -41,6 +43,7 @@ class NumbaExpressions(Struct):
     shapes: Mapping[str, tuple[int, ...]]  # of parameters
     coordinates: Mapping[tuple[str, str], CText]
     warp_size: int
+    functions: Mapping[FunctionName, str]  # on words, by their names in the text
     tiles: TileText | None = None
     used: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=set)
@@ -162,13 +165,10 @@ class NumbaExpressions(Struct):
                 expected="functions of the language: cuda.external gives a text in CUDA C++",
                 fix="print it as CUDA C++, or write it with math and @cuda.jit(device=True)",
             )
-        if not row.compares and not row.numba:
-            raise SwizzleError(
-                f"numba.cuda has no text of the function {expr.function}",
-                place=expr.place,
-                expected="functions of the language: those of an operator on words are printed in CUDA C++",
-                fix="print it as CUDA C++; `swizzle operator -o DIR --emit numba` has the operator itself",
-            )
+        if isinstance(row, WordFunction):
+            self._note(row)
+            given = ", ".join(self.text(operand, facts) for operand in expr.operands)
+            return CText(f"{self.functions[expr.function]}({given})", PRIMARY)
         if not row.compares:
             call = ", ".join(self.text(operand, facts) for operand in expr.operands)
             name = row.numba
@@ -180,6 +180,12 @@ class NumbaExpressions(Struct):
         test = f"{self.text(a, facts, level + 1)} {row.compares} {self.text(b, facts, level + 1)}"
         yes, no = self.text(then, facts, TERNARY + 1), self.text(otherwise, facts, TERNARY)
         return CText(f"{yes} if {test} else {no}", TERNARY, "if")
+
+    def _note(self, row: WordFunction) -> None:
+        """Note what the text of a function on words needs to be imported."""
+        names = {node.id for node in ast.walk(ast.parse(row.python)) if isinstance(node, ast.Name)}
+        self.used |= names & set(NUMBA_TYPE.values())
+        self.modules |= names & {"math"}
 
     def modular(self, expr: Expr, facts: Facts) -> CText:
         """Return integer data computed in 64 bits: its low bits are right, and its type is int64 or uint64."""

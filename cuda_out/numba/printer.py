@@ -17,6 +17,7 @@ from msgspec import Struct
 from cuda_out.analysis.facts import LONGEST
 from cuda_out.analysis.shared_memory import MOST_STATIC, dynamic_shared
 from cuda_out.c.expressions import CText
+from cuda_out.c.identifiers import different_names
 from cuda_out.numba.expressions import PRIMARY, NumbaExpressions
 from cuda_out.numba.identifiers import NUMBA_TYPE, python_name, python_names
 from cuda_out.numba.lines import PythonLines
@@ -26,10 +27,16 @@ from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.shuffles import legal_shuffles
 from cuda_out.tiling.text import TileText, tile_text
 from cuda_out.tiling.tiling import AXES, Tiling
+from symbolic.algebra.word_functions import WordFunction, word_functions_of
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Axis, OperatorName, Parameter, Program
 from symbolic.ir.walk import FreshNames, all_names, operators_of
 from symbolic.machine.launch_shape import require_hardware_warp
+
+
+def word_function_lines(row: WordFunction, name: str) -> list[str]:
+    """Return the device function of a function on words, under a name."""
+    return [f"# {row.symbol}.", *_device_function(ast.parse(row.python), name)]
 
 
 def operator_lines(op: OperatorName, program: Program) -> list[str]:
@@ -43,17 +50,25 @@ def operator_lines(op: OperatorName, program: Program) -> list[str]:
             expected="a `def` that numba compiles, for a kernel that is printed",
             fix='write @operator(..., numba="def f(a, b): ...")',
         )
-    functions[-1].name = python_name(op)
-    functions[-1].decorator_list = [ast.parse("cuda.jit(device=True)", mode="eval").body]
-    return [f"# The operator {op}.", *ast.unparse(tree).splitlines()]
+    return [f"# The operator {op}.", *_device_function(tree, python_name(op))]
+
+
+def _device_function(tree: ast.Module, name: str) -> list[str]:
+    """Return a text whose last function is one of the device, under a name."""
+    *_, function = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+    function.name = name
+    function.decorator_list = [ast.parse("cuda.jit(device=True)", mode="eval").body]
+    return ast.unparse(tree).splitlines()
 
 
 class NumbaSource(Struct, frozen=True):
-    """A printed module: its text, and the names of its kernel and of the function that launches it."""
+    """A printed module: its text, and the names of its kernel, of the function that launches it, and of those that the
+    kernel calls."""
 
     text: str
     kernel: str
     launcher: str
+    device: tuple[str, ...] = ()
 
 
 def print_numba(program: Program, provenance: Sequence[str] = (), *, tiling: Tiling | None = None) -> NumbaSource:
@@ -81,10 +96,15 @@ class _Module:
         self.program, self.tiling = program, tiling
         self.kernel = python_name(program.name)
         self.launcher = f"launch_{self.kernel}"
-        self.operators = dict.fromkeys(op for op, _ in operators_of(program))
-        self.names = python_names(
-            sorted(all_names(program)), (self.kernel, self.launcher, *map(python_name, self.operators))
+        operators = dict.fromkeys(op for op, _ in operators_of(program))
+        self.device = {python_name(op): operator_lines(op, program) for op in operators}
+        words = different_names(
+            (row.name for row in word_functions_of(program)),
+            lambda function: python_name(function.row.spelled),
+            (self.kernel, self.launcher, *self.device),
         )
+        self.device |= {name: word_function_lines(function.row, name) for function, name in words.items()}
+        self.names = python_names(sorted(all_names(program)), (self.kernel, self.launcher, *self.device))
         self.tiles: TileText | None = None
         if tiling is not None:
             self.tiles = tile_text(tiling, program, self.names, (self.kernel, self.launcher))
@@ -95,6 +115,7 @@ class _Module:
             coordinates=coordinate_text(program)
             | {key: CText(name, PRIMARY) for key, name in (self.tiles.coordinates() if self.tiles else {}).items()},
             warp_size=program.warp_size,
+            functions=words,
             tiles=self.tiles,
         )
         self.body = PythonLines(depth=1)
@@ -123,8 +144,8 @@ class _Module:
             out.line("from numba.cuda import libdevice")
         out.line()
         out.line()
-        for op in self.operators:
-            for line in operator_lines(op, self.program):
+        for lines in self.device.values():
+            for line in lines:
                 out.line(line)
             out.line()
             out.line()
@@ -139,7 +160,8 @@ class _Module:
                 out.line("pass")
         launcher = PythonLines()
         self._launcher(launcher, given)
-        return NumbaSource(f"{out.text()}{body}\n\n{launcher.text()}", self.kernel, self.launcher)
+        text = f"{out.text()}{body}\n\n{launcher.text()}"
+        return NumbaSource(text, self.kernel, self.launcher, tuple(self.device))
 
     def _most_registers(self) -> int:
         """Return how many registers a thread may have if as many blocks are to be resident as the program says.

@@ -19,13 +19,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cuda_out.numba.identifiers import NUMBA_TYPE, OWN, python_name
-from cuda_out.numba.printer import operator_lines
+from cuda_out.numba.printer import operator_lines, word_function_lines
 from cuda_out.tiling.tiling import AXES
 from symbolic.algebra.functions import FUNCTIONS, gather, where
 from symbolic.algebra.operator_laws import limits
+from symbolic.algebra.word_functions import WordFunction, word_functions_of
 from symbolic.errors import Place
 from symbolic.ir import program as ir
-from symbolic.ir.program import DType, Expr, OperatorName, Program, Stmt
+from symbolic.ir.program import DType, Expr, FunctionName, OperatorName, Program, Stmt
 from symbolic.ir.walk import operators_of
 from symbolic.machine.launch_shape import HARDWARE_WARP
 
@@ -63,11 +64,13 @@ class NotRead(Exception):
 
 
 class NumbaModule(Struct, frozen=True):
-    """A module, taken apart: its kernel, its launch function, and the users' operators by their names in the text."""
+    """A module, taken apart: its kernel, its launch function, and the users' operators, and functions on words, by
+    their names in the text."""
 
     kernel: ast.FunctionDef
     launcher: ast.FunctionDef
-    operators: Mapping[str, OperatorName]
+    operators: Mapping[str, OperatorName] = {}
+    words: Mapping[str, FunctionName] = {}
 
 
 def refuse(node: ast.AST, why: str = "") -> NoReturn:
@@ -83,6 +86,7 @@ def read_module(text: str, kernel: str, launcher: str, program: Program) -> Numb
     operators = dict.fromkeys(op for op, _ in operators_of(program))
     own = {python_name(op): op for op in operators}
     functions: dict[str, ast.FunctionDef] = {}
+    words: dict[str, FunctionName] = {}
     imported: set[str] = set()
     for node in tree.body:
         if functions and isinstance(node, ast.Import | ast.ImportFrom):
@@ -98,6 +102,8 @@ def read_module(text: str, kernel: str, launcher: str, program: Program) -> Numb
                 imported |= given
             case ast.FunctionDef(name=name) if name not in functions and name in (kernel, launcher, *own):
                 functions[name] = node
+            case ast.FunctionDef(name=name) if name not in functions and (row := _word_function(node, program)):
+                functions[name], words[name] = node, row.name
             case _:
                 refuse(node)
     for name in (kernel, launcher, *own):
@@ -117,7 +123,20 @@ def read_module(text: str, kernel: str, launcher: str, program: Program) -> Numb
             name = part.id if isinstance(part, ast.Name) else ""
             if name in {"cuda", "math", "libdevice", "inf", "nan", *TYPES} and name not in imported:
                 raise NotRead(part, f"{name} is not imported")
-    return NumbaModule(functions[kernel], functions[launcher], own)
+    return NumbaModule(functions[kernel], functions[launcher], own, words)
+
+
+def _word_function(function: ast.FunctionDef, program: Program) -> WordFunction | None:
+    """Return the function on words whose own text this is; of several with one text, the one that the name says."""
+    name, text = function.name, ast.dump(function)
+    if name in OWN or hasattr(builtins, name):
+        return None
+    found = [
+        row
+        for row in word_functions_of(program)
+        if text == ast.dump(ast.parse("\n".join(word_function_lines(row, name))).body[-1])
+    ]
+    return max(found, key=lambda row: (row.spelled == name, name.startswith(row.spelled)), default=None)
 
 
 class NumbaValue(Struct, frozen=True):
@@ -145,7 +164,7 @@ class KernelReader:
 
     def __init__(self, module: NumbaModule, program: Program, file: str) -> None:
         """Raises NotRead."""
-        self.operators, self.file = module.operators, file
+        self.operators, self.words, self.file = module.operators, module.words, file
         self._known: dict[str, DType | NamedArray] = {}  # what is assigned by now, on all paths
         self._ever: dict[str, DType | NamedArray] = {}  # what each name is, wherever it is assigned
         names = plain_parameters(module.kernel)
@@ -164,7 +183,7 @@ class KernelReader:
 
     def _know(self, name: str, what: DType | NamedArray, node: ast.AST) -> None:
         """Note that a name is assigned."""
-        if name in OWN or name in self.operators or hasattr(builtins, name):
+        if name in OWN or name in (*self.operators, *self.words) or hasattr(builtins, name):
             refuse(node, f"`{name}` is assigned, a name that means something else here")
         if self._ever.setdefault(name, what) != what:
             refuse(node, f"`{name}` is of another type elsewhere")
@@ -429,6 +448,11 @@ class KernelReader:
         if name.removeprefix("cuda.") in _SHUFFLES:
             return NumbaValue(self._shuffle(node, None))
         given = [self._exact(each) for each in args]
+        if name in self.words:
+            own = self.words[name].row
+            if tuple(each.dtype for each in given) != own.given:
+                refuse(node)
+            return NumbaValue(ir.Apply(self.words[name], tuple(given), own.result, place))
         single = bool(given) and given[0].dtype is DType.F32
         row = _ROWS.get(name.removesuffix("f") if name.startswith("libdevice.") and single else name)
         if row is None or len(row.operands) != len(given) or (name in _ROWS) == (single and "libdevice" in name):

@@ -27,8 +27,7 @@ from swizzle.hosts.lengths import HostTiling
 from swizzle.hosts.numba_text import empty_together
 from swizzle.solution.words import count
 from symbolic.errors import SwizzleError
-from symbolic.ir.program import Axis, OperatorName, Parameter
-from symbolic.ir.walk import operators_of
+from symbolic.ir.program import Axis, Parameter
 
 
 def try_host_numba(
@@ -62,12 +61,9 @@ class _HostModule:
         self.filled, self.host, self.sizes = filled, filled.host, sizes
         tilings = sizes.kernels if isinstance(sizes, HostTiling) else {}
         self.sources = {name: numba_source(each, (), tilings.get(name)) for name, each in filled.programs.items()}
-        self.operators: dict[str, dict[str, OperatorName]] = {
-            name: {python_name(op): op for op, _ in operators_of(program)} for name, program in filled.programs.items()
-        }
         self.name = python_name(f"launch_{self.host.name}")
-        own = {name for each in self.operators.values() for name in each} | {self.name}
-        own |= {name for source in self.sources.values() for name in (source.kernel, source.launcher)}
+        own = {name for each in self.sources.values() for name in (*each.device, each.kernel, each.launcher)}
+        own.add(self.name)
         self.imports, self.functions = list[ast.stmt](), dict[str, ast.FunctionDef]()
         for node in ast.parse(text).body:
             if isinstance(node, ast.Import | ast.ImportFrom) and not self.functions:
@@ -83,7 +79,7 @@ class _HostModule:
     def of_kernel(self, name: str) -> str:
         """Return the module of one kernel."""
         source = self.sources[name]
-        functions = [self.functions[each] for each in (*self.operators[name], source.kernel, source.launcher)]
+        functions = [self.functions[each] for each in (*source.device, source.kernel, source.launcher)]
         return "\n".join(ast.unparse(each) for each in (*self.imports, *functions))
 
     # ---- the host function -------------------------------------------------------------------------------------
@@ -93,7 +89,7 @@ class _HostModule:
         function, (first, *_) = self.functions[self.name], self.sources.values()
         if function.decorator_list:
             raise NotRead(function, f"{self.name} is decorated")
-        module = NumbaModule(self.functions[first.kernel], function, {})
+        module = NumbaModule(self.functions[first.kernel], function)
         launchers = frozenset(source.launcher for source in self.sources.values())
         wrong, calls = list[str](), list(self._calls())
         for given, lengths, stream in calls:

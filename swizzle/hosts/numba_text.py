@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -12,6 +13,7 @@ from swizzle.emit.emitters import numba_source
 from swizzle.hosts.composition import FilledHost
 from swizzle.hosts.lengths import HostTiling
 from swizzle.hosts.text import HostLengths, HostSizes
+from symbolic.errors import SwizzleError
 
 IMPORT = re.compile(r"(?:import|from) .*")
 
@@ -21,12 +23,20 @@ def host_numba(filled: FilledHost, head: Sequence[str], sizes: HostSizes) -> str
     tilings = sizes.kernels if isinstance(sizes, HostTiling) else {}
     programs = {kernel.name: filled.programs[kernel.name] for kernel in filled.host.kernels}
     sources = {name: numba_source(program, (), tilings.get(name)) for name, program in programs.items()}
-    found, parts = dict[str, set[str]](), list[str]()
+    found, parts, functions = dict[str, set[str]](), list[str](), dict[str, ast.FunctionDef]()
     for source in sources.values():
         lines = source.text.splitlines()
         for line in filter(IMPORT.fullmatch, lines):
             module, _, names = line.removeprefix("from ").partition(" import ")
             found.setdefault(module, set()).update(filter(None, names.split(", ")))
+        for node in ast.parse(source.text).body:
+            if isinstance(node, ast.FunctionDef) and ast.dump(functions.setdefault(node.name, node)) != ast.dump(node):
+                raise SwizzleError(
+                    f"two functions {node.name} in one module for numba.cuda",
+                    place=filled.host.place,
+                    expected="operators whose names differ",
+                    fix="rename one of them",
+                )
         body = [line for line in lines if not IMPORT.fullmatch(line) and not line.startswith("#")]
         parts.append("\n".join(body).strip("\n"))
     imports = [

@@ -12,10 +12,11 @@ from typing import Any, Final
 from msgspec import Struct
 
 from cuda_out.c.identifiers import c_names
+from cuda_out.numba.identifiers import python_names
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.cub import check_printable
 from swizzle.operators.loop import BOOL
-from swizzle.operators.types import computed_in, infinite_summands, result_types, stand_in, whole_infinities
+from swizzle.operators.types import as_data, computed_in, infinite_summands, result_types, stand_in, whole_infinities
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.operator_laws import wrapped
 from symbolic.expressions.expression import ONE, Expression, terms
@@ -110,6 +111,20 @@ def python_text(carrier: Carrier, name: str, head: Sequence[str]) -> str:
     if carrier.identity is not None:
         lines += ["", "", f"identity = {_tuple(lift.words(carrier.identity, words))}"]
     return "\n".join([*lines, ""])
+
+
+def numba_function(
+    name: str, value: Expression, dtype: DType, given: Mapping[str, DType], names: Mapping[str, str],
+    infinite: Mapping[str, int],
+) -> str:  # fmt: skip
+    """Return the `def` of a function of words for numba.cuda: it gives exactly its type, 0 or 1 of a condition."""
+    spelled = python_names(names.values())
+    printer = _ArrayPrinter(DIALECTS["numba"], given, lambda each: spelled[names[each]], infinite)
+    kind = NUMPY_DTYPES[as_data(dtype)].__name__
+    text = printer.of(value, dtype)
+    if not (text.startswith(f"{kind}(") and _enclosed(text.removeprefix(kind))):
+        text = f"{kind}({text})"
+    return f"def {name}({', '.join(spelled[each] for each in names.values())}):\n    return {text}\n"
 
 
 def _function(
@@ -213,11 +228,12 @@ class _ArrayPrinter(Struct, frozen=True):
                     found = f"({value} >> {number.bit_length() - 1})"
                     found = found if node.operator == "//" else f"({value} & {self._constant(number - 1, kind)})"
                 elif kind.value[0] == "i":
-                    negative = f"({value} % {by} < 0)"
+                    zero, one = (self._constant(each, kind) for each in (0, 1))
+                    negative = f"({value} % {by} < {zero})"
                     if node.operator == "%":
-                        found = f"({found} + {d.select.format(negative, by, 0)})"
+                        found = f"({found} + {d.select.format(negative, by, zero)})"
                     else:
-                        found = f"({found} - {d.select.format(negative, 1, 0)})"
+                        found = f"({found} - {d.select.format(negative, one, zero)})"
                 return self._wrapped(found, kind) if kind is dtype else self._cast(found[1:-1], dtype)
             case ">>":
                 kind = computed_in(self.types, node.arguments[0])
@@ -232,7 +248,8 @@ class _ArrayPrinter(Struct, frozen=True):
             size = abs(number)
             text = self._constant(size, dtype) if what is ONE else self.text(what, dtype)
             text = text if what is ONE or size == 1 else f"{self._constant(size, dtype)} * {text}"
-            found += f"{' ' if found else '0 '}- {text}" if number < 0 else f" + {text}" if found else text
+            zero = " " if found else f"{self._constant(0, dtype)} "
+            found += f"{zero}- {text}" if number < 0 else f" + {text}" if found else text
         return f"({found})"
 
     def _wrapped(self, text: str, dtype: DType) -> str:
@@ -247,9 +264,12 @@ class _ArrayPrinter(Struct, frozen=True):
         if isinstance(value, float) and not dtype.is_float:
             return self._constant(stand_in(value, dtype), dtype)
         if isinstance(value, float):
-            return self.dialect.infinity if value > 0 else f"(-{self.dialect.infinity})"
+            text = self.dialect.infinity if value > 0 else f"-{self.dialect.infinity}"
+            return self._cast(text, dtype) if self.dialect.wraps else text if value > 0 else f"({text})"
         if not dtype.is_float:
             found = wrapped(int(value), dtype) if dtype is not BOOL else int(value)
+            if self.dialect.wraps and dtype is not BOOL:  # a plain 1 beside a uint64 makes a float of both
+                return self._cast(str(found), dtype)
             return str(found) if found >= 0 else f"({found})"
         text = repr(float(value))
         text = self._cast(text, dtype) if self.dialect.wraps else text

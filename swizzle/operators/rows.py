@@ -16,6 +16,7 @@ from swizzle.operators.carrier import Carrier, Values
 from swizzle.operators.cub import Printer, check_printable
 from swizzle.operators.loop import BOOL
 from swizzle.operators.on_arrays import on_arrays
+from swizzle.operators.python_texts import numba_function
 from swizzle.operators.types import as_data, result_types, whole_infinities
 from symbolic.algebra.functions import Joined, MadeWords
 from symbolic.algebra.operator_laws import Law, Order
@@ -122,6 +123,7 @@ def _function(
                 joined=None if joined is None else replace(joined, word=place),
                 given=tuple(map(as_data, given.values())), result=as_data(dtype), spelled=found, body=body,
                 helpers=tuple(each for each in ("greater", "lesser") if f"{each}<" in body),
+                python=numba_function(found, value, dtype, given, names, infinite or {}),
             )
         )  # fmt: skip
     return WordsFunction(f"{name}.{part}", tuple(names.values()), tuple(map(as_data, given.values())), tuple(rows))

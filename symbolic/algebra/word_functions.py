@@ -1,8 +1,8 @@
 """Functions on words: what makes words of an element, one word of two parts together, a result of words.
 
 They are functions on data that belong to one operator (`swizzle.operators`), not to the language: the row holds their
-types, what they are on NumPy's arrays, and their bodies in C++. A proof knows of the words of two parts together that
-the operator is associative (`Terms`), and of the others what it knows of every function.
+types, what they are on NumPy's arrays, and their bodies in C++ and Python. A proof knows of the words of two parts
+together that the operator is associative (`Terms`), and of the others what it knows of every function.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ INLINED: Final = "static __device__ __forceinline__"
 class WordFunction(FunctionRow, frozen=True, kw_only=True):
     """A function of values of the types `given` that gives one of the type `result`.
 
-    `spelled` is its name in C++, `body` what it returns there, in its operands' names; `helpers` are the device
-    functions that the body calls.
+    `spelled` is its name in printed texts, `body` what it returns in C++, in its operands' names; `helpers` are the
+    device functions that the body calls. `python` is the `def` of it for numba.cuda.
     """
 
     given: tuple[DType, ...]
@@ -31,6 +31,7 @@ class WordFunction(FunctionRow, frozen=True, kw_only=True):
     spelled: str
     body: str
     helpers: tuple[str, ...] = ()
+    python: str = ""
 
     def __hash__(self) -> int:
         return hash(self.symbol)
@@ -57,8 +58,9 @@ class WordFunction(FunctionRow, frozen=True, kw_only=True):
 
 
 def named_apart(program: Program) -> tuple[Program, dict[FunctionName, WordFunction]]:
-    """Return a program whose functions on words have names of their own in C++, with these functions by what they are
-    in the program as it was: two operators may have one name. Which of two has a number depends on their texts alone.
+    """Return a program whose functions on words have names of their own in printed texts, with these functions by what
+    they are in the program as it was: two operators may have one name. Which of two has a number depends on their texts
+    alone.
     """
     rows = word_functions_of(program)
     apart, taken = dict[FunctionName, WordFunction](), {row.spelled for row in rows}

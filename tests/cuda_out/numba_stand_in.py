@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import itertools
+import math
 import operator
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -112,6 +113,9 @@ class Value:
         assert self.type == other.type
         return bool(self.number > other.number)
 
+    def __le__(self, other: Any) -> bool:
+        return not self > other
+
     def __ne__(self, other: object) -> bool:
         assert self.type in SIGNED and type(other) is int
         return bool(self.number != other)
@@ -172,7 +176,7 @@ class Functions:
     """What `math` and `libdevice` give the module: functions of floats of one type, in that type."""
 
     def __init__(self, single: str = "") -> None:
-        self._single = single
+        self._single, self.inf = single, math.inf
 
     def __getattr__(self, name: str) -> Callable[..., Value]:
         def function(*values: Value) -> Value:
@@ -216,7 +220,10 @@ class Cuda:
     def device_array(self, shape: Any, dtype: str, stream: Any) -> Array:
         return Array(np.full(shape, 77, dtype))
 
-    def jit(self, kernel: Callable[..., Thread]) -> Any:
+    def jit(self, kernel: Callable[..., Thread] | None = None, device: bool = False) -> Any:
+        if kernel is None:
+            assert device
+            return lambda function: function
         return SimpleNamespace(launch=lambda grid, block, arguments: self._launch(kernel, grid, block, arguments))
 
     def _launch(self, kernel: Callable[..., Thread], grid: Any, block: Any, arguments: Any) -> None:
@@ -307,7 +314,9 @@ class _Yields(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         self.generic_visit(node)
-        if node.decorator_list:  # a kernel is a generator, also one in which no lanes meet
+        if any(
+            isinstance(each, ast.Attribute) for each in node.decorator_list
+        ):  # a kernel is a generator, also one in which no lanes meet
             node.body.append(ast.parse("if False:\n    yield").body[0])
         return node
 

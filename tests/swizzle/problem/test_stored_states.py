@@ -115,8 +115,7 @@ def test_a_scan_of_a_recurrence() -> None:
     found = numbers_of(best.program, given)["y"].tolist()
     assert found == [smoothed(given["v"][: i + 1], given["g"][: i + 1]) for i in range(N)]
     assert "smoothed_combine_h(" in best.to_cuda()
-    with pytest.raises(SwizzleError, match=r"numba\.cuda has no text of the function"):
-        best.to_numba()
+    assert "smoothed_combine_h(" in best.to_numba()
 
     @sketch(spec=prefixes, block=N, warp_size=N, v=f32[N], g=f32[N], y=f32.out[N])
     def swapped(v, g, y):  # type: ignore[no-untyped-def]

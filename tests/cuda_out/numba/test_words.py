@@ -1,0 +1,119 @@
+"""Functions on words in modules for numba.cuda: what they compute, that they are read back, and only as printed."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from cuda_out.numba.printer import print_numba
+from cuda_out.numba.reading import NotRead, read_module
+from swizzle import accumulator, cuda, i32, scan_operator, serial, sketch, spec, u64
+from swizzle.commands.exit_status import DONE
+from swizzle.commands.numba_text import NumbaChecks
+from swizzle.commands.sizes import LaunchSize
+from swizzle.commands.target import FilledKernel
+from swizzle.sketches.sketch import Sketch
+from swizzle.specs.specification import numbers
+from tests.cuda_out.numba_stand_in import module
+
+
+@serial(length=64, where=lambda v: -1000 <= v <= 1000)
+def best_run(x: i32):  # type: ignore[no-untyped-def]
+    here, best = 0, 0
+    for v in x:
+        here = max(0, here + v)
+        best = max(best, here)
+    return best
+
+
+@serial
+def rising(x: i32):  # type: ignore[no-untyped-def]
+    last, ok = -(2**31), True
+    for v in x:
+        ok = ok and last <= v
+        last = v
+    return ok
+
+
+@serial
+def spread(x: u64):  # type: ignore[no-untyped-def]
+    low, n = 2**64 - 1, 0
+    for v in x:
+        low = min(low, v)
+        n = n + 3 * v + 1
+    return n - low
+
+
+runs, sorted_, widths = (scan_operator(each) for each in (best_run, rising, spread))
+
+
+@sketch(spec=lambda x: [runs.result(*runs.scan(x)[-1])], block=32, x=i32[64], y=i32.out[1])
+def runs_kernel(x, y):  # type: ignore[no-untyped-def]
+    mine = accumulator(runs)
+    for k in range(2):
+        mine.accumulate(runs.lift(x[2 * cuda.laneid + k]))
+    s = mine.value
+    for k in range(5):
+        s = runs.combine(s, cuda.shfl_down_sync(cuda.FULL_MASK, s, 1 << k))
+    if cuda.laneid == 0:
+        y[0] = runs.result(s)
+
+
+@sketch(spec=lambda x: [sorted_.result(*sorted_.scan(x)[-1])], block=1, x=i32[8], y=i32.out[1])
+def sorted_kernel(x, y):  # type: ignore[no-untyped-def]
+    s = sorted_.lift(x[0])
+    for k in range(1, 8):
+        s = sorted_.combine(s, sorted_.lift(x[k]))
+    y[0] = sorted_.result(s)
+
+
+@spec
+def prefixes(x):  # type: ignore[no-untyped-def]
+    return [widths.result(*words) for words in widths.scan(x)]
+
+
+@sketch(spec=prefixes, block=32, x=u64[32], y=u64.out[32])
+def spread_combine_n(x, y):  # type: ignore[no-untyped-def]
+    """Its name is that of a function on words."""
+    s = widths.lift(x[cuda.laneid])
+    for k in range(5):
+        before = cuda.shfl_up_sync(cuda.FULL_MASK, s, 1 << k)
+        s = widths.combine(before, s) if cuda.laneid >= 1 << k else s
+    y[cuda.laneid] = widths.result(s)
+
+
+def checks_of(kernel: Sketch) -> NumbaChecks:
+    filled = FilledKernel(kernel.program, kernel.spec, (), None)
+    return NumbaChecks(filled, [LaunchSize(filled, ())], "numba.py")
+
+
+@pytest.mark.parametrize("kernel", [runs_kernel, sorted_kernel, spread_combine_n], ids=lambda each: each.name)
+def test_kernels_compute_and_are_read_back(kernel: Sketch) -> None:
+    """On the stand-in, bit for bit, and in terms; no function may be another one."""
+    (given, out), rng, checks = kernel.program.parameters, np.random.default_rng(1), checks_of(kernel)
+    dtype = np.uint64 if given.dtype.value == "u64" else np.int32
+    source = checks.printed
+    for _ in range(3):
+        data = rng.integers(0 if dtype is np.uint64 else -9, 9, given.shape).astype(dtype) * dtype(2**58 % 2**31 + 1)
+        data = np.sort(data) if rng.integers(2) else data
+        found = np.zeros(out.shape, dtype)
+        module(source.text)[source.launcher](data, found)
+        assert found.tolist() == numbers(kernel.program, kernel.spec, {given.name: data})[out.name].tolist()
+    assert [part.status for part in checks.check(source.text)] == [DONE, DONE]
+    device = [name for name in source.device if source.text.count(f"{name}(") > 1]
+    for name in device:
+        wrong = re.sub(rf"(def {name}\(.*?return \w+)\(", r"\1(1 + ", source.text, count=1, flags=re.S)
+        assert wrong != source.text and checks.check(wrong)[0].status != DONE
+
+
+def test_a_function_of_another_name_is_the_same() -> None:
+    """What a name says counts only where two functions have one text, as lift's words of a best run have."""
+    source = print_numba(runs_kernel.program)
+    renamed = source.text.replace("best_run_combine_here(", "here_of_both(")
+    assert checks_of(runs_kernel).check(renamed)[0].status == DONE
+    with pytest.raises(NotRead, match="is not what is printed"):
+        read_module(
+            renamed.replace("def here_of_both(", "def max("), source.kernel, source.launcher, runs_kernel.program
+        )
