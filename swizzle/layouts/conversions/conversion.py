@@ -8,6 +8,7 @@ from cuda_out.c.identifiers import is_c_name
 from swizzle.layouts.access import mistake
 from swizzle.layouts.conversions.bounds import ShuffleBound
 from swizzle.layouts.conversions.network import ExchangeNetwork
+from swizzle.layouts.conversions.select_bound import SelectBound
 from swizzle.layouts.conversions.shared import SharedPlan
 from swizzle.layouts.conversions.shared_text import shared_text
 from swizzle.layouts.conversions.text import cuda_text
@@ -29,6 +30,7 @@ class Conversion(Struct, frozen=True):
     shared: SharedPlan | None
     least: ShuffleBound
     permutation: tuple[int, ...] = ()
+    fewer: SelectBound | None = None
 
     @property
     def via(self) -> str:
@@ -65,6 +67,11 @@ class Conversion(Struct, frozen=True):
         return self.least.shuffles
 
     @property
+    def clocks_bound(self) -> float:
+        """The clocks that every program of shuffles and selects in registers takes at least, as far as is known."""
+        return max(float(self.bound), self.fewer.clocks if self.fewer else 0.0)
+
+    @property
     def _plan(self) -> SharedPlan:
         assert self.shared is not None
         return self.shared
@@ -81,6 +88,8 @@ class Conversion(Struct, frozen=True):
                 f"{_plural(self.bound, 'shuffle or movmatrix', 'shuffles or movmatrix')} at least, as "
                 f"{self.least.reason}"
             )
+        if self.fewer is not None:
+            return self._proof_by_selects(self.fewer)
         moves = f"{_plural(self.shuffles, 'shuffle')} at least: {self.least.reason}"
         if self.shuffles > self.bound:
             return (
@@ -91,6 +100,21 @@ class Conversion(Struct, frozen=True):
         if self.clocks > self.shuffles:
             return f"{moves}; the selects are open"
         return f"{moves}; the selects take no longer, so the clocks are minimal, too"
+
+    def _proof_by_selects(self, fewer: SelectBound) -> str:
+        takes = f"{_plural(fewer.shuffles, 'shuffle')} take {_plural(fewer.selects, 'select')} at least"
+        if self.clocks <= self.clocks_bound:
+            return (
+                f"{self.clocks:g} clocks at least for whole words in registers: {takes}, by the entropy of their ways"
+            )
+        if self.shuffles == fewer.shuffles == self.bound:
+            moves = f"{_plural(self.shuffles, 'shuffle')} at least: {self.least.reason}"
+            some = f"{takes}, by the entropy of the ways of whole words"
+            return f"{moves}; {some}" if self.selects == fewer.selects else f"{moves}; the selects are open: {some}"
+        return (
+            f"open: every way of whole words in registers takes {self.clocks_bound:g} clocks at least, as {takes}, by "
+            "the entropy of their ways"
+        )
 
     def cuda(self, name: str = "convert") -> str:
         """Return a CUDA device function, `void name(const unsigned (&x)[...], unsigned (&y)[...])`.

@@ -31,6 +31,7 @@ from swizzle.layouts.conversions.network import (
     transposed,
 )
 from swizzle.layouts.conversions.rounds import schedules
+from swizzle.layouts.conversions.select_bound import SelectBound, ways_of
 from swizzle.layouts.conversions.shared import SharedPlan, through_shared
 from swizzle.layouts.distribution import Cells, Distribution, axes_of, held_by, of_bits
 
@@ -119,7 +120,8 @@ def convert(
         shared = through_shared(source, target, bits)
     network = None if shared else network
     assert network is None or all(_lands(network, *each, bits) for each in zip(source.cells, target.cells, strict=True))
-    return Conversion(source, target, bits, network, shared, least, permutation)
+    fewer = _fewer(source, known, bits, network, least.shuffles, fewest) if network else None
+    return Conversion(source, target, bits, network, shared, least, permutation, fewer)
 
 
 # ---- what is asked --------------------------------------------------------------------------------------------------
@@ -245,6 +247,23 @@ def _tokens(after: Cells, slots: int, bits: int) -> tuple[Tokens, int, int]:
     return wanted.reshape(LANES, -1, per).transpose(1, 0, 2), words, per
 
 
+def _fewer(
+    source: Distribution, after: Cells, bits: int, network: ExchangeNetwork, least: int, fewest: str
+) -> SelectBound | None:
+    """Return what is known of selects where whole words are permuted and the shuffles' bound leaves something open."""
+    if network.transpositions or not least or network.clocks <= least:
+        return None
+    held = source.cells[0][source.cells[0] >= 0]
+    wanted, words, _ = _tokens(after, source.slots, bits)
+    inner = _whole_words(wanted)
+    ways = None if inner is None or len(np.unique(held)) < len(held) else ways_of(inner[..., 0], words)
+    if ways is None:
+        return None
+    if fewest == "shuffles":
+        return SelectBound(network.shuffles, ways.selects(network.shuffles))
+    return ways.bound(least)
+
+
 def _by_transpositions(after: Cells, slots: int, best: ExchangeNetwork | None) -> ExchangeNetwork | None:
     """Return a network of fewer instructions than the best without: all words are transposed, first or last."""
     wanted, words, per = _tokens(after, slots, 16)
@@ -324,10 +343,8 @@ def _candidates(wanted: Tokens, words: int, per: int, fewest: str) -> Iterator[E
         yield from _candidates(wanted, words, per, "clocks")
         yield from _candidates(wanted, words, per, "shuffles")
         return
-    some = wanted.reshape(-1, per)
-    whole = (some == some[:, :1] + np.arange(per)) & (some[:, :1] % per == 0) | (some == ANY).all(axis=1, keepdims=True)
-    if per > 1 and whole.all():
-        inner = np.where(wanted[..., :1] == ANY, ANY, wanted[..., :1] // per)
+    inner = _whole_words(wanted)
+    if per > 1 and inner is not None:
         for network in _candidates(inner, words, 1, fewest):
             yield _packed(network, per)
         return
@@ -337,6 +354,14 @@ def _candidates(wanted: Tokens, words: int, per: int, fewest: str) -> Iterator[E
         yield network
     if not one_to_one:
         yield from schedules(wanted, words)
+
+
+def _whole_words(wanted: Tokens) -> Tokens | None:
+    """Return the words that are wanted, as tokens of one place; None where places of a word part."""
+    per = wanted.shape[2]
+    some = wanted.reshape(-1, per)
+    whole = (some == some[:, :1] + np.arange(per)) & (some[:, :1] % per == 0) | (some == ANY).all(axis=1, keepdims=True)
+    return np.where(wanted[..., :1] == ANY, ANY, wanted[..., :1] // per) if whole.all() else None
 
 
 def _packed(network: ExchangeNetwork, per: int) -> ExchangeNetwork:
