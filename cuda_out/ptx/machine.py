@@ -28,7 +28,7 @@ from cuda_out.ptx.memory import UNWRITTEN, Broken, Lanes, PtxMemory, Region
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import Notes
 from cuda_out.ptx.registers import Register, Registers
-from cuda_out.ptx.syntax import Address, Group, Instruction, Kernel, Name, NotInterpreted
+from cuda_out.ptx.syntax import Group, Instruction, Kernel, Name, NotInterpreted, names_of
 from cuda_out.ptx.transfers import Transfers
 from symbolic.algebra.terms import Terms
 from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
@@ -113,7 +113,7 @@ class PtxMachine:
         self.transfers = Transfers(self.registers, self.parameters, self.kinds)
         self.matrices, self.copies = Matrices(self.transfers), AsyncCopies(self.transfers)
         self.arrays: dict[str, Region] = {}
-        named = Counter(part.text for i in kernel.instructions for part in _names(i))
+        named = Counter(name for i in kernel.instructions for part in (*i.operands, i.guard) for name in names_of(part))
         self._used_results = {
             i.operands[0] for i in kernel.instructions
             if i.op[0] == "atom" and isinstance(i.operands[0], Name) and named[i.operands[0].text] > 1
@@ -453,18 +453,6 @@ def _parts(argument: LaunchArgument) -> Iterator[LaunchArgument]:
         yield from (part for _, part in argument.parts)
     else:
         yield argument
-
-
-def _names(instruction: Instruction) -> Iterator[Name]:
-    """Yield the names that an instruction has, those of addresses and guards included."""
-    for operand in (*instruction.operands, instruction.guard):
-        match operand:
-            case Name():
-                yield operand
-            case Address(base=base):
-                yield Name(base)
-            case Group(items=items):
-                yield from (item for item in items if isinstance(item, Name))
 
 
 def call_results(function: Kernel) -> Operation | None:

@@ -101,3 +101,28 @@ class Kernel(Struct, frozen=True):
     def declared(self) -> bool:
         """Say whether it is a function without a body."""
         return self.refused == DECLARED
+
+
+def names_of(operand: Operand | None) -> list[str]:
+    """Return the registers that an operand names."""
+    match operand:
+        case Name(text=text):
+            return [text]
+        case Address(base=base):
+            return [base]
+        case Group(items=items):
+            return [each.text for each in items if isinstance(each, Name)]
+        case _:
+            return []
+
+
+def written_and_read(instruction: Instruction) -> tuple[list[str], list[str]]:
+    """Return the registers that an instruction writes, and those that it reads, but for its guard."""
+    operands, head = instruction.operands, instruction.op[0]
+    if head == "st" and "param" in instruction.op:
+        return names_of(operands[0]), names_of(operands[1])
+    written = 0 if head in ("st", "bar", "barrier", "red", "membar", "fence") else 1
+    if head == "shfl":
+        written = len(operands) - 4
+    targets = [name for each in operands[:written] for name in names_of(each)]
+    return targets, [name for each in operands[written:] for name in names_of(each)]

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from cuda_out.analysis.facts import LONGEST
 from cuda_out.c.printer import CudaSource
 from cuda_out.ptx.far import FarValidator, far_validators
-from cuda_out.ptx.long_loops import UNIT, LongValidator, long_validators, turning
+from cuda_out.ptx.long_loops import LongValidator, long_validators, turning
+from cuda_out.ptx.long_tiles import UNIT
 from cuda_out.ptx.tiles import Said, TileValidator
 from cuda_out.ptx.validate import Validation, Validator, WrittenOut
 from cuda_out.ptx.windows import Cut, NotTiled
