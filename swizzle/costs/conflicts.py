@@ -1,6 +1,7 @@
 """Bank conflicts: the extra turns that accesses to shared memory take beyond the minimum, over all warps of the grid.
 
-They are counted on the kernel as it is printed, with vectors of the printed width.
+They are counted on the kernel as it is printed, with vectors of the printed width. The floor is what accesses take at
+least, one by one (`unavoidable.py`).
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from swizzle.costs.cost import Cost, Filled
+from swizzle.problem.problem import Problem
 from symbolic.machine.accesses import BANKS, WORD
 
 
@@ -22,3 +24,8 @@ class Conflicts(Cost):
     def of_run(self, filled: Filled) -> int:
         shared = [replace(a, banks=self.banks, word=self.word) for a in filled.accesses if a.memory == "shared"]
         return sum(access.passes - access.least_passes for access in shared)
+
+    def floor(self, problem: Problem) -> int:
+        from swizzle.costs.unavoidable import least_conflicts
+
+        return least_conflicts(problem, self.banks, self.word)

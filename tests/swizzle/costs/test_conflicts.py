@@ -14,6 +14,7 @@ import pytest
 
 from swizzle.commands.cli import execute
 from swizzle.costs.conflicts import Conflicts
+from swizzle.costs.unavoidable import least_conflicts
 from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
 from swizzle.sketches.sketch import Sketch
@@ -146,7 +147,7 @@ def test_an_enumeration_that_is_cut_short_proves_nothing() -> None:
         if news.best_cost is not None and "conflicts" in news.best_cost:
             raise KeyboardInterrupt
 
-    found = solve(layout(4, "0"), Limits(space="1"), interrupt, cost=["accumulates", Conflicts(4)])
+    found = solve(layout(4), Limits(space="1"), interrupt, cost=["accumulates", Conflicts(4)])
     assert found.best.cost == {"accumulates": 0, "conflicts": 12} and not found.optimal
     assert found.proved == {"accumulates": True, "conflicts": False}
     assert optimality(found, False) == [
@@ -208,3 +209,38 @@ def test_a_bank_is_as_wide_as_it_is_said_to_be() -> None:
     )  # fmt: skip
     for word, conflicts in ((4, 1), (8, 0)):
         assert solve(sketch, cost=[Conflicts(8, word)]).best.cost == {"conflicts": conflicts}
+
+
+ALIKE = """
+lane = cuda.laneid
+tile = cuda.shared.array((8, 16), {dtype})
+for k in range(9):
+    if k < 8:
+        tile[{write}] = x[k, lane]
+cuda.syncthreads()
+y[lane] = {read}
+"""
+
+
+@pytest.mark.parametrize(
+    ("write", "read", "dtype", "least"),
+    [
+        ("k, lane", "tile[lane, 3]", "i32", 7),  # one column of rows of 16 words
+        ("k, lane", "tile[lane, ?sw_xform(3, 8)]", "i32", 7),  # one column, whichever it is
+        ("k, lane", "tile[lane, ?sw_xform(lane, 8)]", "i32", 0),
+        ("k, lane", "tile[lane, 2 * ?sw_xform(lane, 8)]", "i32", 1),  # even banks
+        ("k, 2 * ?sw_xform(lane, 8, k)", "tile[0, 2 * lane]", "i32", 1 + 8),  # what writes has different cells
+        ("k, 2 * ?sw_xform(lane, 8, k)", "x[0, lane]", "i32", 0),  # nothing reads it
+        ("k, lane", "tile[0, 0] if ?sw_cond(lane) else tile[lane, 0]", "i32", 0),  # a side that may vanish
+        ("k, lane", "tile[lane, 0]", "u8", 3),  # two rows fill the banks
+        ("k, lane", "tile[lane, 0]", "f64", 6),  # four lanes at a time, in the first two banks
+    ],
+)
+def test_what_no_filling_avoids(write: str, read: str, dtype: str, least: int) -> None:
+    """In eight banks, by eight lanes."""
+    sketch = kernel(
+        ALIKE.format(write=write, read=read, dtype=dtype), arguments=f"x={dtype}[8, 8], y={dtype}.out[8]", block=8,
+        warp_size=8,
+    )  # fmt: skip
+    problem = Problem.of(sketch.program, lambda x: [x[0, i] for i in range(8)])
+    assert least_conflicts(problem, 8, 4) == least
