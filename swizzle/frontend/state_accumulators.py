@@ -80,7 +80,7 @@ class _Lowered:
         return Var(declared.name, declared.dtype, place)
 
     @staticmethod
-    def _written(declared: DeclareAccumulator, indices: tuple[Expr, ...], value: Expr, place: Place) -> Stmt:
+    def _written(declared: DeclareAccumulator, indices: tuple[Expr, ...], value: Expr, place: Place) -> Assign | Store:
         return Store(declared.name, indices, value, place) if declared.shape else Assign(declared.name, value, place)
 
     def _body(self, body: Body) -> Body:
@@ -105,7 +105,7 @@ class _Lowered:
         assert isinstance(stmt.outer, OperatorName)
         state = words[0] if len(words) == 1 else Apply(packing(stmt.outer), words, DType.STATE, place)
         counters = self.loops[stmt.name][: len(stmt.shape)]
-        found = self._written(stmt, tuple(Var(each, DType.INDEX, place) for each in counters), state, place)
+        found: Stmt = self._written(stmt, tuple(Var(each, DType.INDEX, place) for each in counters), state, place)
         for counter, extent in reversed(list(zip(counters, stmt.shape, strict=True))):
             start, stop, step = (Const(value, DType.INDEX, place) for value in (0, extent, 1))
             found = For(counter, start, stop, step, (found,), place)
@@ -123,9 +123,12 @@ class _Lowered:
         if begun is not None:
             here = Compare("==", Var(begun, DType.INDEX, place), Const(1, DType.INDEX, place), place)
             joined = Select(here, joined, operand, declared.dtype, place)
-        yield self._written(declared, stmt.indices, joined, place)
-        if begun is not None:
-            yield Assign(begun, Const(1, DType.INDEX, place), place)
+        written = self._written(declared, stmt.indices, joined, place)
+        if begun is None:
+            yield replace(written, accumulates=True)
+        else:
+            yield written
+            yield Assign(begun, Const(1, DType.INDEX, place), place, accumulates=True)
 
 
 def _empty(stmt: DeclareAccumulator) -> tuple[int | float, ...] | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from swizzle.audit.certificate import EngineName
-from swizzle.costs.cost import BoundedCost
+from swizzle.costs.cost import BoundedCost, floor_of
 from swizzle.problem.candidate import Candidate
 from swizzle.problem.many import Many, Values
 from swizzle.problem.problem import Content, Demand, Problem
@@ -249,7 +250,7 @@ class Exhaustion:
             for place, cost in enumerate(costs):
                 if cost is not None:
                     right.append(self._candidate(self._choices(some, place), cost, values[place]))
-            if right and self._costs_alike():
+            if right and self._costs_alike:
                 break
             if last.size > FEW and None in costs:
                 demand = self._wrong(some, costs.index(None), asked)
@@ -270,8 +271,10 @@ class Exhaustion:
                     return Candidate(self.space, choices, cost, values)
         return Candidate(self.space if self.complete else before, tuple(own), cost, values)
 
+    @cached_property
     def _costs_alike(self) -> bool:
-        return self.cost.most(self.problem) == 0
+        """Whether no filling changes the cost."""
+        return floor_of(self.cost, self.problem) == self.cost.most(self.problem)
 
     def _wrong(self, some: dict[int, _Rows], place: int, asked: set[Demand]) -> Demand | None:
         """Return a question that was not asked, which a wrong filling answers wrongly."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -147,6 +147,11 @@ def _has_state(expr: Expr) -> bool:
     return any(part.dtype is DType.STATE for part in subexpressions(expr))
 
 
+def _once(stmts: Iterable[Assign | Store]) -> list[Stmt]:
+    """Return statements that are one: what accumulates a state is counted once."""
+    return [replace(stmt, accumulates=stmt.accumulates and not number) for number, stmt in enumerate(stmts)]
+
+
 class _Expansion:
     """Writes a program's states out; statements that come first are collected in `before`."""
 
@@ -178,7 +183,7 @@ class _Expansion:
                 indices = tuple(self._kept(self._plain(index), "at") for index in stmt.indices)
                 words = self._words(value)
                 arrays = zip(self.names[name], words, strict=True)
-                return [replace(stmt, array=each, indices=indices, value=word) for each, word in arrays]
+                return _once(replace(stmt, array=each, indices=indices, value=word) for each, word in arrays)
             case DeclareArray(name=name, dtype=DType.STATE):
                 law = self.held[name].law if name in self.held else None
                 kinds = zip(self.names[name], law.kinds, strict=True) if law is not None else ()
@@ -201,7 +206,7 @@ class _Expansion:
         words = self._words(value)
         if not all(_is_at_hand(word) for word in words) and not isinstance(value, Select | Load):
             words = tuple(self._kept(word, target) for word, target in zip(words, targets, strict=True))
-        return [Assign(target, word, place) for target, word in zip(targets, words, strict=True)]
+        return _once(replace(stmt, name=target, value=word) for target, word in zip(targets, words, strict=True))
 
     def _kept(self, value: Expr, wish: str) -> Expr:
         """Return a variable that holds a value from here on, or what is as short."""

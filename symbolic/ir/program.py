@@ -281,11 +281,15 @@ Expr: TypeAlias = (
 
 
 class Assign(Struct, frozen=True):
-    """`name = value`, for a scalar of the value's dtype (predicated: lanes that are off keep the old value)."""
+    """`name = value`, for a scalar of the value's dtype (predicated: lanes that are off keep the old value).
+
+    `accumulates`: it is what is left of the accumulate of a state, and counts as one (so in a `Store`).
+    """
 
     name: str
     value: Expr
     place: Place
+    accumulates: bool = False
 
 
 class Store(Struct, frozen=True):
@@ -299,6 +303,7 @@ class Store(Struct, frozen=True):
     value: Expr
     place: Place
     atomic: bool = False
+    accumulates: bool = False
 
 
 class DeclareArray(Struct, frozen=True):

@@ -126,9 +126,11 @@ class Machine:
             case Assign(name, value):
                 new = self.value(value, mask)
                 old = self.scalars.get(name)
+                self._counted(statement, mask)
                 self.scalars[name] = new if old is None or mask is self.all else self._select(mask, new, old, value)
             case Store():
                 data = self.data(self._said(statement), mask)
+                self._counted(statement, mask)
                 self.arrays.store(statement, self._indices(statement, mask), data, mask)
             case DeclareArray():
                 self.arrays.declare(statement)
@@ -238,6 +240,11 @@ class Machine:
         entry = Accumulated(node, self.rules.sites.of(node), on, operands, self.rules.loops)
         slot.append(entry)
         self.result.accumulated.append(entry)
+
+    def _counted(self, node: Assign | Store, mask: Vector) -> None:
+        """Note that a state was accumulated."""
+        if node.accumulates and not (isinstance(mask, np.ndarray) and not mask.any()):
+            self.result.accumulated.append(Accumulated(node, self.rules.sites.of(node), mask, (), self.rules.loops))
 
     def _accumulator_value(self, node: AccumulatorValue, mask: Vector) -> Value:
         declared, _ = self.accumulators[node.accumulator]

@@ -7,7 +7,7 @@ from typing import Final, Literal, Protocol
 from msgspec import Struct, field
 
 from symbolic.errors import Place, SwizzleError
-from symbolic.ir.program import Accumulate
+from symbolic.ir.program import Accumulate, Assign, Store
 from symbolic.ir.sites import Key, Site
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.memory import Memory
@@ -49,10 +49,10 @@ class Violation(Struct, frozen=True):
 class Accumulated(Struct):
     """One accumulate that ran: its statement, its guard, its operands and the values of the loops around it."""
 
-    statement: Accumulate
+    statement: Accumulate | Assign | Store
     site: Site
     mask: Vector
-    operands: tuple[DataVector, ...]
+    operands: tuple[DataVector, ...] = ()
     loops: tuple[int, ...] = ()
 
 

@@ -179,7 +179,7 @@ class Forward:
         self.count, block = self.shape.count, self.shape.block_threads
         self.true, self.false = get_env().formula_manager.TRUE(), get_env().formula_manager.FALSE()
         self.must: list[Lazy] = []
-        self.active: list[tuple[ir.Accumulate, Lazy]] = []
+        self.active: list[tuple[Stmt, Lazy]] = []
         self._scalars: dict[str, Lazy] = {}
         self._coordinates: dict[Any, Any] = {}
         self._accumulators: dict[str, tuple[ir.DeclareAccumulator, dict[int, list[Any]]]] = {}
@@ -200,6 +200,8 @@ class Forward:
     # -- statements -----------------------------------------------------------------------------------------
 
     def _run(self, statement: Stmt, mask: Lazy) -> None:
+        if isinstance(statement, ir.Assign | ir.Store) and statement.accumulates:
+            self.active.append((statement, mask))
         match statement:
             case ir.Assign(name, value):
                 self._assign(name, self._value(value, mask), mask, value.dtype)

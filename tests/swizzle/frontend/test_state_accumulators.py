@@ -232,6 +232,27 @@ def test_holes_and_an_unsolvable_order() -> None:
     assert solve(backward, Limits(space="1")).status == "unsat"
 
 
+def test_what_the_cost_counts() -> None:
+    """A statement counts once, whatever it is printed as, and not where its condition never holds."""
+
+    @sketch(spec=best, block=N, warp_size=N, v=i32[2 * N], y=i32.out[1])
+    def twice(v, y):  # type: ignore[no-untyped-def]
+        lane = cuda.laneid
+        mine = accumulator(runs, shape=2)
+        for k in range(3):
+            mine[0].accumulate(runs.lift(v[2 * lane + sw_xform(k % 2, 2)]), when=sw_cond(k, 2))
+        mine[0].accumulate(runs.lift(v[2 * lane + sw_xform(lane % 2, 2)]), when=sw_cond(lane, N))
+        s = mine[0].value
+        for k in range(3):
+            s = runs.combine(s, cuda.shfl_sync(cuda.FULL_MASK, s, sw_xform(lane, N, 1 << k)))
+        if lane == 0:
+            y[0] = runs.result(s)
+
+    found = solve(twice, Limits(space="1"))
+    assert (found.status, found.best.cost, found.optimal) == ("sat", {"accumulates": 1}, True)
+    assert all(solve(each).best.cost == {"accumulates": 1} for each in (several, some, foremost))
+
+
 @pytest.mark.parametrize(
     ("declared", "statement", "found", "fix"),
     [
