@@ -17,7 +17,7 @@ In one pass (`look_back.py`) the words before a part are found while others are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
@@ -37,6 +37,7 @@ THREADS: Final = 128
 ITEMS: Final = 4
 TILE: Final = THREADS * ITEMS
 WARP: Final = 32
+_WARPS: Final = THREADS // WARP
 
 Kind: TypeAlias = Literal["totals", "first", "rest", "tail", "linked"]
 KINDS: Final[tuple[Kind, ...]] = ("totals", "first", "rest", "tail")
@@ -127,7 +128,7 @@ def kernel_of(level: Level, kind: Kind) -> PassKernel:
     size = 2 if kind == "totals" else 2 * TILE
     arguments |= {name: ArrayType(dtype, (size,), "out") for name, dtype in made.items()}
     arguments |= {name: ArrayType(dtype, (2,), "out") for name, dtype in totals.items()}
-    text = _text(name, level, kind, list(arguments), list(before), list(made), list(totals))
+    text = _Text(level, kind, list(before), list(made), list(totals)).of(name, list(arguments))
     environment = {**ELEMENT_TYPES, "cuda": cuda, "range": range, _mark(level, "op"): level.operator}
     file = f"<{name}>"
     (definition,) = parse(text, file).body
@@ -187,84 +188,146 @@ def _mark(level: Level, name: str) -> str:
     return name + marks
 
 
-def _text(
-    name: str, level: Level, kind: Kind, arguments: Sequence[str], before: Sequence[str], made: Sequence[str],
-    totals: Sequence[str],
-) -> str:  # fmt: skip
-    types = [dtype.value for dtype in level.operator.words.values()]
-    count, warps = len(types), THREADS // WARP
+class _Text:
+    """The text of a kernel: one piece after the other, over names of variables that no array has."""
 
-    def own(wish: str) -> str:
-        return _mark(level, wish)
+    def __init__(
+        self, level: Level, kind: Kind, before: Sequence[str], made: Sequence[str], totals: Sequence[str]
+    ) -> None:
+        self.level, self.kind, self.before, self.made, self.totals = level, kind, before, made, totals
+        self.types = [dtype.value for dtype in level.operator.words.values()]
+        self.alone = kind in ("first", "linked")  # whether what came before is at first that of the part alone
+        self.op, self.t, self.i, self.k, self.lane, self.warp = map(self._own, ("op", "t", "i", "k", "lane", "warp"))
+        self.registers = [self._own(f"r{place}") for place in range(len(level.given))]
 
-    def words(letter: str) -> str:
-        return ", ".join(own(f"{letter}{k}") for k in range(count))
-
-    def combined(target: str, a: str, b: str, indent: int) -> str:
-        return f"{'    ' * indent}{words(target)} = {op}.combine({words(a)}, {words(b)})"
-
-    def each(line: str, indent: int) -> list[str]:
-        """One line for each word, of whose names it has the places."""
-        return ["    " * indent + line.format(k=k, type=dtype, **letters(k)) for k, dtype in enumerate(types)]
-
-    def letters(k: int) -> dict[str, str]:
-        return {letter: own(f"{letter}{k}") for letter in "abcds"}
-
-    def element(at: str) -> str:
-        values = ", ".join(f"{register}[{at}]" for register in registers)
-        return f"{op}.lift({values})" if level.lifts else values
-
-    op, t, i, k, lane, warp = map(own, ("op", "t", "i", "k", "lane", "warp"))
-    registers = [own(f"r{place}") for place in range(len(level.given))]
-    lines = [f"def {name}({', '.join(arguments)}):", f"    {t} = cuda.threadIdx.x"]
-    lines += [f"    {lane}, {warp} = {t} % {WARP}, {t} // {WARP}"]
-    lines += [f"    {i} = {TILE} * cuda.blockIdx.x + {ITEMS} * {t}"]
-    for register, (array, dtype) in zip(registers, level.given.items(), strict=True):
-        lines += [f"    {register} = cuda.local.array({ITEMS}, {dtype.value})"]
-        lines += [f"    for {k} in range({ITEMS}):", f"        {register}[{k}] = {array}[{i} + {k}]"]
-    lines += each("{s} = cuda.shared.array(" + str(warps) + ", {type})", 1)
-    lines += ["    # the words of a thread's elements", f"    {words('a')} = {element('0')}"]
-    lines += [f"    for {k} in range(1, {ITEMS}):", f"        {words('b')} = {element(k)}", combined("a", "a", "b", 2)]
-    if kind == "totals":
-        lines += ["    # of a warp's: lane 0 has those of all", f"    for {k} in (1, 2, 4, 8, 16):"]
-        lines += each(f"{{b}} = cuda.shfl_down_sync(cuda.FULL_MASK, {{a}}, {k})", 2)
-        lines += [combined("a", "a", "b", 2), f"    if {lane} == 0:", *each(f"{{s}}[{warp}] = {{a}}", 2)]
-        lines += ["    cuda.syncthreads()", "    # of the block's", f"    if {t} == 0:"]
-        lines += [f"        for {k} in range(1, {warps}):", *each(f"{{b}} = {{s}}[{k}]", 3), combined("a", "a", "b", 3)]
-        lines += [f"        {array}[cuda.blockIdx.x] = {letters(place)['a']}" for place, array in enumerate(made)]
+    def of(self, name: str, arguments: Sequence[str]) -> str:
+        """Return the whole of it."""
+        lines = [f"def {name}({', '.join(arguments)}):", *self._elements()]
+        if self.kind == "totals":
+            lines += [*self._of_warps(), *self._of_blocks("a", self.made)]
+        else:
+            lines += [*self._within_warps(), *self._before_warps(), *self._before_threads(), *self._results()]
         return "\n".join(lines) + "\n"
-    lines += ["    # of all up to it in the warp", f"    for {k} in (1, 2, 4, 8, 16):"]
-    lines += each(f"{{b}} = cuda.shfl_up_sync(cuda.FULL_MASK, {{a}}, {k})", 2)
-    lines += [combined("b", "b", "a", 2), *each(f"{{a}} = {{b}} if {lane} >= {k} else {{a}}", 2)]
-    lines += [f"    if {lane} == {WARP - 1}:", *each(f"{{s}}[{warp}] = {{a}}", 2), "    cuda.syncthreads()"]
-    alone = kind in ("first", "linked")  # whether what came before is at first that of the part alone
-    if totals:
-        lines += ["    # of the block's", f"    if {t} == 0:", *each("{c} = {s}[0]", 2)]
-        lines += [f"        for {k} in range(1, {warps}):", *each(f"{{b}} = {{s}}[{k}]", 3), combined("c", "c", "b", 3)]
-        lines += [f"        {array}[cuda.blockIdx.x] = {letters(place)['c']}" for place, array in enumerate(totals)]
-        lines += ["    cuda.syncthreads()"]
-    lines += ["    # of all before its warp"]
-    if not alone:
-        at = "cuda.blockIdx.x" if kind == "rest" else "0"
-        lines += [f"    {letters(place)['c']} = {array}[{at}]" for place, array in enumerate(before)]
-    else:
-        lines += each("{c} = {s}[0]", 1)
-    lines += [f"    for {k} in range({1 if alone else 0}, {warps - 1}):", *each(f"{{b}} = {{s}}[{k}]", 2)]
-    lines += [combined("b", "c", "b", 2), *each(f"{{c}} = {{b}} if {k} < {warp} else {{c}}", 2)]
-    lines += ["    # of all before it", *each("{b} = cuda.shfl_up_sync(cuda.FULL_MASK, {a}, 1)", 1)]
-    lines += [combined("d", "c", "b", 1)]
-    if not alone:
-        lines += each(f"{{c}} = {{d}} if {lane} > 0 else {{c}}", 1)
-    else:
-        lines += each(f"{{c}} = {{b}} if {warp} == 0 else {{d}} if {lane} > 0 else {{c}}", 1)
-    if totals:
-        lines += ["    # of the parts before, too", "    if cuda.blockIdx.x > 0:"]
-        lines += [f"        {letters(place)['b']} = {array}[0]" for place, array in enumerate(before)]
-        lines += [combined("d", "b", "c", 2), *each(f"{{c}} = {{d}} if {t} > 0 else {{b}}", 2)]
-    lines += [f"    for {k} in range({ITEMS}):", f"        {words('b')} = {element(k)}", combined("d", "c", "b", 2)]
-    behind = f"{t} > 0 or {k} > 0" + (" or cuda.blockIdx.x > 0" if totals else "")
-    lines += each(f"{{c}} = {{d}} if {behind} else {{b}}" if alone else "{c} = {d}", 2)
-    result = f"{op}.result({words('c')})" if level.lifts else words("c")
-    targets = ", ".join(f"{array}[{i} + {k}]" for array in made)
-    lines += [f"        {targets} = {result}"]
-    return "\n".join(lines) + "\n"
+
+    # -- pieces ----------------------------------------------------------------------------------------------------
+
+    def _elements(self) -> Iterator[str]:
+        """Load what a thread has; combine its words."""
+        t, i, k, lane, warp = self.t, self.i, self.k, self.lane, self.warp
+        yield f"    {t} = cuda.threadIdx.x"
+        yield f"    {lane}, {warp} = {t} % {WARP}, {t} // {WARP}"
+        yield f"    {i} = {TILE} * cuda.blockIdx.x + {ITEMS} * {t}"
+        for register, (array, dtype) in zip(self.registers, self.level.given.items(), strict=True):
+            yield f"    {register} = cuda.local.array({ITEMS}, {dtype.value})"
+            yield f"    for {k} in range({ITEMS}):"
+            yield f"        {register}[{k}] = {array}[{i} + {k}]"
+        yield from self._each("{s} = cuda.shared.array(" + str(_WARPS) + ", {type})", 1)
+        yield "    # the words of a thread's elements"
+        yield f"    {self._words('a')} = {self._element('0')}"
+        yield f"    for {k} in range(1, {ITEMS}):"
+        yield f"        {self._words('b')} = {self._element(k)}"
+        yield self._combined("a", "a", "b", 2)
+
+    def _of_warps(self) -> Iterator[str]:
+        """Combine what the threads of a warp have; keep it in shared memory."""
+        k = self.k
+        yield "    # of a warp's: lane 0 has those of all"
+        yield f"    for {k} in (1, 2, 4, 8, 16):"
+        yield from self._each(f"{{b}} = cuda.shfl_down_sync(cuda.FULL_MASK, {{a}}, {k})", 2)
+        yield self._combined("a", "a", "b", 2)
+        yield f"    if {self.lane} == 0:"
+        yield from self._each(f"{{s}}[{self.warp}] = {{a}}", 2)
+        yield "    cuda.syncthreads()"
+
+    def _of_blocks(self, letter: str, arrays: Sequence[str], start: bool = False) -> Iterator[str]:
+        """Store the words of a block; those of its first warp are there, unless they are the `start`."""
+        k = self.k
+        yield "    # of the block's"
+        yield f"    if {self.t} == 0:"
+        if start:
+            yield from self._each(f"{{{letter}}} = {{s}}[0]", 2)
+        yield f"        for {k} in range(1, {_WARPS}):"
+        yield from self._each(f"{{b}} = {{s}}[{k}]", 3)
+        yield self._combined(letter, letter, "b", 3)
+        yield from (f"        {array}[cuda.blockIdx.x] = {self._word(letter, n)}" for n, array in enumerate(arrays))
+
+    def _within_warps(self) -> Iterator[str]:
+        """Scan what the threads of a warp have; keep the words of all in shared memory."""
+        k, lane = self.k, self.lane
+        yield "    # of all up to it in the warp"
+        yield f"    for {k} in (1, 2, 4, 8, 16):"
+        yield from self._each(f"{{b}} = cuda.shfl_up_sync(cuda.FULL_MASK, {{a}}, {k})", 2)
+        yield self._combined("b", "b", "a", 2)
+        yield from self._each(f"{{a}} = {{b}} if {lane} >= {k} else {{a}}", 2)
+        yield f"    if {lane} == {WARP - 1}:"
+        yield from self._each(f"{{s}}[{self.warp}] = {{a}}", 2)
+        yield "    cuda.syncthreads()"
+
+    def _before_warps(self) -> Iterator[str]:
+        """Combine what came before each warp."""
+        k, warp = self.k, self.warp
+        if self.totals:
+            yield from self._of_blocks("c", self.totals, start=True)
+            yield "    cuda.syncthreads()"
+        yield "    # of all before its warp"
+        if self.alone:
+            yield from self._each("{c} = {s}[0]", 1)
+        else:
+            at = "cuda.blockIdx.x" if self.kind == "rest" else "0"
+            yield from (f"    {self._word('c', place)} = {array}[{at}]" for place, array in enumerate(self.before))
+        yield f"    for {k} in range({1 if self.alone else 0}, {_WARPS - 1}):"
+        yield from self._each(f"{{b}} = {{s}}[{k}]", 2)
+        yield self._combined("b", "c", "b", 2)
+        yield from self._each(f"{{c}} = {{b}} if {k} < {warp} else {{c}}", 2)
+
+    def _before_threads(self) -> Iterator[str]:
+        """Combine what came before each thread."""
+        lane = self.lane
+        yield "    # of all before it"
+        yield from self._each("{b} = cuda.shfl_up_sync(cuda.FULL_MASK, {a}, 1)", 1)
+        yield self._combined("d", "c", "b", 1)
+        if self.alone:
+            yield from self._each(f"{{c}} = {{b}} if {self.warp} == 0 else {{d}} if {lane} > 0 else {{c}}", 1)
+        else:
+            yield from self._each(f"{{c}} = {{d}} if {lane} > 0 else {{c}}", 1)
+        if self.totals:
+            yield "    # of the parts before, too"
+            yield "    if cuda.blockIdx.x > 0:"
+            yield from (f"        {self._word('b', place)} = {array}[0]" for place, array in enumerate(self.before))
+            yield self._combined("d", "b", "c", 2)
+            yield from self._each(f"{{c}} = {{d}} if {self.t} > 0 else {{b}}", 2)
+
+    def _results(self) -> Iterator[str]:
+        """Store the result after each element."""
+        k = self.k
+        yield f"    for {k} in range({ITEMS}):"
+        yield f"        {self._words('b')} = {self._element(k)}"
+        yield self._combined("d", "c", "b", 2)
+        behind = f"{self.t} > 0 or {k} > 0" + (" or cuda.blockIdx.x > 0" if self.totals else "")
+        yield from self._each(f"{{c}} = {{d}} if {behind} else {{b}}" if self.alone else "{c} = {d}", 2)
+        result = f"{self.op}.result({self._words('c')})" if self.level.lifts else self._words("c")
+        yield f"        {', '.join(f'{array}[{self.i} + {k}]' for array in self.made)} = {result}"
+
+    # -- words -----------------------------------------------------------------------------------------------------
+
+    def _own(self, wish: str) -> str:
+        return _mark(self.level, wish)
+
+    def _word(self, letter: str, place: int) -> str:
+        return self._own(f"{letter}{place}")
+
+    def _words(self, letter: str) -> str:
+        return ", ".join(self._word(letter, place) for place in range(len(self.types)))
+
+    def _combined(self, target: str, a: str, b: str, indent: int) -> str:
+        combined = f"{self.op}.combine({self._words(a)}, {self._words(b)})"
+        return f"{'    ' * indent}{self._words(target)} = {combined}"
+
+    def _each(self, line: str, indent: int) -> Iterator[str]:
+        """Yield one line for each word, of whose names `line` has the places."""
+        for place, dtype in enumerate(self.types):
+            yield "    " * indent + line.format(type=dtype, **{letter: self._word(letter, place) for letter in "abcds"})
+
+    def _element(self, at: str) -> str:
+        values = ", ".join(f"{register}[{at}]" for register in self.registers)
+        return f"{self.op}.lift({values})" if self.level.lifts else values

@@ -21,13 +21,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cuda_out.c.identifiers import c_name, c_names
 from cuda_out.c.kernel_text import blanked, closing, kernel_extent
 from cuda_out.c.printer import CudaSource
 from cuda_out.c.types import C_TYPE
 from swizzle.device_scans.backward import VIEW
-from swizzle.device_scans.kernels import THREADS, TILE, PassKernel
+from swizzle.device_scans.kernels import THREADS, TILE, Level, PassKernel
 from swizzle.emit.emitters import cuda_source
 from symbolic.algebra.word_functions import INLINED, WordFunction
 from symbolic.ir.program import DType
@@ -128,6 +129,11 @@ class LookBack(Struct, frozen=True):
         """The types of the arrays for words, of a part and of all up to it, where these stand by themselves."""
         return () if self.packed else (*self.words, *self.words)
 
+    @property
+    def board(self) -> tuple[str, ...]:
+        """The names of `told` and of these arrays."""
+        return ("told", *(f"{which}{k}" for which in ("own", "all") for k in range(len(self.handed) // 2)))
+
 
 def look_back_source(kernel: PassKernel, form: Literal["cu", "header"] = "cu", *, backward: bool = False) -> LookBack:
     """Return the kernel that scans all whole parts of an input, made of the one that scans two.
@@ -137,114 +143,94 @@ def look_back_source(kernel: PassKernel, form: Literal["cu", "header"] = "cu", *
     assert kernel.kind == "linked"
     level, source = kernel.level, cuda_source(kernel.program, vectors=not backward)
     words = tuple(level.operator.words.values())
-    name = f"{level.operator.name}_parts"
-    entry, namespace = c_name(name), f"swizzle_{c_name(name)}"
-    packed = len(words) == 1 and words[0].bits == 32
+    entry = c_name(f"{level.operator.name}_parts")
     names = c_names([*level.given, *level.made], taken=(*_NAMES, entry))
     given, made = tuple(names[each] for each in level.given), tuple(names[each] for each in level.made)
+    aligned = dict(zip((p.name for p in kernel.program.parameters), source.alignment, strict=True))
+    alignment = tuple(aligned[each] for each in (*level.given, *level.made))
+    packed = len(words) == 1 and words[0].bits == 32
+    found = LookBack("", entry, f"swizzle_{entry}", given, made, words, packed, alignment)
     start, _ = kernel_extent(source.text, source.entry)
     opening = f"namespace {source.namespace} {{\n"
     helpers = source.text[source.text.index(opening) + len(opening) : start].strip("\n")
     lines = ["// SPDX-License-Identifier: MIT-0", *(["#pragma once"] if form == "header" else []), ""]
-    lines += [f"namespace {namespace} {{", "", *([VIEW] if backward else []), *([helpers, ""] if helpers else [])]
+    lines += [f"namespace {found.namespace} {{", "", *([VIEW] if backward else []), *([helpers, ""] if helpers else [])]
     lines += [*_words(level.operator.combine.values, words, packed), _LOOK_BACK.replace("INLINED", INLINED)]
-    lines += [*_part(kernel, source, backward), ""]
-    kinds = [C_TYPE[dtype] for dtype in words]
-    types = [*level.given.values(), *level.made.values()]
-    lines += ["/// Scans whole parts, one a block. A template only so that several translation units may include it."]
-    lines += ["template <typename = void>"] if form == "header" else []
-    linkage = "" if form == "header" else 'extern "C" '
-    lines += [f"{linkage}__global__ void __launch_bounds__({THREADS}) {entry}("]
-    declared = [f"const {C_TYPE[d]}* __restrict__ {n}" for n, d in zip(given, types, strict=False)]
-    declared += [f"{C_TYPE[d]}* __restrict__ {n}" for n, d in zip(made, types[len(given) :], strict=True)]
-    declared += ["unsigned* begun", f"volatile {C_TYPE[DType.U64 if packed else DType.U32]}* told"]
-    handed = [] if packed else [f"{which}{k}" for which in ("own", "all") for k in range(len(words))]
-    declared += [f"volatile {kind}* {array}" for kind, array in zip(kinds * 2, handed, strict=False)]
+    lines += [*_part(kernel, source, backward), "", *_signature(found, level, form), *_body(found, backward)]
+    lines += ["", f"}}  // namespace {found.namespace}", ""]
+    return replace(found, text="\n".join(lines))
+
+
+def _signature(found: LookBack, level: Level, form: Literal["cu", "header"]) -> Iterator[str]:
+    """Yield the beginning of the kernel, with its parameters."""
+    yield "/// Scans whole parts, one a block. A template only so that several translation units may include it."
+    if form == "header":
+        yield "template <typename = void>"
+    kinds = [C_TYPE[dtype] for dtype in found.words]
+    given = zip(found.given, level.given.values(), strict=True)
+    declared = [f"const {C_TYPE[dtype]}* __restrict__ {name}" for name, dtype in given]
+    made = zip(found.made, level.made.values(), strict=True)
+    declared += [f"{C_TYPE[dtype]}* __restrict__ {name}" for name, dtype in made]
+    declared += ["unsigned* begun", f"volatile {C_TYPE[found.told]}* told"]
+    handed = zip(found.board[1:], found.handed, strict=True)
+    declared += [f"volatile {C_TYPE[dtype]}* {name}" for name, dtype in handed]
     declared += [f"{kind}* __restrict__ last{k}" for k, kind in enumerate(kinds)]
-    lines += [",\n".join(f"    {each}" for each in declared) + ") {"]
-    lines += ["  __shared__ unsigned number;"]
-    lines += [f"  __shared__ {kind} total{k}[2], before{k}[1];" for k, kind in enumerate(kinds)]
-    lines += [
+    linkage = "" if form == "header" else 'extern "C" '
+    yield f"{linkage}__global__ void __launch_bounds__({THREADS}) {found.entry}("
+    yield ",\n".join(f"    {each}" for each in declared) + ") {"
+    yield "  __shared__ unsigned number;"
+    yield from (f"  __shared__ {kind} total{k}[2], before{k}[1];" for k, kind in enumerate(kinds))
+
+
+def _body(found: LookBack, backward: bool) -> Iterator[str]:
+    """Yield what a block does: it scans its part, and between the part's total and the words before it looks back."""
+    count = range(len(found.words))
+    yield from (
         "  if (threadIdx.x == 0) number = atomicAdd(begun, 1u);  // no block waits for one that has not begun",
         "  __syncthreads();",
         "  const unsigned part = number;",
         "  const int linked = part > 0;",
         f"  const long long at = (long long)(part - linked) * {TILE};",
-        f"  const Board board{{{', '.join(['told', *handed])}}};",
-    ]
-    cut = [f"{each} + at" for each in (*given, *made)]
+        f"  const Board board{{{', '.join(found.board)}}};",
+    )
     if backward:
-        lines += [f"  const long long last = (long long)gridDim.x * {TILE} - 1 - at;"]
-        cut = [f"{{{each} + last}}" for each in (*given, *made)]
-    passed = cut[: len(given)] + [f"before{k}" for k in range(len(words))]
-    passed += cut[len(given) :] + [f"total{k}" for k in range(len(words))]
-    totals = ", ".join(f"total{k}[linked]" for k in range(len(words)))
-    lines += [
+        yield f"  const long long last = (long long)gridDim.x * {TILE} - 1 - at;"
+    given, made = (
+        [f"{{{each} + last}}" if backward else f"{each} + at" for each in some] for some in (found.given, found.made)
+    )
+    passed = [*given, *(f"before{k}" for k in count), *made, *(f"total{k}" for k in count)]
+    yield from (
         f"  scan_part({', '.join(passed)}, linked, [&] {{",
         "    __syncthreads();",
         "    if (threadIdx.x < 32) {",
-        f"      const Words own{{{totals}}};",
+        f"      const Words own{{{', '.join(f'total{k}[linked]' for k in count)}}};",
         "      Words all = own;",
         "      if (linked) {",
         "        if (threadIdx.x == 0) board.tell(part, OWN, own);",
         "        const Words earlier = words_before(board, part);",
         "        if (threadIdx.x == 0) {",
         "          all = combined(earlier, own);",
-        *(f"          before{k}[0] = earlier.w{k};" for k in range(len(words))),
+        *(f"          before{k}[0] = earlier.w{k};" for k in count),
         "        }",
         "      }",
         "      if (threadIdx.x == 0) {",
         "        board.tell(part, ALL, all);",
         "        if (part + 1 == gridDim.x) {",
-        *(f"          last{k}[0] = all.w{k};" for k in range(len(words))),
+        *(f"          last{k}[0] = all.w{k};" for k in count),
         "        }",
         "      }",
         "    }",
         "    __syncthreads();",
         "  });",
         "}",
-        "",
-        f"}}  // namespace {namespace}",
-        "",
-    ]
-    aligned = dict(zip((p.name for p in kernel.program.parameters), source.alignment, strict=True))
-    alignment = tuple(aligned[each] for each in (*level.given, *level.made))
-    return LookBack("\n".join(lines), entry, namespace, given, made, words, packed, alignment)
+    )
 
 
 _NAMES: Final = (
-    *(
-        "begun",
-        "told",
-        "number",
-        "part",
-        "linked",
-        "at",
-        "last",
-        "board",
-        "n",
-        "scratch",
-        "stream",
-        "error",
-        "next",
-        "left",
-    ),
-    *(
-        "Words",
-        "Look",
-        "Board",
-        "FromTheEnd",
-        "OWN",
-        "ALL",
-        "combined",
-        "from_lane",
-        "words_before",
-        "scan_part",
-        "kind",
-        "room",
-    ),
-    *(f"{each}{k}" for each in ("own", "all", "last", "total", "before") for k in range(64)),
-)
+    "begun", "told", "number", "part", "linked", "at", "last", "board", "n", "scratch", "stream", "error", "next",
+    "left", "Words", "Look", "Board", "FromTheEnd", "OWN", "ALL", "combined", "from_lane", "words_before", "scan_part",
+    "kind", "room", *(f"{each}{k}" for each in ("own", "all", "last", "total", "before") for k in range(64)),
+)  # fmt: skip
 """Names of this text, which no array may have."""
 
 
