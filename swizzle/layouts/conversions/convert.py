@@ -33,6 +33,7 @@ from swizzle.layouts.conversions.network import (
 from swizzle.layouts.conversions.rounds import schedules
 from swizzle.layouts.conversions.select_bound import SelectBound, ways_of
 from swizzle.layouts.conversions.shared import SharedPlan, through_shared
+from swizzle.layouts.conversions.ships import shipped
 from swizzle.layouts.distribution import Cells, Distribution, axes_of, held_by, of_bits
 
 _MOST_FREE_BITS = 5
@@ -219,7 +220,10 @@ def in_registers(source: Distribution, target: Distribution, bits: int, enough: 
 
 def _network(after: Cells, slots: int, bits: int, fewest: str, enough: float = inf) -> ExchangeNetwork | None:
     """Return the best network that was found; each is run on tokens first."""
-    wanted, words, per = _tokens(after, slots, bits)
+    return _best(*_tokens(after, slots, bits), fewest, enough)
+
+
+def _best(wanted: Tokens, words: int, per: int, fewest: str, enough: float = inf) -> ExchangeNetwork | None:
     best: ExchangeNetwork | None = None
     for network in _candidates(wanted, words, per, fewest):
         if best is not None and _order(network, fewest) >= _order(best, fewest):
@@ -354,6 +358,12 @@ def _candidates(wanted: Tokens, words: int, per: int, fewest: str) -> Iterator[E
         yield network
     if not one_to_one:
         yield from schedules(wanted, words)
+        if fewest == "clocks":
+            yield from shipped(wanted, words, _scheduled)
+
+
+def _scheduled(wanted: Tokens, words: int) -> ExchangeNetwork | None:
+    return min(schedules(wanted, words), key=lambda network: _order(network, "clocks"), default=None)
 
 
 def _whole_words(wanted: Tokens) -> Tokens | None:

@@ -3,9 +3,7 @@
 Such a conversion moves some bits of the register's number into the lane's, and as many back; what is left is a
 permutation of lanes. It is done in steps:
 
-- *Ships*: a bit of the register and a bit of the lane change places. Of two words, a lane sends the one that it does
-  not keep: one shuffle and three selects. To send both takes two shuffles and two selects. Two such bits at once, of
-  words, take five shuffles and ten selects for four words (`QUAD`, found by a solver).
+- *Ships*: a bit of the register and a bit of the lane change places (`ships.py`).
 - One *layer*: every word is shuffled once, with selects before and after. Packets of elements that go to the same lane
   are put together first; which ones is linear algebra: y = x + F(lane) numbers what a lane sends, so that a packet has
   one y (but for bits that stay within a word) and the lanes that packets go to are all different.
@@ -23,14 +21,8 @@ from msgspec import Struct
 
 from swizzle.layouts.conversions.muxes import put_together
 from swizzle.layouts.conversions.network import ANY, LANES, Builder, ExchangeNetwork, Tokens
+from swizzle.layouts.conversions.ships import ship, ship_two
 
-QUAD: tuple[tuple[int, int, int], ...] = (
-    (3, -1, 2), (0, 2, 0b1001), (5, -1, 2), (1, 4, 0b0110), (7, -1, 1), (0, 6, 0b0110), (1, 4, 0b1001), (2, 6, 0b1001),
-    (8, 9, 0b1010), (12, -1, 3), (8, 9, 0b0101), (10, 11, 0b1010), (15, -1, 3), (10, 16, 0b0101), (11, 16, 0b1010),
-)  # fmt: skip
-"""4 words of 4 lanes transposed, nodes 4 to 18: (source, -1, flip) is a shuffle that reads lane ^ flip; (first, second,
-lanes) a select, which takes the second in those lanes."""
-QUAD_OUTPUTS = (14, 17, 18, 13)
 _TRIED = (12, 12, 12, 4, 4, 4, 2)  # plans that are built, by the bits that count words
 _LAYERS = 3
 _MOST_PAIRINGS = 24
@@ -297,13 +289,13 @@ def _made(bits: PositionBits, goal: Tokens, plan: _Plan, both: int) -> ExchangeN
         while len(whole) > 1:
             one, two, *whole = whole
             rest = [pair for pair in rest if pair not in (one, two)]
-            nodes = _quads(builder, bits, nodes, one, two)
+            nodes = ship_two(builder, nodes, *((1 << i - bits.place, j - bits.register) for i, j in (one, two)))
             now = _exchanged(_exchanged(now, *one), *two)
     sources = nodes
-    for number, (i, j) in enumerate(rest):
+    for i, j in rest:
         now = _exchanged(now, i, j)
-        ends = layer is None and number == len(rest) - 1
-        sources, nodes, both = _ship(builder, bits, nodes, bits.words_of(now), (i, j - bits.register), both, ends)
+        step, within = 1 << max(0, i - bits.place), i < bits.place
+        sources, nodes, both = ship(builder, nodes, bits.words_of(now), step, j - bits.register, both, within)
     if layer is not None:
         received = _shuffled(builder, bits, nodes, now, goal, layer)
         if received is None:
@@ -321,87 +313,6 @@ def _made(bits: PositionBits, goal: Tokens, plan: _Plan, both: int) -> ExchangeN
                 networks.append(builder.network(made))
         return min(networks, key=lambda n: (n.clocks, n.shuffles + n.selects)) if networks else None
     return None if outputs is None else builder.network(outputs)
-
-
-def _ship(
-    builder: Builder,
-    bits: PositionBits,
-    nodes: Sequence[int],
-    after: Sequence[Tokens],
-    pair: tuple[int, int],
-    both: int,
-    ends: bool,
-) -> tuple[list[int], list[int], int]:
-    """Exchange a bit of the register with a bit of the lane; `after` is what words hold then.
-
-    Returns the words that the results can be made of, the results, and how many pairs are still to send both of theirs.
-    """
-    i, lane_bit = pair
-    partner = [lane ^ 1 << lane_bit for lane in range(LANES)]
-    step = 1 << max(0, i - bits.place)
-    found = list(nodes)
-    sources = list(nodes)
-    for low in range(len(nodes)):
-        if low & step:
-            continue
-        pairs = (low, low | step) if low | step < len(nodes) else (low,)
-        if len(pairs) == 1 or both > 0:
-            both -= len(pairs) == 2
-            received = [builder.shuffle(nodes[w], partner) for w in pairs]
-            news = received if i < bits.place else received[::-1]
-        else:
-            sent = _sent(builder, [nodes[w] for w in pairs], [after[w] for w in pairs], partner)
-            news = [builder.shuffle(sent, partner)] * 2
-            received = news[:1]
-        sources += received
-        for w, new in zip(pairs, news, strict=True):
-            found[w] = builder.mix(nodes[w], new, after[w])
-    return sources, found, both
-
-
-def _sent(builder: Builder, nodes: Sequence[int], after: Sequence[Tokens], partner: Sequence[int]) -> int:
-    """Put together the elements of two words that the partner wants: its results, without what it has itself."""
-    wanted = np.full((LANES, builder.per), ANY, np.int64)
-    mine = np.concatenate([builder.value(n) for n in nodes], axis=1)
-    theirs = np.concatenate(after, axis=1)[list(partner)]
-    places = np.tile(np.arange(builder.per), len(nodes))
-    for lane in range(LANES):
-        goes = np.isin(mine[lane], theirs[lane]) & (mine[lane] != ANY)
-        late = []
-        for token, place in zip(mine[lane][goes].tolist(), places[goes].tolist(), strict=True):
-            if wanted[lane, place] == ANY:
-                wanted[lane, place] = token
-            else:
-                late.append(token)
-        for token in late:
-            wanted[lane, int((wanted[lane] == ANY).argmax())] = token
-    return builder.mix(nodes[0], nodes[1], wanted)
-
-
-def _quads(
-    builder: Builder, bits: PositionBits, nodes: Sequence[int], one: tuple[int, int], two: tuple[int, int]
-) -> list[int]:
-    """Exchange two bits of words with two bits of lanes at once."""
-    steps = [1 << i - bits.place for i, _ in (one, two)]
-    flips = [1 << j - bits.register for _, j in (one, two)]
-    inner = np.array([(lane & flips[0] > 0) + 2 * (lane & flips[1] > 0) for lane in range(LANES)])
-    found = list(nodes)
-    for low in range(len(nodes)):
-        if low & (steps[0] | steps[1]):
-            continue
-        places = [low | (steps[0] if q & 1 else 0) | (steps[1] if q & 2 else 0) for q in range(4)]
-        made = [nodes[place] for place in places]
-        for first, second, code in QUAD:
-            if second < 0:
-                flip = (flips[0] if code & 1 else 0) | (flips[1] if code & 2 else 0)
-                made.append(builder.shuffle(made[first], [lane ^ flip for lane in range(LANES)]))
-            else:
-                takes = (code >> inner & 1 == 1)[:, None]
-                want = np.where(takes, builder.value(made[second]), builder.value(made[first]))
-                made.append(builder.mix(made[first], made[second], want))
-        for place, n in zip(places, QUAD_OUTPUTS, strict=True):
-            found[place] = made[n]
-    return found
 
 
 def _shuffled(

@@ -190,8 +190,13 @@ def _scheduled(
     if offered is None:
         return None
     received = [builder.shuffle(node, way) for node, way in zip(offered, ways, strict=True)]
-    outputs = put_together(builder, list(wanted), [*received, *own], True)
-    return None if outputs is None else builder.network(outputs)
+    mark, networks = builder.mark(), []
+    for sources in (received, [*received, *own]):
+        outputs = put_together(builder, list(wanted), sources, True)
+        if outputs is not None:
+            networks.append(builder.network(outputs))
+        builder.forget(mark)
+    return min(networks, key=lambda network: network.selects, default=None)
 
 
 def completed(way: Sequence[int | None]) -> tuple[int, ...]:

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from bench.conversions import CASES, tritons_clocks
+from bench.conversions import structures as of_structures
 from swizzle import layouts
 from swizzle.layouts import convert, distribution
-from swizzle.layouts.conversions.linear import QUAD, QUAD_OUTPUTS
 from swizzle.layouts.conversions.rounds import schedules
+from swizzle.layouts.conversions.ships import QUAD, QUAD_OUTPUTS
 from tests.swizzle.layouts.conversions.brute import lands
 
 COUNTS = {  # the fewest clocks: via, clocks; in registers: shuffles/selects; the fewest shuffles, which is the bound
@@ -29,7 +30,7 @@ COUNTS = {  # the fewest clocks: via, clocks; in registers: shuffles/selects; th
     "AoS 3": ("shuffles", 3, (3, 6), 3),
     "AoS 4": ("shuffles", 7, (6, 14), 4),
     "AoS 5": ("shuffles", 7.5, (5, 15), 5),
-    "AoS 6": ("shuffles", 12, (6, 24), 6),
+    "AoS 6": ("shuffles", 10, (10, 20), 6),
     "AoS 7": ("shuffles", 10.5, (7, 21), 7),
     "AoS 8": ("shared", 16, (18, 36), 8),
 }
@@ -138,6 +139,19 @@ def test_transposed_matrices_save_instructions() -> None:
         assert fewer.transpositions + fewer.shuffles + fewer.selects < plain.shuffles + plain.selects
         assert fewer.bound <= fewer.transpositions + fewer.shuffles
     assert lands(convert(*bit_texts(random.Random(7), 6, 1), bits=16, via="shuffles", fewest="instructions"))
+
+
+@pytest.mark.parametrize(
+    ("words", "counts"), [(3, (3, 6)), (5, (5, 15)), (6, (10, 20)), pytest.param(14, (28, 56), marks=pytest.mark.slow)]
+)
+def test_structures_there_and_back(words: int, counts: tuple[int, int]) -> None:
+    """A ship and two structures of half as many words; the way back takes as many, and so it does with gaps."""
+    coalesced, structures, _ = of_structures(words)
+    for source, target in ((coalesced, structures), (structures, coalesced)):
+        found = convert(source, target, bits=32, via="shuffles")
+        assert (found.shuffles, found.selects) == counts and lands(found)
+    gaps = distribution(lambda r, lane: words * lane + r if r % 3 else None, registers=words, shape=(32 * words,))
+    assert lands(convert(coalesced, gaps, bits=32, via="shuffles"))
 
 
 def test_broadcasts() -> None:
