@@ -110,11 +110,11 @@ def ship_two(builder: Builder, nodes: Sequence[int], one: tuple[int, int], two: 
 _MOST_WORDS = 16  # with more, shared memory is faster
 _TRIED = 4
 
-Solve: TypeAlias = Callable[[Tokens, int], ExchangeNetwork | None]
+FindNetwork: TypeAlias = Callable[[Tokens, int], ExchangeNetwork | None]
 """Finds a network for words that are wanted, (outputs, lanes, 1), of so many words."""
 
 
-def shipped(wanted: Tokens, words: int, solve: Solve) -> Iterator[ExchangeNetwork]:
+def shipped(wanted: Tokens, words: int, solve: FindNetwork) -> Iterator[ExchangeNetwork]:
     """Yield networks of a ship, first or last, where what is left falls apart into conversions of fewer words."""
     if words % 2 or words > _MOST_WORDS or len(wanted) != words or wanted.shape[2] > 1:
         return
@@ -137,7 +137,7 @@ def shipped(wanted: Tokens, words: int, solve: Solve) -> Iterator[ExchangeNetwor
         yield from _composed(wanted, words, (step, lane_bit, last), made)
 
 
-Part: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+WordsApart: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 """Words, and the outputs that want nothing else."""
 
 
@@ -149,7 +149,7 @@ def _shipped(words: Tokens, step: int, lane_bit: int) -> Tokens:
     return found
 
 
-def _parts(wanted: Tokens, words: int) -> list[Part]:
+def _parts(wanted: Tokens, words: int) -> list[WordsApart]:
     """Return what falls apart: words, and the outputs that are made of them."""
     groups: list[tuple[set[int], list[int]]] = []
     for output, row in enumerate(wanted):
@@ -173,7 +173,10 @@ def _renumbered(wanted: Tokens, words: int, used: Sequence[int], outputs: Sequen
 
 
 def _composed(
-    wanted: Tokens, words: int, exchange: tuple[int, int, bool], parts: Sequence[tuple[Part, ExchangeNetwork | None]]
+    wanted: Tokens,
+    words: int,
+    exchange: tuple[int, int, bool],
+    parts: Sequence[tuple[WordsApart, ExchangeNetwork | None]],
 ) -> Iterator[ExchangeNetwork]:
     """Yield the ship and the parts in a row; both words of a pair are sent as often as balances the pipes."""
     step, lane_bit, last = exchange
