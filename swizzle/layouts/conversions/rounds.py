@@ -191,7 +191,7 @@ def _scheduled(
         return None
     received = [builder.shuffle(node, way) for node, way in zip(offered, ways, strict=True)]
     mark, networks = builder.mark(), []
-    for sources in (received, [*received, *own]):
+    for sources in ([received] if received else []) + [[*received, *own]]:
         outputs = put_together(builder, list(wanted), sources, True)
         if outputs is not None:
             networks.append(builder.network(outputs))
