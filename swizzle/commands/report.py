@@ -60,8 +60,7 @@ def _pads(result: Result, solution: Solution) -> Mapping[str, int]:
 
 
 PARTS: Final = ("sources", "scan", "interpret", "search", "verify")
-"""What time is spent on; the sources are the sketches that this one is filled from, the
-scan is that of its own holes."""
+"""What time is spent on; the sources are the sketches that this one is filled from, the scan is that of its holes."""
 
 
 def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False, every_space: bool = False) -> str:
@@ -71,49 +70,9 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
     """
     match result.status:
         case "sat":
-            lines = [f"{result.sketch}: solved, verified for all inputs"]
-            lines += _solution_lines(result, result.best)
-            lines += [f"  assumes {each}" for each in result.certificate.get("assumed", ())]
-            for name in ("scan", "place"):
-                said = result.certificate.get(name, ())
-                lines += [f"  {name if line is said[0] else '':<7} {line}" for line in said]
-            for title, line in zip_longest(["cost"], optimality(result, every_space), fillvalue=""):
-                lines.append(f"  {title:<7} {line}")
-            lines += _home_lines(result.certificate.get("homes", ()))
-            for space in result.certificate.get("left_open", ()):
-                lines.append(
-                    f"  open    whether Space {space} has one of the same cost: --space {space} finds out, in time"
-                )
-            if "cancelling" in result.certificate and not result.optimal:
-                lines.append("  open    whether one costs less in which terms cancel: too many to be looked at")
-                if "confirmed" not in result.certificate:
-                    lines.append("          --certify poses that question to a second reading, if there is time for it")
-            if all_solutions:
-                found = count(len(result.solutions), "distinct solution")
-                more = "; there may be more" if result.reason else ""
-                if "cancelling" in result.certificate:
-                    more = "; there may be more, in which terms cancel"
-                if "left_out" in result.certificate:
-                    more = f"; there may be more: {result.certificate['left_out']}"
-                lines.append(f"  {'found' if more else 'all':<7} {found}{more}")
-                lines += _other_solutions(result)
-            if "front" in result.certificate:
-                of = count(result.certificate["front"]["of"], "solution")
-                more = "" if result.certificate["front"]["whole"] else "; there may be more"
-                lines.append(
-                    f"  front   {len(result.solutions)} of {of}: none equals or beats another in every cost{more}"
-                )
-                lines += _other_solutions(result)
+            lines = _solved_lines(result, all_solutions, every_space)
         case "unsat":
-            sources = tuple(dict.fromkeys(hole.found_in for hole in result.posed.filled)) if result.posed else ()
-            if MISMATCH in result.certificate:
-                why = given_text(sources) if sources else "has no holes"
-                lines = [f"{result.sketch}: {why}, and its terms are not the specification's"]
-                lines += [indent(line, "  ") for line in result.certificate[MISMATCH]]
-            else:
-                where = f" in Space {result.space}" if result.space else " of its holes"
-                given = f", {given_text(sources)}" if sources else ""
-                lines = [f"{result.sketch}: no filling{where} gives the specification's terms{given}"]
+            lines = _refuted_lines(result)
         case "unknown":
             lines = [f"{result.sketch}: undecided"]
             if result.space:
@@ -134,6 +93,51 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
     lines.append(f"  time    {seconds_text(result.seconds)}")
     lines += [f"  wrote   {file}" for file in files]
     return "\n".join(lines) + "\n"
+
+
+def _solved_lines(result: Result, all_solutions: bool, every_space: bool) -> list[str]:
+    """Return what was found, what it rests on, and what is left open."""
+    certificate = result.certificate
+    lines = [f"{result.sketch}: solved, verified for all inputs", *_solution_lines(result, result.best)]
+    lines += [f"  assumes {each}" for each in certificate.get("assumed", ())]
+    for name in ("scan", "place"):
+        said = certificate.get(name, ())
+        lines += [f"  {name if line is said[0] else '':<7} {line}" for line in said]
+    for title, line in zip_longest(["cost"], optimality(result, every_space), fillvalue=""):
+        lines.append(f"  {title:<7} {line}")
+    lines += _home_lines(certificate.get("homes", ()))
+    for space in certificate.get("left_open", ()):
+        lines.append(f"  open    whether Space {space} has one of the same cost: --space {space} finds out, in time")
+    if "cancelling" in certificate and not result.optimal:
+        lines.append("  open    whether one costs less in which terms cancel: too many to be looked at")
+        if "confirmed" not in certificate:
+            lines.append("          --certify poses that question to a second reading, if there is time for it")
+    if all_solutions:
+        found = count(len(result.solutions), "distinct solution")
+        more = "; there may be more" if result.reason else ""
+        if "cancelling" in certificate:
+            more = "; there may be more, in which terms cancel"
+        if "left_out" in certificate:
+            more = f"; there may be more: {certificate['left_out']}"
+        lines += [f"  {'found' if more else 'all':<7} {found}{more}", *_other_solutions(result)]
+    if "front" in certificate:
+        of = count(certificate["front"]["of"], "solution")
+        more = "" if certificate["front"]["whole"] else "; there may be more"
+        lines.append(f"  front   {len(result.solutions)} of {of}: none equals or beats another in every cost{more}")
+        lines += _other_solutions(result)
+    return lines
+
+
+def _refuted_lines(result: Result) -> list[str]:
+    """Return what has no filling, or is wrong without holes."""
+    sources = tuple(dict.fromkeys(hole.found_in for hole in result.posed.filled)) if result.posed else ()
+    if MISMATCH in result.certificate:
+        why = given_text(sources) if sources else "has no holes"
+        head = f"{result.sketch}: {why}, and its terms are not the specification's"
+        return [head, *(indent(line, "  ") for line in result.certificate[MISMATCH])]
+    where = f" in Space {result.space}" if result.space else " of its holes"
+    given = f", {given_text(sources)}" if sources else ""
+    return [f"{result.sketch}: no filling{where} gives the specification's terms{given}"]
 
 
 def _table_need(size: Mapping[str, int]) -> str:

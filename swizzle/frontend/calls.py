@@ -17,19 +17,15 @@ from swizzle.frontend.expressions import ExpressionReader
 from swizzle.frontend.functions import made_state, read_function, read_where, read_words
 from swizzle.frontend.gathers import read_gather
 from swizzle.frontend.operators import BOOL, INDEX, Value, VectorValue
+from swizzle.frontend.refused_calls import foreign, misplaced, not_a_function
 from swizzle.frontend.resolve import MISSING, element_type
 from swizzle.frontend.scope import AccumulatorName, ArrayName, GivenName, VectorArrayName
-from swizzle.language.cuda_namespace import cuda
 from swizzle.language.device_function import DeviceFunction
 from swizzle.language.mathematics import data_function
-from swizzle.language.operators import Operator, known_names
-from swizzle.language.other_names import here
-from swizzle.language.parameters import sw_pad
-from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, KERNEL_NAMES, LOAD_STORE, accumulator
+from swizzle.language.operators import Operator
+from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES
 from swizzle.language.vector_types import VectorType
 from swizzle.language.words import WordsFunction
-from swizzle.specs.function import SequentialFunction
-from symbolic.algebra.functions import FUNCTIONS as FUNCTION_ROWS
 from symbolic.algebra.operator_laws import LAWS, Law
 from symbolic.errors import Place
 from symbolic.ir.program import Binary, Cast, Const, Coordinate, CoordinateName, DType, Expr, Hole, HoleCall, Shuffle
@@ -37,18 +33,6 @@ from symbolic.ir.walk import subexpressions
 from symbolic.suggest import near
 from templates.holes import BY_SPELLING, SCAN_KINDS, HoleKind
 
-STATEMENTS: Final = frozenset(
-    {*LOAD_STORE, "permute_local", "exchange", "cuda.syncthreads", "cuda.syncwarp", "cuda.atomic.add"}
-)
-DECLARATIONS: Final[dict[str, Any]] = {
-    "accumulator": accumulator,
-    "cuda.local.array": cuda.local.array,
-    "cuda.shared.array": cuda.shared.array,
-}
-FUNCTIONS: Final = (
-    "min, max, abs, where, gather, len, f32(...) and its like, the functions of math and cuda, holes, accumulators, "
-    "loads and stores, device functions"
-)
 SHUFFLES: Final[dict[str, tuple[Literal["idx", "up", "down", "xor"], str]]] = {
     "cuda.shfl_sync": ("idx", "src_lane"),
     "cuda.shfl_up_sync": ("up", "delta"),
@@ -70,15 +54,7 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
     if isinstance(found, Operator):
         return _joined(reader, found.law, positional(reader, node, found.name, 2, 99), place)
     if isinstance(found, WordsFunction):
-        values = _words(reader, node, found)
-        if len(values) != 1 and found.gives and found.state is not None:
-            return made_state(found.state, values, place)
-        if len(values) != 1:
-            reader.mistake(
-                node, f"{ast.unparse(node.func)}(...) gives {len(values)} values", "one variable for each",
-                f"write {', '.join('abcdefgh'[: len(values)])} = {ast.unparse(node.func)}(...)",
-            )  # fmt: skip
-        return values[0]
+        return _word(reader, node, found)
     row = data_function(found)
     if row is not None:
         count = len(row.operands)
@@ -105,38 +81,12 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
     if name == "len":
         return _length(reader, node)
     if name in ("cuda.grid", "cuda.gridsize"):
-        values = _grid(reader, name, node)
-        if len(values) > 1:
-            reader.mistake(
-                node, f"{name}({len(values)}) gives {len(values)} values", "one variable for each", "write i, j = ..."
-            )
-        return values[0]
-    if name in ("range", "enumerate", "zip"):
-        reader.mistake(node, f"`{name}` outside a `for`", "a loop", f"write `for ... in {name}(...):`")
-    if name in STATEMENTS:
-        reader.mistake(node, f"{name}(...) gives no value", "a statement of its own", "put it on a line of its own")
-    if name == "sw_home":
-        reader.mistake(
-            node, "sw_home(...) by itself", "the home of an exchange", "write exchange(mine, theirs, home=sw_home(...))"
-        )
-    if name == "cuda.device_array":
-        reader.mistake(
-            node, "cuda.device_array(...) in a kernel", "cuda.local.array or cuda.shared.array",
-            "memory that kernels hand on is made in a host function, under @host(...)",
-        )  # fmt: skip
-    if name in DECLARATIONS:
-        reader.mistake(
-            node,
-            f"{name}(...) inside an expression",
-            f"a declaration: a_name = {name}(...)",
-            fix="declare it in a line of its own, at the top of the kernel",
-        )
-    reader.mistake(
-        node,
-        f"{name} is not a function",
-        "a call of a function of the language",
-        fix="call a function by its name, or leave out the parentheses",
-    )
+        first, *more = _grid(reader, name, node)
+        if more:
+            count = len(more) + 1
+            reader.mistake(node, f"{name}({count}) gives {count} values", "one variable for each", "write i, j = ...")
+        return first
+    misplaced(reader, node, name)
 
 
 def _dot(reader: ExpressionReader, node: ast.Call) -> Expr:
@@ -176,6 +126,19 @@ def _words(reader: ExpressionReader, node: ast.Call, function: WordsFunction) ->
     return read_words(reader, function, nodes, reader.kernel.source.place(node))
 
 
+def _word(reader: ExpressionReader, node: ast.Call, function: WordsFunction) -> Value:
+    """Read the same where one value is needed."""
+    values = _words(reader, node, function)
+    if len(values) == 1:
+        return values[0]
+    if function.gives and function.state is not None:
+        return made_state(function.state, values, reader.kernel.source.place(node))
+    reader.mistake(
+        node, f"{ast.unparse(node.func)}(...) gives {len(values)} values", "one variable for each",
+        f"write {', '.join('abcdefgh'[: len(values)])} = {ast.unparse(node.func)}(...)",
+    )  # fmt: skip
+
+
 def _joined(reader: ExpressionReader, law: Law, nodes: Sequence[ast.expr], place: Place) -> Value:
     """Read the operands of an operator that is called, and join them from the left."""
     return reduce(lambda a, b: operators.binary(law.name, a, b, place), [reader.value(node) for node in nodes])
@@ -213,7 +176,7 @@ def called(reader: ExpressionReader, node: ast.Call) -> tuple[str, Any]:
     function = node.func
     found = reader.resolve(function)
     if found is MISSING:
-        _not_a_function(reader, node)
+        not_a_function(reader, node)
     if isinstance(found, VectorType):
         reader.mistake(
             node,
@@ -226,7 +189,7 @@ def called(reader: ExpressionReader, node: ast.Call) -> tuple[str, Any]:
         return kind.dtype.value, kind
     name = FUNCTION_NAMES.get(id(found))
     if name is None:
-        _foreign(reader, node, found)
+        foreign(reader, node, found)
     return name, found
 
 
@@ -438,70 +401,3 @@ def _grid(reader: ExpressionReader, name: str, node: ast.Call) -> list[Value]:
         offset = Binary("*", scale, at("blockDim"), INDEX, place)
         values.append(Binary("+", offset, at("threadIdx"), INDEX, place) if name == "cuda.grid" else offset)
     return values
-
-
-def _not_a_function(reader: ExpressionReader, node: ast.Call) -> NoReturn:
-    function = node.func
-    if isinstance(function, ast.Attribute):
-        base = function.value.value if isinstance(function.value, ast.Subscript) else function.value
-        meaning = reader.scope.meanings.get(base.id) if isinstance(base, ast.Name) else None
-        if isinstance(meaning, AccumulatorName) and function.attr == "accumulate":
-            reader.mistake(
-                node, "accumulate(...) gives no value", "a statement of its own", "put it on a line of its own"
-            )
-        called = ast.unparse(function)
-        if isinstance(meaning, AccumulatorName) and function.attr == "value":
-            reader.mistake(
-                function, f"{called} is a value, not a function", called, f"write {called}, without brackets"
-            )
-        if isinstance(meaning, ArrayName) and function.attr in ("shape", "size", "ndim"):
-            reader.mistake(function, f"{called} is no function", called, f"write {called}, without brackets")
-        if meaning is not None:
-            fix = f"index its elements: {ast.unparse(base)}[i]" if isinstance(meaning, ArrayName) else "leave it out"
-            reader.mistake(function, f"{ast.unparse(base)} has no `{function.attr}`", FUNCTIONS, fix)
-    if isinstance(function, ast.Name) and (function.id in reader.bound or reader.scope.is_local(function.id)):
-        hidden = isinstance(reader.kernel.environment.get(function.id), DeviceFunction)
-        reader.mistake(
-            function,
-            f"{function.id} is a variable here, and not a function" if hidden else f"{function.id} is not a function",
-            "a call of a function of the language, or of a device function",
-            f"give the variable another name than the device function {function.id} has" if hidden else "",
-        )
-    devices = [name for name, value in reader.kernel.environment.items() if isinstance(value, DeviceFunction)]
-    own = known_names(reader.kernel.environment)
-    if isinstance(function, ast.Name) and reader.spelled(function) not in reader.kernel.environment:
-        reader.mistake(
-            function,
-            f"a call of {function.id}, which is not part of the kernel language",
-            FUNCTIONS,
-            f"write math.{function.id}(...)"
-            if function.id in FUNCTION_ROWS
-            else here(function.id)
-            or near(function.id, [*KERNEL_NAMES, *devices, *own])
-            or "write it out in arithmetic",
-        )
-    reader.unknown(function)
-
-
-def _foreign(reader: ExpressionReader, node: ast.Call, found: object) -> NoReturn:
-    spelled = ast.unparse(node.func)
-    module = getattr(found, "__module__", None) or ""
-    if module.startswith("numba"):
-        fix = "import the name from swizzle: from swizzle import cuda"
-    elif found is int:
-        fix = "indices are ints already; use `//` to divide"
-    elif found is float:
-        fix = "write f32(...), or another dtype"
-    elif found is sw_pad:
-        fix = "write PITCH = sw_pad(...) at the top level of the file, and PITCH in the shape"
-    elif inspect.isfunction(found) or isinstance(found, SequentialFunction):
-        fix = f"write @cuda.jit(device=True) above the `def` of {spelled}"
-    elif module == "math":
-        fix = near(spelled.rsplit(".", 1)[-1], FUNCTION_ROWS, "math.") or f"math has {', '.join(FUNCTION_ROWS)} here"
-    else:
-        fix = (
-            here(spelled)
-            or near(spelled.rsplit(".", 1)[-1], KERNEL_NAMES)
-            or "use the language's functions, or write it out here"
-        )
-    reader.mistake(node.func, f"a call of {spelled}, which is not part of the kernel language", FUNCTIONS, fix)

@@ -9,7 +9,7 @@ from typing import Literal, NoReturn
 
 from swizzle.frontend.accumulators import read_accumulate, read_accumulator, read_element_type
 from swizzle.frontend.assignments import assign_tuple, atomic_addition, augmented, kind, store
-from swizzle.frontend.calls import DECLARATIONS, bind, called, device_called, read_mask
+from swizzle.frontend.calls import bind, called, device_called, read_mask
 from swizzle.frontend.constant_loops import as_progression, assignment_of, index_of, read_columns, wrong_range
 from swizzle.frontend.device_calls import DeviceCalls
 from swizzle.frontend.exchange import lower_exchange
@@ -18,6 +18,7 @@ from swizzle.frontend.functions import named_comparison
 from swizzle.frontend.load_store import lower_load_store
 from swizzle.frontend.operators import INDEX, VectorValue
 from swizzle.frontend.permute_local import lower_permute_local
+from swizzle.frontend.refused_calls import DECLARATIONS
 from swizzle.frontend.resolve import MISSING, spell
 from swizzle.frontend.scope import AccumulatorName, ArrayName, LoopName, Scope, VectorArrayName
 from swizzle.frontend.state_accumulators import combines_words
