@@ -37,18 +37,26 @@ _EXTERNAL: Final = re.compile(
 )
 
 
-_DEFINED: Final = re.compile(rf"{re.escape(CALLED)}[^(]*\(([^)]*)\) \{{\n")
+_DEFINED: Final = re.compile(
+    rf"({re.escape(CALLED)} ([\w ]+?)\s+\w+\(([^)]*)\) \{{\n)((?:(?!\n\}}).)*?)  return ([^;]*);\n\}}\n",
+    re.DOTALL,
+)
 _OPERAND: Final = {
     "int": "r", "unsigned int": "r", "long long": "l", "unsigned long long": "l", "float": "f", "double": "d",
 }  # fmt: skip
 
 
-def _with_all_operands(match: re.Match[str]) -> str:
-    """Return the beginning of a function that reads all its operands: compilers pass nothing for one that is not read,
-    and then it is not known of which words a word was made."""
-    operands = [each.rpartition(" ") for each in re.split(r",\s*", match[1])]
-    read = ", ".join(f'"{_OPERAND[kind]}"({name})' for kind, _, name in operands if kind in _OPERAND)
-    return f'{match[0]}  asm volatile("" :: {read});\n'
+def _closed(match: re.Match[str]) -> str:
+    """Return a function on words that reads all its operands, and of whose result a caller knows nothing: compilers
+    pass nothing for what is not read, and go on with an operand that is returned as it is. Then it is not known of
+    which words a word was made."""
+    head, kind, given, before, value = match.groups()
+    operands = [each.rpartition(" ") for each in re.split(r",\s*", given)]
+    read = ", ".join(f'"{_OPERAND[kind]}"({name})' for kind, _, name in operands)
+    return (
+        f'{head}  asm volatile("" :: {read});\n{before}  {kind} swizzle_result = {value};\n'
+        f'  asm volatile("" : "+{_OPERAND[kind]}"(swizzle_result));\n  return swizzle_result;\n}}\n'
+    )
 
 
 def with_opaque_calls(text: str) -> str:
@@ -61,7 +69,7 @@ def with_opaque_calls(text: str) -> str:
         used[match[1]] = None
         return PREFIX + match[1]
 
-    changed = _DEFINED.sub(_with_all_operands, _CALL.sub(called, text).replace(INLINED, CALLED))
+    changed = _DEFINED.sub(_closed, _CALL.sub(called, text).replace(INLINED, CALLED))
     declared = []
     for name in used:
         row, dtype = SPELLED[name]
