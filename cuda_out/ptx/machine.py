@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from math import gcd
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 from msgspec.structs import replace
 
+from cuda_out.ptx.arguments import LaunchArgument, LaunchArray, LaunchRecord, LaunchScalar, bits_of, parts_of
 from cuda_out.ptx.async_copies import AsyncCopies
 from cuda_out.ptx.concrete import Operation, decode
 from cuda_out.ptx.forms import SPECIAL
@@ -44,39 +44,6 @@ _OUTSIDE: Final = MATRICES | frozenset(
     ("cp", "shfl", "bar", "barrier", "vote", "match", "activemask", "atom", "red", "exit", "trap")
 )
 _NO_EFFECT: Final = frozenset(("membar", "fence"))
-
-
-class LaunchArray(Struct, frozen=True):
-    """An array that a launch is given: element type, bits, and terms where the elements are not numbers.
-
-    `filled` False: its elements count as unwritten. Cells of `terms` that are 0 are the numbers in `bits`. `align`: the
-    array stands at any address that is a multiple of so many bytes; 0: at one that the run knows.
-    """
-
-    name: str
-    kind: str
-    bits: Bits
-    terms: Lanes
-    filled: bool
-    writable: bool
-    align: int = 0
-
-
-class LaunchScalar(Struct, frozen=True):
-    """A number that a launch is given by value and that is a term: element type, term."""
-
-    kind: str
-    term: int
-
-
-class LaunchRecord(Struct, frozen=True):
-    """A structure that a launch is given by value: its size, and at which byte each of its parts begins."""
-
-    size: int
-    parts: tuple[tuple[int, LaunchArray | LaunchScalar | np.generic], ...]
-
-
-LaunchArgument: TypeAlias = LaunchArray | LaunchScalar | LaunchRecord | int | np.generic
 
 
 class PtxMachine:
@@ -108,7 +75,7 @@ class PtxMachine:
         self.operators = operators or {}
         self.loops: Mapping[int, int] = {}
         self.parameters: dict[str, int | Register | dict[tuple[int, int], int | Register]] = {}
-        parts = [part for each in arguments for part in _parts(each)]
+        parts = [part for each in arguments for part in parts_of(each)]
         self.kinds = {each.name: each.kind for each in parts if isinstance(each, LaunchArray)}
         self.transfers = Transfers(self.registers, self.parameters, self.kinds)
         self.matrices, self.copies = Matrices(self.transfers), AsyncCopies(self.transfers)
@@ -122,10 +89,10 @@ class PtxMachine:
         if len(arguments) != len(kernel.parameters):
             raise NotInterpreted(f"{kernel.name} with {len(arguments)} arguments: it takes {len(kernel.parameters)}")
         for (name, kind), argument in zip(kernel.parameters, arguments, strict=True):
-            size = 8 * argument.size if isinstance(argument, LaunchRecord) else _bits(argument)
+            size = 8 * argument.size if isinstance(argument, LaunchRecord) else bits_of(argument)
             record = 8 * record_size(kind)
             if isinstance(argument, LaunchRecord) and record == size:
-                self.parameters[name] = {(at, _bits(part)): self._given(part) for at, part in argument.parts}
+                self.parameters[name] = {(at, bits_of(part)): self._given(part) for at, part in argument.parts}
             elif record or isinstance(argument, LaunchRecord) or width(kind) != size:
                 has = f"a structure of {record // 8} bytes" if record else f".{kind}"
                 raise NotInterpreted(f"the parameter {name} is {has}: {size} bits are passed")
@@ -434,27 +401,6 @@ class PtxMachine:
                 )
 
 
-def record_of(elements: Sequence[LaunchScalar | np.generic], item: int) -> LaunchArgument:
-    """Return what a launch is given for a structure of equal elements, `item` bytes each; PTX has one as a number."""
-    if len(elements) == 1 and item > 1:
-        return elements[0]
-    return LaunchRecord(len(elements) * item, tuple((n * item, each) for n, each in enumerate(elements)))
-
-
-def _bits(argument: LaunchArgument) -> int:
-    """Return the bits of an argument that is no structure; addresses and lengths have 64."""
-    if isinstance(argument, np.generic):
-        return 8 * argument.itemsize
-    return width(argument.kind) if isinstance(argument, LaunchScalar) else 64
-
-
-def _parts(argument: LaunchArgument) -> Iterator[LaunchArgument]:
-    if isinstance(argument, LaunchRecord):
-        yield from (part for _, part in argument.parts)
-    else:
-        yield argument
-
-
 def call_results(function: Kernel) -> Operation | None:
     """Return what calls of a function compute; None unless it is a function of what it is given and of nothing else."""
     if function.result is None or not is_pure(function):
@@ -462,9 +408,7 @@ def call_results(function: Kernel) -> Operation | None:
     result, kinds = function.result[1], tuple(kind for _, kind in function.parameters)
 
     def compute(*values: Typed) -> Typed:
-        return typed(
-            results_of_function(function, [untyped(v, kind) for v, kind in zip(values, kinds, strict=True)]), result
-        )
+        return results_of_function(function, kinds, result, values)
 
     return Operation(f"call.{function.name}", kinds, result, compute)
 
@@ -490,8 +434,9 @@ def is_pure(function: Kernel, callers: frozenset[str] = frozenset()) -> bool:
     return True
 
 
-def results_of_function(function: Kernel, arguments: Sequence[Bits]) -> Bits:
-    """Return what a function gives for numbers, one thread for each row of arguments."""
+def results_of_function(function: Kernel, kinds: Sequence[str], result: str, values: Sequence[Typed]) -> Typed:
+    """Return what a function gives, of the type `result`, for numbers of some `kinds`: one thread for each row."""
+    arguments = [untyped(each, kind) for each, kind in zip(values, kinds, strict=True)]
     count = len(arguments[0])
     blocks = -(-count // HARDWARE_WARP)
     machine = PtxMachine(
@@ -506,7 +451,7 @@ def results_of_function(function: Kernel, arguments: Sequence[Bits]) -> Bits:
     bits, terms = machine.registers.read(Name(function.result[0]), function.result[1], every)
     if terms.any():
         raise Broken(f"{function.name} gives what was never set")
-    return bits[:count]
+    return typed(bits[:count], result)
 
 
 def _check_block(kernel: Kernel, shape: LaunchShape) -> None:

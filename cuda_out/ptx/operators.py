@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from cuda_out.ptx.concrete import Operation
-from cuda_out.ptx.kinds import KIND_OF, KINDS, is_float, typed, untyped, width
+from cuda_out.ptx.kinds import KIND_OF, KINDS, is_float, width
 from cuda_out.ptx.machine import call_results, results_of_function
 from cuda_out.ptx.mathematics import term_name
 from cuda_out.ptx.memory import Broken
@@ -94,7 +94,9 @@ def _checked(function: Kernel, op: OperatorName, dtype: DType) -> Operation:
     wrong = _difference(op, dtype, _Body(function.name, tuple(bodies), function))
     if wrong:
         raise Broken(f"{what} is not the operator {op}: {wrong}")
-    return Operation(of_kind(op, kind), (kind, kind), kind, lambda a, b: _values(function, kind, a, b))
+    return Operation(
+        of_kind(op, kind), (kind, kind), kind, lambda *values: results_of_function(function, (kind, kind), kind, values)
+    )
 
 
 def _word_function(function: Kernel, row: WordFunction) -> Operation:
@@ -109,18 +111,15 @@ def _word_function(function: Kernel, row: WordFunction) -> Operation:
     if wrong:
         raise Broken(f"{what} is not {row.symbol}: {wrong}")
 
-    def compute(*values: Any) -> Any:
-        return typed(results_of_function(function, [untyped(v, k) for v, k in zip(values, kinds, strict=True)]), kind)
-
-    return Operation(row.name, kinds, kind, compute)
+    return Operation(row.name, kinds, kind, lambda *values: results_of_function(function, kinds, kind, values))
 
 
 @lru_cache(maxsize=256)
 def _word_difference(row: WordFunction, body: _Body) -> str:
     """Return words for which a function gives something else than a function on words, as a text; '' for none."""
     given = word_columns(row)
-    bits = [untyped(values, KIND_OF[dtype]) for values, dtype in zip(given, row.given, strict=True)]
-    return first_word_difference(row, given, typed(results_of_function(body.function, bits), KIND_OF[row.result]))
+    kinds = [KIND_OF[dtype] for dtype in row.given]
+    return first_word_difference(row, given, results_of_function(body.function, kinds, KIND_OF[row.result], given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +134,6 @@ class _Body:
 @lru_cache(maxsize=256)
 def _difference(op: OperatorName, dtype: DType, body: _Body) -> str:
     """Return numbers for which a function gives something else than the operator, in words; '' for none."""
-    left, right = tried_columns(dtype)
-    return first_difference(op.law, dtype, _values(body.function, KIND_OF[dtype], left, right).tolist())
-
-
-def _values(function: Kernel, kind: str, a: Any, b: Any) -> Any:
-    return typed(results_of_function(function, [untyped(a, kind), untyped(b, kind)]), kind)
+    kind = KIND_OF[dtype]
+    found = results_of_function(body.function, (kind, kind), kind, tried_columns(dtype))
+    return first_difference(op.law, dtype, found.tolist())

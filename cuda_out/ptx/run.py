@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from cuda_out.compile.shapes import Shape3, check_shapes
+from cuda_out.ptx.arguments import LaunchArgument, LaunchArray, record_of
 from cuda_out.ptx.kinds import typed, untyped
-from cuda_out.ptx.machine import LaunchArgument, LaunchArray, PtxMachine, record_of
+from cuda_out.ptx.machine import PtxMachine
 from cuda_out.ptx.memory import UNWRITTEN, Broken
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import Notes

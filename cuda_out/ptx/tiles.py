@@ -19,6 +19,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cuda_out.ptx.arguments import LaunchArgument, LaunchArray, LaunchScalar
 from cuda_out.ptx.concrete import Operation
 from cuda_out.ptx.forms import InstructionForm, form
 from cuda_out.ptx.indices import (
@@ -32,7 +33,7 @@ from cuda_out.ptx.indices import (
     show,
 )
 from cuda_out.ptx.kinds import KIND_OF, Bits, width
-from cuda_out.ptx.machine import MATRICES, LaunchArgument, LaunchArray, LaunchScalar, PtxMachine
+from cuda_out.ptx.machine import MATRICES, PtxMachine
 from cuda_out.ptx.memory import UNWRITTEN as NEVER
 from cuda_out.ptx.memory import Broken, Lanes, Region
 from cuda_out.ptx.notes import Notes

@@ -13,9 +13,10 @@ from typing import Final, Literal
 import numpy as np
 from msgspec import Struct
 
+from cuda_out.ptx.arguments import LaunchArgument, LaunchArray, LaunchScalar, record_of
 from cuda_out.ptx.expected import Expected
 from cuda_out.ptx.kinds import KIND_OF, KINDS, number_kind, width
-from cuda_out.ptx.machine import WIDEST, LaunchArgument, LaunchArray, LaunchScalar, PtxMachine, record_of
+from cuda_out.ptx.machine import WIDEST, PtxMachine
 from cuda_out.ptx.memory import UNWRITTEN as NEVER
 from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.normal import Normal

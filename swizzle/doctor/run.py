@@ -11,8 +11,9 @@ import numpy as np
 from msgspec import Struct
 
 from cuda_out.compile.toolchain import CompileError, compile_to_ptx
+from cuda_out.ptx.arguments import LaunchArray, LaunchRecord, LaunchScalar
 from cuda_out.ptx.kinds import Bits, untyped, width
-from cuda_out.ptx.machine import LaunchArray, LaunchRecord, LaunchScalar, PtxMachine
+from cuda_out.ptx.machine import PtxMachine
 from cuda_out.ptx.memory import Seen
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import Notes

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
+from cuda_out.ptx.arguments import LaunchArray
 from cuda_out.ptx.kinds import KIND_OF, untyped
-from cuda_out.ptx.machine import LaunchArray, PtxMachine
+from cuda_out.ptx.machine import PtxMachine
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.notes import Notes
 from cuda_out.ptx.run import interpret, kernel_of, launch_shape
