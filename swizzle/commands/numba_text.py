@@ -24,9 +24,10 @@ from cuda_out.c.printer import MAX_BLOCKS, MAX_LENGTH
 from cuda_out.emulate.lengths import singled_out
 from cuda_out.numba.alike import Alike, alike
 from cuda_out.numba.identifiers import NUMBA_TYPE
+from cuda_out.numba.kernel_reader import KernelReader
 from cuda_out.numba.launching import GivenArray, GivenNumber, GivenStream, Launcher, NumbaLaunch, RaisedError
 from cuda_out.numba.mutate import module_mutants
-from cuda_out.numba.reading import KernelReader, NotRead, NumbaModule, read_module
+from cuda_out.numba.reading import NotRead, NumbaModule, read_module
 from cuda_out.tiling.tiling import TiledAxis, Tiling
 from swizzle.commands.difference import in_doubles, numeric_difference
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst

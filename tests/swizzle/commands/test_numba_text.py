@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from cuda_out.numba.kernel_reader import KernelReader
 from cuda_out.numba.mutate import module_mutants
 from cuda_out.numba.printer import print_numba
-from cuda_out.numba.reading import KernelReader, read_module
+from cuda_out.numba.reading import read_module
 from cuda_out.passes.pipeline import optimize
 from swizzle import solve
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
