@@ -94,7 +94,7 @@ def convert(
     if known is None:
         if via == "shuffles":
             mistake("elements go from one warp to another", "a conversion within warps", 'via="shared" or via="auto"')
-        plan = through_shared(source, target, bits)
+        plan = through_shared(source, target, bits, keep=True)
         return Conversion(source, target, bits, None, plan, ShuffleBound(0, ""), permutation)
     least = bound_of(source.cells[0], target.cells[0], per)
     if bits == 64:
@@ -108,7 +108,7 @@ def convert(
             if network is not None and network.transpositions:
                 least = bound_of(source.cells[0], target.cells[0], per, transposing=True)
     if via == "shared" or (via == "auto" and network is not None and network.clocks > max(2, least.shuffles)):
-        shared = through_shared(source, target, bits)
+        shared = through_shared(source, target, bits, keep=True)
         if network is not None and (fewest != "clocks" or network.clocks <= shared.clocks):
             shared = None
     if network is None and shared is None:
@@ -118,7 +118,7 @@ def convert(
                 "fewer elements, or a permutation of bits",
                 'via="shared" or via="auto"',
             )
-        shared = through_shared(source, target, bits)
+        shared = through_shared(source, target, bits, keep=True)
     network = None if shared else network
     assert network is None or all(_lands(network, *each, bits) for each in zip(source.cells, target.cells, strict=True))
     fewer = _fewer(source, known, bits, network, least.shuffles, fewest) if network else None

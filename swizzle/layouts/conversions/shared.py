@@ -1,7 +1,8 @@
 """Conversions through shared memory: what always works, and what several warps need.
 
 The tile is stored as the source holds it and loaded as the target wants it, in the widest vectors for which
-`swizzle.layouts.best` finds a layout, with as few conflicts as there can be.
+`swizzle.layouts.best` finds a layout, with as few conflicts as there can be. Where a warp keeps words in all of its
+lanes, it neither stores nor loads them, if that saves turns.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _ENOUGH = 24
 class Moves(Struct, frozen=True):
     """One side: of each instruction the slots that it moves, and the address of the first for each thread, in elements.
 
-    `on` is False where a thread does nothing, as another one stores the same cell, or as it holds nothing.
+    `on` is False where a thread does nothing: another one stores the cell, it holds nothing, or it keeps its words.
     """
 
     width: int
@@ -45,7 +46,10 @@ class Moves(Struct, frozen=True):
 
 
 class SharedPlan(Struct, frozen=True):
-    """Stores, a barrier, loads; `found` is the layout of the tile and what is known of it."""
+    """Stores, a barrier, loads; `found` is the layout of the tile and what is known of it.
+
+    Where words are not loaded, each is one of the thread's own: `own` has its number for each word.
+    """
 
     shape: tuple[int, ...]
     bits: int
@@ -53,6 +57,7 @@ class SharedPlan(Struct, frozen=True):
     stores: Moves
     loads: Moves
     found: FoundLayout
+    own: tuple[int, ...] = ()
 
     @property
     def layout(self) -> Layout:
@@ -86,9 +91,12 @@ class SharedPlan(Struct, frozen=True):
                     return False
                 memory[address[on] + k] = new
         held = np.full((target.warps * LANES, target.slots), -1, np.int64)
-        for some, address in zip(self.loads.slots, self.loads.addresses, strict=True):
+        per = max(1, 32 // self.bits)
+        for some, address, on in zip(self.loads.slots, self.loads.addresses, self.loads.on, strict=True):
             for k, slot in enumerate(some):
-                held[:, slot] = memory[address + k]
+                held[on, slot] = memory[address[on] + k]
+                if not on.all():
+                    held[~on, slot] = _flat(source)[~on, self.own[slot // per] * per + slot % per]
         wanted = _flat(target)
         return bool(((wanted < 0) | (held == wanted)).all())
 
@@ -98,41 +106,102 @@ def _flat(each: Distribution) -> Cells:
     return found
 
 
+class _Keepers(Struct, frozen=True):
+    """Of each word of the target which word of the source it is where a warp keeps it, and which warps do."""
+
+    own: tuple[int, ...]
+    stays: npt.NDArray[np.bool_]
+
+    def loads(self, groups: tuple[tuple[int, ...], ...], per: int) -> npt.NDArray[np.bool_]:
+        """Return which threads load each vector: all but those of warps that keep all of its words."""
+        words = [sorted({slot // per for slot in some}) for some in groups]
+        return np.stack([np.repeat(~self.stays[some].all(axis=0), LANES) for some in words])
+
+
+def _keepers(source: Distribution, target: Distribution, bits: int) -> _Keepers | None:
+    """Return what warps keep in all of their lanes; None where they keep nothing."""
+    per = max(1, 32 // bits)
+    before, after = (
+        np.pad(each.cells, ((0, 0), (0, 0), (0, -each.slots % per)), constant_values=-1).reshape(
+            each.warps, LANES, -1, per
+        )
+        for each in (source, target)
+    )
+    want = after[:, :, :, None, :]
+    same = ((want == before[:, :, None, :, :]) | (want < 0)).all(axis=(1, 4))  # warp, word after, word before
+    own = same.sum(axis=0).argmax(axis=1)
+    stays = same[:, np.arange(len(own)), own].T
+    return _Keepers(tuple(own.tolist()), stays) if stays.any() else None
+
+
 def through_shared(
-    source: Distribution, target: Distribution, bits: int, widest: int = 128, families: Sequence[Family] = FAMILIES
+    source: Distribution,
+    target: Distribution,
+    bits: int,
+    widest: int = 128,
+    families: Sequence[Family] = FAMILIES,
+    *,
+    keep: bool = False,
 ) -> SharedPlan:
     """Return the plan with the fewest turns: wide vectors first, narrower ones where no layout keeps them whole.
 
-    Vectors have up to `widest` bits, and at least one element. `families` are those of the tile's layout.
+    Vectors have up to `widest` bits, and at least one element. `families` are those of the tile's layout. With `keep`,
+    warps may keep words that they hold.
     """
     shape = source.shape
     if len(shape) > 4:
         shape = (prod(shape),)
         source, target = (Distribution(shape, each.cells, each.name) for each in (source, target))
+    plan = _fewest_turns(source, target, bits, widest, families, None)
+    assert plan is not None, "single elements can always be stored and loaded"
+    keepers = _keepers(source, target, bits) if keep else None
+    if keepers is not None:
+        split = _fewest_turns(source, target, bits, widest, families, keepers)
+        if split is not None and split.passes < plan.passes and split.clocks < plan.clocks:
+            return split
+    return plan
+
+
+def _fewest_turns(
+    source: Distribution,
+    target: Distribution,
+    bits: int,
+    widest: int,
+    families: Sequence[Family],
+    keepers: _Keepers | None,
+) -> SharedPlan | None:
     best_plan: SharedPlan | None = None
     stores, loads = (list(_vectors(each, bits, widest)) for each in (source, target))
     pairs = sorted(product(stores, loads), key=lambda pair: -(pair[0][1] + pair[1][1]))[:_ENOUGH]
     narrow = product([min(stores, key=lambda v: v[1])], [min(loads, key=lambda v: v[1])])
     for one, two in [*pairs, *narrow]:
-        on = _first_holders(source, one[2])
-        accesses = [_access("stores", source, *one, on), _access("loads", target, *two, None)]
-        lower = sum(-(-each.warps * LANES * each.slots * bits // (32 * LANES)) for each in (source, target))
-        found = best(shape, accesses, bits=bits, families=families)
+        if keepers is None:
+            gets = np.ones((len(two[2]), len(_flat(target))), np.bool_)
+        elif two[1] * bits >= 32:
+            gets = keepers.loads(two[2], max(1, 32 // bits))
+        else:
+            continue
+        loaded = np.unique(_flat(target)[:, [slot for some in two[2] for slot in some]][np.repeat(gets, two[1], 0).T])
+        puts = _first_holders(source, one[2], set(loaded.tolist()) - {-1})
+        accesses = [_access("stores", source, *one, puts), _access("loads", target, *two, gets)]
+        moved = (int(on.sum()) * width for on, width in ((puts, one[1]), (gets, two[1])))
+        lower = sum(-(-count * bits // (32 * LANES)) for count in moved)
+        found = best(source.shape, accesses, bits=bits, families=families)
         if found.layout is None or (best_plan is not None and (found.passes or 0) >= best_plan.passes):
             continue
         plan = SharedPlan(
-            shape,
+            source.shape,
             bits,
             source.warps,
-            _moves(source, one, found.layout, bits, on),
-            _moves(target, two, found.layout, bits, None),
+            _moves(source, one, found.layout, bits, puts),
+            _moves(target, two, found.layout, bits, gets),
             found,
+            keepers.own if keepers else (),
         )
         if plan.gives(source, target):
             best_plan = plan
             if plan.passes <= lower and not plan.selects:
                 break
-    assert best_plan is not None, "single elements can always be stored and loaded"
     return best_plan
 
 
@@ -170,14 +239,14 @@ def _vectors(each: Distribution, bits: int, widest: int) -> Iterator[Vectors]:
             width //= 2
 
 
-def _first_holders(each: Distribution, groups: tuple[tuple[int, ...], ...]) -> npt.NDArray[np.bool_]:
-    """Return which threads store each vector: the first that holds its cells. Of shape (vectors, threads)."""
+def _first_holders(each: Distribution, groups: tuple[tuple[int, ...], ...], loaded: set[int]) -> npt.NDArray[np.bool_]:
+    """Return which threads store each vector, the first that holds cells that are loaded: (vectors, threads)."""
     flat = _flat(each)
     seen: set[int] = set()
     on = np.zeros((len(groups), len(flat)), np.bool_)
     for n, some in enumerate(groups):
         for thread in range(len(flat)):
-            cells = set(flat[thread, list(some)].tolist()) - {-1}
+            cells = loaded.intersection(flat[thread, list(some)].tolist())
             if not cells <= seen:
                 on[n, thread] = True
                 seen |= cells
@@ -190,22 +259,18 @@ def _access(
     axis: int,
     width: int,
     groups: tuple[tuple[int, ...], ...],
-    on: npt.NDArray[np.bool_] | None,
+    on: npt.NDArray[np.bool_],
 ) -> Access:
     flat = _flat(each)
-    firsts = np.stack([flat[:, some[0]] for some in groups])
-    if on is not None:
-        firsts = np.where(on, firsts, -1)
+    firsts = np.where(on, np.stack([flat[:, some[0]] for some in groups]), -1)
     starts = np.stack(np.unravel_index(np.maximum(firsts, 0), each.shape), -1)
     starts = np.where(firsts[..., None] < 0, -1, starts).reshape(-1, LANES, len(each.shape))
     return Access(name, lambda shape, bits: Asked(starts, width, axis))
 
 
-def _moves(each: Distribution, vectors: Vectors, layout: Layout, bits: int, on: npt.NDArray[np.bool_] | None) -> Moves:
+def _moves(each: Distribution, vectors: Vectors, layout: Layout, bits: int, on: npt.NDArray[np.bool_]) -> Moves:
     _, width, groups = vectors
     flat, table = _flat(each), layout.table().reshape(-1)
     firsts = np.stack([flat[:, some[0]] for some in groups])
     held = firsts >= 0
-    if on is None:  # a load of nothing may load anything
-        on = np.ones_like(held)
     return Moves(width, groups, np.where(held, table[np.maximum(firsts, 0)], 0), on, bits)

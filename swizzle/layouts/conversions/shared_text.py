@@ -61,6 +61,8 @@ class _Side:
         masks = [sum(1 << lane for lane in range(LANES) if row[lane]) for row in on.reshape(-1, LANES)]
         if len(masks) == 1:
             return f"if ({lanes_where(masks[0])}) "
+        if len(masks) <= LANES and all(mask in (0, (1 << LANES) - 1) for mask in masks):
+            return f"if (0x{sum((mask & 1) << warp for warp, mask in enumerate(masks)):x}u >> thread / 32 & 1) "
         table = f"{self.name}_{self.what}_on{len(self.tables)}"
         values = ", ".join(f"0x{mask:08x}u" for mask in masks)
         self.tables.append(f"__constant__ unsigned {table}[{len(masks)}] = {{{values}}};\n")
@@ -82,6 +84,8 @@ def shared_text(plan: SharedPlan, name: str, title: str) -> str:
     loads = _Side(plan.loads, plan.warps, name, "get")
     put, get = [], []
     for number, slots in enumerate(plan.stores.slots):
+        if not plan.stores.on[number].any():
+            continue
         size = plan.stores.width * plan.bits
         first = slots[0] // per * halves
         if size < 32:
@@ -96,7 +100,17 @@ def shared_text(plan: SharedPlan, name: str, title: str) -> str:
     for number, slots in enumerate(plan.loads.slots):
         size = plan.loads.width * plan.bits
         got = f"{'abcdefgh'[number % 8]}{number // 8 or ''}"
-        get.append(f"    const {loads.type} {got} = {loads.place(number)};\n")
+        on = plan.loads.on[number]
+        if on.all():
+            get.append(f"    const {loads.type} {got} = {loads.place(number)};\n")
+        else:
+            kept = ", ".join(
+                f"x[{word}]" for word in _words([plan.own[slot // per] * per for slot in slots], per, halves)
+            )
+            kept = kept if size == 32 else f"make_{loads.type}({kept})"
+            get.append(f"    {loads.type} {got} = {kept};\n")
+            if on.any():
+                get.append(f"    {loads.condition(number)}{got} = {loads.place(number)};\n")
         if size < 32:
             shift = slots[0] % per * plan.bits
             parts.setdefault(slots[0] // per, {})[slots[0] % per * plan.bits // 8] = got

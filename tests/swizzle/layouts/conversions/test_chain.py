@@ -64,6 +64,21 @@ def test_warps_that_hold_the_same() -> None:
     assert wrong_elements(convert(source, target, bits=32, via="shared")) == []
 
 
+@pytest.mark.parametrize(
+    ("target", "bits", "turns"),
+    [("c0 c1 r3 | c3 c4 r0 r1 r2 | c2 r4", 32, 32), ("r3 c1 c2 | c3 c4 r0 r1 r2 | c0 r4", 32, 32),
+     ("c0 r4 r3 | c3 c4 r0 r1 r2 | c2 c1", 32, 48), ("c0 c1 r3 | c3 c4 r0 r1 r2 | c2 r4", 16, 16),
+     ("c0 c1 r3 | c3 c4 r0 r1 r2 | c2 r4", 64, 64)],
+)  # fmt: skip
+def test_what_a_warp_keeps_stays(target: str, bits: int, turns: int) -> None:
+    """Half of the words, or a quarter, are neither stored nor loaded; all would take 64 turns of 32-bit words."""
+    found = convert("c0 c1 c2 | c3 c4 r0 r1 r2 | r3 r4", target, bits=bits)
+    assert found.shared is not None and found.shared.passes == turns
+    assert wrong_elements(found) == []
+    moved = replace(found.shared, own=(*found.shared.own[1:], found.shared.own[0]))
+    assert not moved.gives(found.source, found.target) and wrong_elements(replace(found, shared=moved)) != []
+
+
 def test_elements_of_64_bits() -> None:
     """Both halves of each arrive."""
     assert wrong_elements(convert("a | b c d e f", "c | b a d e f", bits=64)) == []
