@@ -47,6 +47,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "PAIRS": (1 << 20, 1 << 25),
         "SIEVE": (64, 256, 1024),
     },
+    "swizzle.search.differing": {"OUTPUTS": (512, 2048, 8192), "WORTH_IT": (0, 100_000, 10_000_000)},
     "swizzle.search.bit_maps": {"CASES": (512, 4096, 32_768), "MOST": (0, 1 << 32)},
     "swizzle.search.lightest": {
         "TRIED": (400, 4_000),

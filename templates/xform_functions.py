@@ -163,6 +163,22 @@ class Xforms(Struct, frozen=True):
                 values = {place: some[fits] for place, some in values.items()}
         return self._with(self.offsets & of.sets(shapes, held.shape, (shape, rate, offset))[kinds])
 
+    def differing(self, places: Places) -> Xforms:
+        """Return those that have different values at any two of some places.
+
+        Amounts that differ do so with any offset; and with any rate, if the places have one shift.
+        """
+        of, (first, *more) = self.of, places.tolist()
+        rates = self.rates if any(of.shift[place] != of.shift[first] for place in more) else self.rates[:1]
+        base, start, modulus = (some.astype(np.int64) for some in (of.base, of.start, of.modulus[self.shapes]))
+        found = np.zeros((len(self.shapes), len(rates)), np.uint64)
+        for place in (first, *more):
+            at, turn = of.index[place], of.turn[of.shift[place]][rates].astype(np.int64)
+            values = (start[at][self.shapes][:, None] + turn) % modulus[:, None] + base[at][self.shapes][:, None]
+            found |= np.uint64(1) << values.astype(np.uint64)
+        fits = np.bitwise_count(found) == len(places)
+        return self._with(np.where(fits, self.offsets, of.type(0)))
+
     def values(self, places: Places) -> npt.NDArray[Any]:
         """Return what each function gives at some places: a line a function, those that are alike once."""
         shape, rate, offset = self.of.listed(self.shapes, self.offsets)

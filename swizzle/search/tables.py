@@ -13,6 +13,7 @@ It decides problems in which no filling changes the cost. It finds a filling, or
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -26,6 +27,7 @@ from swizzle.problem.demands import Examples
 from swizzle.problem.many import Many
 from swizzle.problem.problem import Demand, Problem
 from swizzle.search.bit_maps import matched
+from swizzle.search.differing import WORTH_IT, Differing, differing
 from swizzle.search.joined import TIED, FunctionTable, HolePoint, Join, listed
 from swizzle.search.point_values import PointValues
 from swizzle.search.projection import PointValue
@@ -36,7 +38,7 @@ from templates.chooser import Choice
 from templates.functions import FIRST_PLACES, Functions, Places
 from templates.holes import Point, Space, kind_of
 from templates.template import Template
-from templates.xform_functions import WORD
+from templates.xform_functions import WORD, Xforms
 from templates.xform_lists import ListedXforms
 
 # Each of these is varied by an experiment: python bench/tuned.py tables.FEW 2 4 8 16
@@ -108,7 +110,7 @@ class Tables:
         self._none: list[Template] | None = None  # of each hole, when they were searched together and had no filling
         block = problem.run.shape.block_threads
         few = {t for t in (0, 1, block // 2, block - 1) if t < block}
-        if max(len(problem.final_writes(name)) for name in problem.finals) > STORES:
+        if len(problem.outputs) > STORES * problem.run.shape.count:
             few = {block - 1}
         first = _far_apart(problem, TIED) if self._large else problem.demands_of(few)
         self.examples = Examples(problem, self._values.guards, self._values.union, first, self._learn)
@@ -152,7 +154,7 @@ class Tables:
                     every = part.functions(self.problem.points[number])
                     if every is None:
                         raise TooManyFunctions
-                    self._functions[number, part] = every, 0
+                    self._functions[number, part] = self._differing(number, every), 0
         self._matched: dict[int, Functions] | None = (
             None  # of some holes in one way: those that a map of bits goes with
         )
@@ -181,6 +183,18 @@ class Tables:
         yield from self._settle()
         if not self._found:
             self._none = self.templates
+
+    def _differing(self, number: int, functions: Functions) -> Functions:
+        """Return functions of a hole without some that have equal values where these must differ."""
+        if isinstance(functions, Xforms) and functions.count > WORTH_IT:
+            for known in self._differ:
+                if known.hole == number and functions.count:
+                    functions = functions.differing(known.places)
+        return functions
+
+    @cached_property
+    def _differ(self) -> list[Differing]:
+        return differing(self.problem)
 
     def _ways(self) -> Sequence[int | None]:
         """Return how a space is cut up: None if it is searched as a whole.
