@@ -176,7 +176,7 @@ ROWS: dict[str, tuple[str, Callable[[], str]]] = {
     "Blelloch, exclusive, one edge moved": ("", exclusive),
     "all networks of 8, fewest operations": ("", discovery),
 }
-for _name, _family in FAMILIES.items():
+for _name, _family in {**FAMILIES, "Blelloch, exclusive": blelloch}.items():
     _said = _name.replace("_", "-")
     ROWS[f"{_said}, forward"] = ("", lambda family=_family: f"{solved(family(16)).proof.questions} questions")  # type: ignore
     ROWS[f"{_said}, backward"] = (

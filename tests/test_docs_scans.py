@@ -13,6 +13,7 @@ from swizzle.commands.cli import execute
 from swizzle.sketches.loading import load
 from swizzle.specs.verify import verify
 from tests.pages import blocks_of, files_of, text_of
+from tests.swizzle.scans.examples import blelloch
 
 
 def test_the_sessions() -> None:
@@ -45,7 +46,20 @@ def test_the_sketches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     page = text_of("scans.md")
     (tmp_path / "sketches.py").write_text(files_of(page)["sketches.py"], encoding="utf-8")
     runpy.run_path(str(tmp_path / "sketches.py"), run_name="__main__")
+    assert capsys.readouterr().out == blocks_of(page, "text")[1]
+
+
+def test_loops_of_an_exclusive_scan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The textbook's loops are refuted as shown, and what is right is said beside it; the figure is the network."""
+    page = text_of("scans.md")
+    text = files_of(page)["exclusive.py"]
+    (tmp_path / "exclusive.py").write_text(text, encoding="utf-8")
+    runpy.run_path(str(tmp_path / "exclusive.py"), run_name="__main__")
     assert capsys.readouterr().out == blocks_of(page, "text")[0]
+    mended = text.replace("a[i] = a[i - d] + a[i]      # a[i] + a[i - d] is right", "a[i] = a[i] + a[i - d]")
+    (tmp_path / "mended.py").write_text(mended, encoding="utf-8")
+    assert runpy.run_path(str(tmp_path / "mended.py"))["textbook"].solve().status == "proved"
+    assert (Path(__file__).parent.parent / "docs/images/blelloch.svg").read_text(encoding="utf-8") == blelloch(16).svg()
 
 
 def test_a_kernel_with_holes(

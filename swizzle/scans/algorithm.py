@@ -4,21 +4,24 @@
         if (i + 1) % (2 * d) == 0:
             a[i] = a[i - d] . a[i]
 
-Condition and source are expressions over i, d and N (`symbolic/expressions`).
+Condition and source are expressions over i, d and N (`symbolic/expressions`). A step may have several conditions, and
+an element does what the first one says that holds: it takes another one's words beside its own or instead of them, or
+is left with none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from swizzle.scans.network import IDLE, Ends, Network
+from swizzle.scans.held import IDLE, Ends, HeldRanges, Mask
+from swizzle.scans.network import Network
 from swizzle.scans.text import shown
-from symbolic.expressions.expression import NAME, Expression, number_name
+from symbolic.expressions.expression import NAME, ZERO, Expression, number_name
 
 ELEMENT: Final = number_name("i")
 DISTANCE: Final = number_name("d")
@@ -26,11 +29,52 @@ SIZE: Final = number_name("N")
 Way = Literal["up", "down", "first", "last"]
 
 
+How = Literal["before", "behind", "instead", "nothing"]
+"""Where what is taken goes: before one's own words, behind them, in their place; or nothing is taken in their place."""
+
+
 class ScanStep(Struct, frozen=True):
-    """A step of all elements: where the condition holds, element i takes the source."""
+    """A step of all elements: where the condition holds, element i takes the source, elsewhere it does `otherwise`."""
 
     when: Expression
     source: Expression
+    how: How = "before"
+    otherwise: ScanStep | None = None
+
+    @property
+    def moves(self) -> Iterator[ScanStep]:
+        """This, and what is done otherwise."""
+        yield self
+        if self.otherwise is not None:
+            yield from self.otherwise.moves
+
+    def at(self, size: int, distance: int) -> MovedElements:
+        """Return what every element does."""
+        names = {"i": np.arange(size), "d": distance, "N": size}
+        left, sources = np.ones(size, bool), np.full(size, IDLE)
+        taking, gone, behind = ~left, ~left, ~left
+        for move in self.moves:
+            on = left & evaluate(move.when, names)
+            if move.how != "nothing":
+                sources, taking = np.where(on, evaluate(move.source, names), sources), taking | on
+            gone = gone | (on & (move.how in ("instead", "nothing")))
+            behind = behind | (on & (move.how == "behind"))
+            left = left & ~on
+        return MovedElements(sources, taking, gone, behind)
+
+
+class MovedElements(NamedTuple):
+    """For each element the one that it takes, whether it takes one, drops its own words, has others behind its own."""
+
+    sources: Ends
+    taking: Mask
+    gone: Mask
+    behind: Mask
+
+    @property
+    def nowhere(self) -> Ends:
+        """The elements that take one that does not exist."""
+        return np.nonzero(self.taking & ((self.sources < 0) | (self.sources >= len(self.sources))))[0]
 
 
 class ScanLoop(Struct, frozen=True):
@@ -68,15 +112,28 @@ class ScanLoop(Struct, frozen=True):
 
 
 class Algorithm(Struct, frozen=True):
-    """A scan for every power of the base, forward or backward."""
+    """A scan for every power of the base, forward or backward, of each element's own or of those before it."""
 
     loops: tuple[ScanLoop, ...]
     backward: bool = False
+    exclusive: bool = False
 
     @property
     def base(self) -> int:
         """Of which sizes are powers."""
         return self.loops[0].base
+
+    @property
+    def in_place(self) -> bool:
+        """Whether no element drops its words, and all take what comes next to them on one side."""
+        way = "behind" if self.backward else "before"
+        steps = [step for loop in self.loops for step in loop.steps]
+        return not self.exclusive and all(step.how == way and step.otherwise is None for step in steps)
+
+    @property
+    def nothing(self) -> Expression:
+        """Before which element there is what an emptied one holds, at either end of the input."""
+        return SIZE if self.backward else ZERO
 
     def rounds(self, size: int) -> Iterator[tuple[ScanStep, int]]:
         """Yield the steps at a size in their order, with their distances."""
@@ -87,22 +144,22 @@ class Algorithm(Struct, frozen=True):
 
     def network(self, size: int) -> Network | str:
         """Return the network at a size; or in words where a source is no element."""
-        element, found = np.arange(size), []
+        steps, dropped = [], []
         for step, distance in self.rounds(size):
-            names = {"i": element, "d": distance, "N": size}
-            on = np.broadcast_to(evaluate(step.when, names), (size,))
-            sources = np.broadcast_to(evaluate(step.source, names), (size,))
-            wrong = np.nonzero(on & ((sources < 0) | (sources >= size)))[0]
-            if len(wrong):
-                return f"at N = {size}, d = {distance}: element {wrong[0]} takes element {sources[wrong[0]]}"
-            found.append(tuple(np.where(on, sources, IDLE).tolist()))
-        return Network(size, found)
+            moved = step.at(size, distance)
+            if len(moved.nowhere):
+                i = moved.nowhere[0]
+                return f"at N = {size}, d = {distance}: element {i} takes element {moved.sources[i]}"
+            steps.append(tuple(moved.sources.tolist()))
+            dropped.append(frozenset(np.nonzero(moved.gone)[0].tolist()))
+        return Network(size, steps, dropped)
 
     def wrong(self, size: int) -> str:
         """Return why this is no scan at a size; empty where it is one."""
-        reach: Ends
+        if not self.in_place:
+            return self._wrong_of_ranges(size)
         element = np.arange(size)
-        reach = element.copy()
+        reach: Ends = element
         for step, distance in self.rounds(size):
             names = {"i": element, "d": distance, "N": size}
             on = np.broadcast_to(evaluate(step.when, names), (size,))
@@ -126,6 +183,38 @@ class Algorithm(Struct, frozen=True):
             else ""
         )
 
+    def held(self, size: int) -> Iterator[HeldRanges | str]:
+        """Yield what elements hold before each step, and in the end; or last in words what goes wrong."""
+        held = HeldRanges.start(size)
+        for step, distance in self.rounds(size):
+            yield held
+            moved, where = step.at(size, distance), f"at N = {size}, d = {distance}"
+            if len(moved.nowhere):
+                i = moved.nowhere[0]
+                yield f"{where}: element {i} takes element {moved.sources[i]}, which does not exist"
+                return
+            after, before, behind = held.step(moved.sources, moved.gone, size if self.backward else 0)
+            bad = np.nonzero(~np.where(moved.behind, behind, before))[0]
+            if len(bad):
+                i = int(bad[0])
+                source, side = int(moved.sources[i]), "behind" if moved.behind[i] else "before"
+                taken = f"what element {source} holds, {held.said(source)}"
+                yield f"{where}: element {i} puts {taken}, {side} {held.said(i)} of its own"
+                return
+            held = after
+        yield held
+
+    def _wrong_of_ranges(self, size: int) -> str:
+        *_, held = self.held(size)
+        if isinstance(held, str):
+            return held
+        whole = HeldRanges.whole(size, backward=self.backward, exclusive=self.exclusive)
+        bad = held.unlike(whole)
+        if not len(bad):
+            return ""
+        i = int(bad[0])
+        return f"at N = {size}: in the end element {i} holds {held.said(i)}, not {whole.said(i)}"
+
     def __str__(self) -> str:
         """The algorithm as a text."""
         lines = []
@@ -133,10 +222,20 @@ class Algorithm(Struct, frozen=True):
             looped = loop.way in ("up", "down")
             lines.append(f"for d in {loop.range}:" if looped else f"d = {loop.range}:")
             for step in loop.steps:
-                taken = f"a[{shown(step.source)}]"
-                lines.append(f"    if {shown(step.when)}:")
-                lines.append(f"        a[i] = {f'a[i] . {taken}' if self.backward else f'{taken} . a[i]'}")
+                for number, move in enumerate(step.moves):
+                    lines.append(f"    {branch(number, shown(move.when))}:")
+                    lines.append(f"        a[i] = {_SHOWN[move.how].format(shown(move.source))}")
         return "\n".join(lines)
+
+
+_SHOWN: Final[Mapping[How, str]] = {
+    "before": "a[{}] . a[i]", "behind": "a[i] . a[{}]", "instead": "a[{}]", "nothing": "the identity",
+}  # fmt: skip
+
+
+def branch(number: int, condition: str) -> str:
+    """Return what stands before the colon of one of several conditions, the first of which that holds counts."""
+    return "else" if number and condition == "True" else f"{'elif' if number else 'if'} {condition}"
 
 
 def sizes(base: int, most: int) -> list[int]:

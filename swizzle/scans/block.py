@@ -61,15 +61,10 @@ class BlockScan(Struct, frozen=True):
             row = np.full(self.threads, NONE)
             own = elements(step, self.size, d)
             row[form.first : form.first + len(own)] = own
-            rows = [row]
-        else:
-            every = np.arange(self.size)
-            on = np.broadcast_to(evaluate(step.when, {"i": every, "d": d, "N": self.size}), (self.size,))
-            rows = list(np.where(on, every, NONE).reshape(-1, self.threads))
-        return [
-            (row, np.where(row == NONE, NONE, evaluate(step.source, {"i": row, "d": d, "N": self.size})))
-            for row in rows
-        ]
+            return [(row, np.where(row == NONE, NONE, evaluate(step.source, {"i": row, "d": d, "N": self.size})))]
+        moved = step.at(self.size, d)
+        changed = np.where(moved.taking | moved.gone, np.arange(self.size), NONE)
+        return list(zip(changed.reshape(-1, self.threads), moved.sources.reshape(-1, self.threads), strict=True))
 
 
 def block_scan(algorithm: Algorithm, size: int, threads: int | None) -> BlockScan:
@@ -84,7 +79,8 @@ def block_scan(algorithm: Algorithm, size: int, threads: int | None) -> BlockSca
     network = algorithm.network(size)
     if isinstance(network, str):
         mistake(f"the scan is none: {network}", "a scan that was found", fix="find it first: scans.solve(sketch)")
-    few, forms = size // base, dense(algorithm, size)
+    few, gaps = size // base, tuple((None,) * len(loop.steps) for loop in algorithm.loops)
+    forms = dense(algorithm, size) if algorithm.in_place else gaps
     some = [(form, loop) for loop, own in zip(algorithm.loops, forms, strict=True) for form in own if form is not None]
     fits = network.apart and len(some) > 0 and size > base
     fits = fits and all(_end(form, size, d) <= few for form, loop in some for d in loop.distances(size))
@@ -97,9 +93,7 @@ def block_scan(algorithm: Algorithm, size: int, threads: int | None) -> BlockSca
     chosen = threads or (few if fits else size)
     if chosen > LARGEST:
         mistake(f"the scan takes {chosen} threads", f"at most {LARGEST}", "a smaller size")
-    if chosen == size:
-        forms = tuple((None,) * len(own) for own in forms)
-    return BlockScan(algorithm, size, chosen, not network.apart, forms)
+    return BlockScan(algorithm, size, chosen, not network.apart, gaps if chosen == size else forms)
 
 
 def _end(form: DenseStep, size: int, d: int) -> int:

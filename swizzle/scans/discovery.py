@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from swizzle.scans.held import IDLE
 from swizzle.scans.mistakes import mistake
-from swizzle.scans.network import IDLE, Network, Step
+from swizzle.scans.network import Network, Step
 
 MOST: Final = 16
 """Elements of a network that is looked for."""

@@ -7,24 +7,27 @@ has a shared array for each word, all placed alike.
 from __future__ import annotations
 
 import linecache
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
+from typing_extensions import assert_never
 
 from swizzle.language.element_types import ElementType
 from swizzle.language.operators import HandedIn, Operator, handing_in
 from swizzle.language.parameters import Parameters
 from swizzle.language.words import ScanOperator
 from swizzle.layouts import FoundLayout, Layout, best, row_major
-from swizzle.scans.algorithm import Algorithm, ScanLoop, ScanStep
+from swizzle.scans.algorithm import Algorithm, ScanLoop, ScanStep, branch
 from swizzle.scans.block import BlockScan, block_scan
 from swizzle.scans.dense import DenseStep
 from swizzle.scans.mistakes import mistake
 from swizzle.scans.text import shown
 from swizzle.sketches.sketch import Sketch
 from swizzle.sketches.swz_file import read_swz
+from symbolic.algebra.operator_laws import LAWS
 from symbolic.expressions.expression import constant, substituted
 
 INFIX: Final = ("+", "*", "&", "|", "^")
@@ -97,13 +100,35 @@ def kernel(
         found = best((size,), scan.accesses(), bits=bits, families=("xor", "rotate", "pad"))
         assert found.layout is not None, "row-major order is always one"
         layout = found.layout
+    nothing = _identity(operator, dtype) if algorithm.exclusive else ()
     data: _OneWord = (
-        _Words(scan, operator)
+        _Words(scan, operator, nothing)
         if isinstance(operator, ScanOperator)
-        else _OneWord(scan, operator.name if isinstance(operator, Operator) else operator, dtype.dtype.value)
+        else _OneWord(scan, operator.name if isinstance(operator, Operator) else operator, dtype.dtype.value, nothing)
     )
     text = _Text(name, scan, data, layout).text()
     return ScanKernel(name, text, scan.threads, found, operator if own else None)  # type: ignore[arg-type]
+
+
+def _identity(operator: str | Operator | ScanOperator, dtype: ElementType) -> tuple[str, ...]:
+    """Return the words that change nothing, as they are written; SwizzleError of an operator that has none."""
+    found: tuple[int | float, ...] | None = None
+    if isinstance(operator, ScanOperator):
+        found = None if operator.operator is None else operator.operator.law.empty
+    else:
+        law = operator.law if isinstance(operator, Operator) else LAWS[operator]
+        if law.identity is not None and (law.identity >= 0 or not dtype.dtype.value.startswith("u")):
+            found = (law.identity,)
+        elif law.bound and dtype.dtype.is_float:
+            found = (law.start(dtype.dtype),)
+    if found is None:
+        name = f"{operator} of {dtype.dtype.value}" if isinstance(operator, str) else operator.name
+        mistake(
+            f"an exclusive scan by {name}, whose identity is not known",
+            "an operator with one: the first element ends with it",
+            fix="an operator of your own, @operator(identity=...), or an inclusive scan",
+        )
+    return tuple("-" * (each < 0) + "math.inf" if math.isinf(each) else repr(each) for each in found)
 
 
 # ---- what is scanned -------------------------------------------------------------------------------------------------
@@ -112,8 +137,8 @@ def kernel(
 class _OneWord:
     """Elements of one type that are words themselves, put together by an operator of the language."""
 
-    def __init__(self, scan: BlockScan, operator: str, dtype: str) -> None:
-        self.scan, self.operator, self.dtype = scan, operator, dtype
+    def __init__(self, scan: BlockScan, operator: str, dtype: str, nothing: Sequence[str]) -> None:
+        self.scan, self.operator, self.dtype, self.nothing = scan, operator, dtype, nothing
         self.words = {"a": dtype}
         self.given = {"x": dtype}
         self.made = {"y": dtype}
@@ -121,8 +146,8 @@ class _OneWord:
     def head(self) -> list[str]:
         return []
 
-    def combined(self, earlier: Sequence[str], later: Sequence[str]) -> str:
-        (a,), (b,) = (later, earlier) if self.scan.algorithm.backward else (earlier, later)
+    def combined(self, first: Sequence[str], second: Sequence[str]) -> str:
+        (a,), (b,) = first, second
         return f"{a} {self.operator} {b}" if self.operator in INFIX else f"{self.operator}({a}, {b})"
 
     def lifted(self, index: str) -> str:
@@ -133,12 +158,22 @@ class _OneWord:
 
     def specification(self) -> list[str]:
         size, backward = self.scan.size, self.scan.algorithm.backward
+        one_more = self.combined(["x[i]"], ["s"]) if backward else self.combined(["s"], ["x[i]"])
+        if self.scan.algorithm.exclusive:
+            return [
+                f"out = zeros({size})",
+                f"s = {self.nothing[0]}",
+                f"for i in range({f'{size - 1}, -1, -1' if backward else size}):",
+                "    out[i] = s",
+                f"    s = {one_more}",
+                "return out",
+            ]
         return [
             f"out = zeros({size})",
             f"s = x[{size - 1 if backward else 0}]",
             f"out[{size - 1 if backward else 0}] = s",
             f"for i in {f'range({size - 2}, -1, -1)' if backward else f'range(1, {size})'}:",
-            f"    s = {self.combined(['s'], ['x[i]'])}",
+            f"    s = {one_more}",
             "    out[i] = s",
             "return out",
         ]
@@ -147,8 +182,8 @@ class _OneWord:
 class _Words(_OneWord):
     """Elements that an operator lifts to words, and the results of these."""
 
-    def __init__(self, scan: BlockScan, operator: ScanOperator) -> None:
-        self.scan, self.op = scan, operator
+    def __init__(self, scan: BlockScan, operator: ScanOperator, nothing: Sequence[str]) -> None:
+        self.scan, self.op, self.nothing = scan, operator, nothing
         self.words = {f"a_{word}": dtype.value for word, dtype in operator.words.items()}
         self.given = {f"x_{name}": dtype.value for name, dtype in operator.elements.items()}
         types = [dtype.value for dtype in operator.result.types]
@@ -157,11 +192,11 @@ class _Words(_OneWord):
     def head(self) -> list[str]:
         types = sorted({*self.words.values(), *self.given.values(), *self.made.values()})
         imports = ", ".join(["cuda", *types, "sketch", "spec"])
-        return [f"from swizzle import {imports}  # op = scan_operator({self.op.name})", ""]
+        infinite = ["import math"] * any("inf" in word for word in self.nothing)
+        return [*infinite, f"from swizzle import {imports}  # op = scan_operator({self.op.name})", ""]
 
-    def combined(self, earlier: Sequence[str], later: Sequence[str]) -> str:
-        a, b = (later, earlier) if self.scan.algorithm.backward else (earlier, later)
-        return f"op.combine({', '.join((*a, *b))})"
+    def combined(self, first: Sequence[str], second: Sequence[str]) -> str:
+        return f"op.combine({', '.join((*first, *second))})"
 
     def lifted(self, index: str) -> str:
         return f"op.lift({', '.join(f'{each}[{index}]' for each in self.given)})"
@@ -178,6 +213,10 @@ class _Words(_OneWord):
                 f"for i in range({self.scan.size - 2}, -1, -1):",
                 "    words[i] = op.several(op.combine(*words[i], *words[i + 1]))",
             ]
+        if self.scan.algorithm.exclusive:
+            nothing = f"({', '.join(self.nothing)},)"
+            words = f"*words[1:], {nothing}" if self.scan.algorithm.backward else f"{nothing}, *words[:-1]"
+            lines.append(f"words = [{words}]")
         if len(self.made) == 1:
             return [*lines, "return [op.result(*each) for each in words]"]
         rows = ", ".join(f'"{name}": [row[{at}] for row in rows]' for at, name in enumerate(self.made))
@@ -251,20 +290,37 @@ class _Text:
     def _step(self, step: ScanStep, form: DenseStep | None) -> list[str]:
         scan, size = self.scan, self.scan.size
         values = {"N": constant(size)}
-        when, source = (shown(substituted(each, values)) for each in (step.when, step.source))
-        combined = self.data.combined(self._at(source), self._at("i"))
-        change = [f"    {line}" for line in self._set("i", combined)]
         if form is not None:
             element, end = (shown(substituted(each, values)) for each in (form.element, form.end))
             on = f"t >= {form.first} and t < {end}" if form.first else f"t < {end}"
+            change = [f"    {line}" for line in self._set("i", self._value(step))]
             return [f"if {on}:", f"    i = {element}", *change, SYNC]
-        if scan.threads != size:
-            inner = [f"i = t + {scan.threads} * r", f"if {when}:", *change]
-            return [f"for r in range({size // scan.threads}):", *(f"    {each}" for each in inner), SYNC]
+        whens = [shown(substituted(move.when, values)) for move in step.moves]
         if scan.together:
             own = self._at("i")
             held = [f"v{number}" if len(own) > 1 else "v" for number in range(len(own))]
             before = [f"{a} = {b}" for a, b in zip(held, own, strict=True)]
             after = [f"{a} = {b}" for a, b in zip(own, held, strict=True)]
-            return [*before, f"if {when}:", f"    {', '.join(held)} = {combined}", SYNC, *after, SYNC]
-        return [f"if {when}:", *change, SYNC]
+            for number, (when, move) in enumerate(zip(whens, step.moves, strict=True)):
+                before += [f"{branch(number, when)}:", f"    {', '.join(held)} = {self._value(move)}"]
+            return [*before, SYNC, *after, SYNC]
+        change = [f"if {whens[0]}:", *(f"    {line}" for line in self._set("i", self._value(step)))]
+        if scan.threads != size:
+            inner = [f"i = t + {scan.threads} * r", *change]
+            return [f"for r in range({size // scan.threads}):", *(f"    {each}" for each in inner), SYNC]
+        return [*change, SYNC]
+
+    def _value(self, move: ScanStep) -> str:
+        """Return what an element's words become."""
+        taken, own = self._at(shown(substituted(move.source, {"N": constant(self.scan.size)}))), self._at("i")
+        match move.how:
+            case "before":
+                return self.data.combined(taken, own)
+            case "behind":
+                return self.data.combined(own, taken)
+            case "instead":
+                return ", ".join(taken)
+            case "nothing":
+                return ", ".join(self.data.nothing)
+            case _:
+                assert_never(move.how)

@@ -18,8 +18,9 @@ from msgspec import Struct
 
 from swizzle.scans.algorithm import ELEMENT, SIZE, evaluate
 from swizzle.scans.bank import Comparisons, IndexTerms, Mask
+from swizzle.scans.held import IDLE
 from swizzle.scans.mistakes import mistake
-from swizzle.scans.network import IDLE, Network, Step
+from swizzle.scans.network import Network, Step
 from swizzle.scans.text import shown
 from symbolic.expressions.expression import ZERO, Expression, constant, floor_divide
 

@@ -19,22 +19,19 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from swizzle.scans.held import IDLE, Ends, HeldRanges
 from swizzle.scans.mistakes import mistake
 from swizzle.scans.picture import svg
 
 Step = tuple[int, ...]
 """For each element the one that it takes, or IDLE."""
-IDLE: Final = -1
 EMPTIED: Final = "e"
 """Of an element that is left with the identity, in a row."""
 _Cell = tuple[int, bool]
 """The element that is taken, or IDLE; and whether its words replace one's own."""
 MOST: Final = 4096
 """Elements of an example."""
-Ends = npt.NDArray[np.int64]
-"""How far each element's words reach: down to there, or up to there in a backward scan."""
 
 
 class Network:
@@ -143,55 +140,38 @@ class Network:
 
     @cached_property
     def _run(self) -> _Run:
-        size, in_place, own = self.size, self.in_place, np.arange(self.size)
+        size, in_place, held = self.size, self.in_place, HeldRanges.start(self.size)
         backward = in_place and any(source > i for step in self.steps for i, source in enumerate(step))
-        low, high, found = own, own + 1, list[Ends]()
+        found = list[Ends]()
         for number, (step, gone) in enumerate(self._rounds, 1):
-            found.append(high - 1 if backward else low)
-            sources = np.array(step)
-            on, own_low, own_high = sources != IDLE, low.copy(), high.copy()
-            own_low[list(gone)] = own_high[list(gone)] = 0
-            taken = np.where(on, sources, 0)
-            taken_low, taken_high = np.where(on, low[taken], 0), np.where(on, high[taken], 0)
-            before, behind = taken_high == own_low, own_high == taken_low
-            alone, nothing = own_low == own_high, taken_low == taken_high
+            found.append(held.high - 1 if backward else held.low)
+            after, before, behind = held.step(np.array(step), np.isin(np.arange(size), list(gone)))
             fits = (behind if backward else before) if in_place else before | behind
-            bad = np.nonzero(~(alone | nothing | fits))[0]
+            bad = np.nonzero(~fits)[0]
             if len(bad):
                 i = int(bad[0])
                 source = step[i]
-                at_end = int(high[i]) == size if backward else int(low[i]) == 0
-                theirs = f"{_held(low, high, source)} of element {source}"
-                whose = f"{theirs}, which is not next to {_held(low, high, i)} of its own"
+                at_end = int(held.high[i]) == size if backward else int(held.low[i]) == 0
+                theirs = f"{held.said(source)} of element {source}"
+                whose = f"{theirs}, which is not next to {held.said(i)} of its own"
                 if in_place and (source > i) != backward:
                     way = ("behind", "backward") if source > i else ("before", "forward")
                     whose = f"element {source}, which is {way[0]} it as in a {way[1]} scan, and other elements do not"
                 elif in_place and at_end:
                     whose = f"{theirs}, and has everything already"
                 return _Run(found, backward, False, f"step {number}: element {i} takes {whose}")
-            low = np.where(alone, taken_low, np.where(nothing, own_low, np.minimum(own_low, taken_low)))
-            high = np.where(alone, taken_high, np.where(nothing, own_high, np.maximum(own_high, taken_high)))
-        found.append(high - 1 if backward else low)
-        exclusive = bool((low == high).any())
-        wrong = {way: self._unfinished(low, high, way, exclusive) for way in (False, True)}
+            held = after
+        found.append(held.high - 1 if backward else held.low)
+        exclusive = bool((held.low == held.high).any())
+        whole = {way: HeldRanges.whole(size, backward=way, exclusive=exclusive) for way in (False, True)}
         if not in_place:
-            backward = len(wrong[True]) < len(wrong[False])
-        if not len(wrong[backward]):
+            backward = len(held.unlike(whole[True])) < len(held.unlike(whole[False]))
+        wrong = held.unlike(whole[backward])
+        if not len(wrong):
             return _Run(found, backward, exclusive, "")
-        i = int(wrong[backward][0])
-        wanted = _held(*self._whole(backward, exclusive), i)
-        return _Run(found, backward, exclusive, f"in the end element {i} holds {_held(low, high, i)}, not {wanted}")
-
-    def _whole(self, backward: bool, exclusive: bool) -> tuple[Ends, Ends]:
-        """Return the ranges that a scan ends with."""
-        own = np.arange(self.size)
-        return (own + exclusive, own * 0 + self.size) if backward else (own * 0, own + (not exclusive))
-
-    def _unfinished(self, low: Ends, high: Ends, backward: bool, exclusive: bool) -> Ends:
-        """Return the elements that do not end as a scan's do."""
-        first, last = self._whole(backward, exclusive)
-        same = (low == first) & (high == last) | (low == high) & (first == last)
-        return np.nonzero(~same)[0]
+        i = int(wrong[0])
+        wanted = whole[backward].said(i)
+        return _Run(found, backward, exclusive, f"in the end element {i} holds {held.said(i)}, not {wanted}")
 
 
 class _Run(NamedTuple):
@@ -201,14 +181,6 @@ class _Run(NamedTuple):
     backward: bool
     exclusive: bool
     wrong: str
-
-
-def _held(low: Ends, high: Ends, i: int) -> str:
-    """Return in words what an element holds."""
-    first, last = int(low[i]), int(high[i]) - 1
-    if last < first:
-        return "nothing"
-    return f"x{first}" if first == last else f"x{first} ... x{last}"
 
 
 def _word(source: int, gone: bool) -> str:

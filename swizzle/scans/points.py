@@ -12,7 +12,7 @@ from msgspec import Struct
 from swizzle.scans.algorithm import DISTANCE, ELEMENT, SIZE, ScanLoop, Way, evaluate
 from swizzle.scans.bank import Column, Comparisons, IndexTerms, Mask
 from swizzle.scans.network import Network
-from symbolic.expressions.expression import ZERO, Expression, constant, multiply
+from symbolic.expressions.expression import ONE, ZERO, Expression, constant, floor_divide, multiply, subtract
 
 
 class Skeleton(Struct, frozen=True):
@@ -34,10 +34,22 @@ class Skeleton(Struct, frozen=True):
 
 
 class LoopPoints:
-    """Where the expressions of a loop are asked: each size, round and element; with the terms over them."""
+    """Where the expressions of a loop are asked: each size, round and element; with the terms over them.
 
-    def __init__(self, skeleton: Skeleton, base: int, among: Sequence[int], *, with_size: bool) -> None:
-        self.base, self.with_size, self.skeleton = base, with_size, skeleton
+    `wide` is with half the size, too; `mirrored`, with elements numbered from the other end on.
+    """
+
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        base: int,
+        among: Sequence[int],
+        *,
+        with_size: bool,
+        wide: bool = False,
+        mirrored: bool = False,
+    ) -> None:
+        self.base, self.with_size, self.skeleton, self.wide, self.mirrored = base, with_size, skeleton, wide, mirrored
         self.rounds = [(size, distance) for size in among for distance in skeleton.distances(base, size)]
         starts = np.cumsum([0, *(size for size, _ in self.rounds)])
         self.slices = [slice(a, b) for a, b in itertools.pairwise(starts.tolist())]
@@ -47,7 +59,11 @@ class LoopPoints:
 
     def bank(self, weight: int) -> IndexTerms:
         """Return the terms up to a weight."""
-        leaves: list[tuple[Expression, int, Column]] = [(ZERO, 1, 0 * self.element), (ELEMENT, 1, self.element)]
+        leaves: list[tuple[Expression, int, Column]] = [(ZERO, 1, 0 * self.element)]
+        if self.mirrored:
+            leaves.append((subtract(subtract(SIZE, ONE), ELEMENT), 1, self.size - 1 - self.element))
+        else:
+            leaves.append((ELEMENT, 1, self.element))
         moduli: list[Expression] = []
         if self.skeleton.way in ("up", "down", "last"):
             moduli.append(DISTANCE)
@@ -59,6 +75,8 @@ class LoopPoints:
         if self.with_size:
             leaves.append((SIZE, 1, self.size))
             moduli.append(SIZE)
+        if self.wide:
+            leaves.append((floor_divide(SIZE, constant(self.base)), 2, self.size // self.base))
         numbers = {1, 2} | ({self.base**self.skeleton.least * each for each in (1, self.base)})
         for number in sorted(numbers):
             leaves.append((constant(number), 1 + (number > 2), np.full(len(self.element), number)))

@@ -28,6 +28,7 @@ from msgspec import Struct
 
 from swizzle.scans.algorithm import DISTANCE, ELEMENT, SIZE, Algorithm, ScanLoop, evaluate, sizes
 from swizzle.scans.bank import Column, IndexTerm, Mask
+from swizzle.scans.ends import CLEARED, OF_SOURCE, Held, ends_of, exists, reached
 from swizzle.scans.points import LoopPoints
 from symbolic.expressions.expression import (
     BUILDERS,
@@ -48,7 +49,6 @@ from symbolic.expressions.expression import (
     modulo,
     multiply,
     negation,
-    number_name,
     select,
     substituted,
     subtract,
@@ -63,13 +63,14 @@ PARTS: Final = 300
 """Terms that are put together with light ones; of three times as many, two are put together by a condition."""
 LIGHT: Final = 3
 PAIRS: Final = 400
+CHOICES: Final = 20
+"""Conditions by which one of the same two is chosen."""
+FORMS: Final = 500
+"""Expressions that are right at the sizes at which they are looked for, and are tried at larger ones."""
+WIDE: Final = 256
+"""The largest of these."""
 LEVELS: Final = 2
 """In bases other than 2, N is d times one of so many powers, or a multiple of d times the next one."""
-CLEARED: Final = number_name("cleared")
-"""How many elements there are up to element i (in a backward scan from it on), in the base and without the lowest digit
-that is not 0."""
-OF_SOURCE: Final = number_name("cleared_of_source")
-"""The same of the element that is taken."""
 
 
 class Proof(Struct, frozen=True):
@@ -89,9 +90,14 @@ def prove(algorithm: Algorithm, points: Sequence[Sequence[LoopPoints]], tried: i
     """Prove an algorithm that is a scan at all sizes up to `tried`, given points for each of its loops."""
     shapes: list[Expression] = []
     for number, some in enumerate(points):
-        for wanted in _reached(algorithm, number, some[0]):
-            shapes_of = (closed_form(each, wanted, backward=algorithm.backward) for each in some)
-            shape = next((found for found in shapes_of if found is not None), None)
+        wide = _wider(some[0], tried)
+        columns, farther = (itertools.chain.from_iterable(reached(algorithm, number, each)) for each in (some[0], wide))
+        for wanted, beyond in zip(columns, farther, strict=True):
+            forms = (form for each in some for form in closed_forms(each, wanted, backward=algorithm.backward))
+            if not algorithm.in_place:  # nothing is known of the digits of several sources
+                forms = (form for form in forms if CLEARED.value not in form.names)
+            few = itertools.islice(forms, FORMS)
+            shape = next((form for form in few if _fits(form, wide, beyond, backward=algorithm.backward)), None)
             if shape is None:
                 missing = f"no closed form of how far elements reach in loop {number + 1}"
                 return Proof(False, tried, tuple(shapes), missing=missing)
@@ -111,40 +117,39 @@ def prove(algorithm: Algorithm, points: Sequence[Sequence[LoopPoints]], tried: i
 # ---- how far elements reach ------------------------------------------------------------------------------------------
 
 
-def _reached(algorithm: Algorithm, number: int, points: LoopPoints) -> list[Column]:
-    """Return how far elements reach before each step of a loop, at its points."""
-    loop = algorithm.loops[number]
-    found = [np.zeros(len(points.element), np.int64) for _ in loop.steps]
-    for size in dict.fromkeys(size for size, _ in points.rounds):
-        places = iter(place for place, (own, _) in zip(points.slices, points.rounds, strict=True) if own == size)
-        element = np.arange(size)
-        reach = element.copy()
-        for at, each in enumerate(algorithm.loops[: number + 1]):
-            for distance in each.distances(size):
-                place = next(places) if at == number else None
-                for step, column in zip(each.steps, found if at == number else itertools.repeat(None), strict=False):
-                    if place is not None and column is not None:
-                        column[place] = reach
-                    names = {"i": element, "d": distance, "N": size}
-                    on = np.broadcast_to(evaluate(step.when, names), (size,))
-                    sources = np.broadcast_to(evaluate(step.source, names), (size,))
-                    reach = np.where(on, reach[np.where(on, sources, 0)], reach)
-    return found
+def _wider(points: LoopPoints, tried: int) -> LoopPoints:
+    """Return the same loop at larger sizes."""
+    base, seen = points.base, max((size for size, _ in points.rounds), default=1)
+    return LoopPoints(points.skeleton, base, [n for n in sizes(base, min(WIDE, tried)) if n > seen], with_size=False)
 
 
-def closed_form(points: LoopPoints, want: Column, *, backward: bool = False) -> Expression | None:
-    """Return an expression with these values: a term, the greater or lesser of two, or one of two by a condition."""
+def _fits(form: Expression, points: LoopPoints, want: Column, *, backward: bool) -> bool:
+    """Tell whether an expression has these values, too."""
+    names = {"i": points.element, "d": points.distance, "N": points.size}
+    if CLEARED.value in form.names:
+        names[CLEARED.value] = _cleared(points, backward=backward)
+    return bool((evaluate(form, names) == want).all())
+
+
+def closed_forms(points: LoopPoints, want: Column, *, backward: bool = False) -> Iterator[Expression]:
+    """Yield expressions with these values: terms, the greater or lesser of two, then one of two by a condition."""
+    if points.mirrored:
+        for found in _of_columns(points, points.size - want, backward=backward):
+            yield subtract(SIZE, found)
+    else:
+        yield from _of_columns(points, want, backward=backward)
+
+
+def _of_columns(points: LoopPoints, want: Column, *, backward: bool) -> Iterator[Expression]:
     columns, terms = points.terms.columns, points.terms.terms
     if points.base != 2:
-        last = points.size - 1
-        left = cleared(points.size - points.element if backward else points.element + 1, points.base)
-        columns = np.concatenate([columns, (last - left if backward else left)[None]])
+        left = _cleared(points, backward=backward)
+        columns = np.concatenate([columns, (points.size - 1 - left if backward else left)[None]])
         terms = [*terms, IndexTerm(LIGHT + 1, "", (), _reach_of(CLEARED, backward=backward))]
     own = np.array([term.weight for term in terms])
     right = columns == want
-    whole = np.nonzero(right.all(axis=1))[0]
-    if len(whole):
-        return terms[int(whole[0])].expression
+    for each in np.nonzero(right.all(axis=1))[0].tolist():
+        yield terms[each].expression
     light = np.nonzero(own <= LIGHT)[0]
     some = _telling(right, own, PARTS)
     rows, weights = [right], [own]
@@ -162,8 +167,9 @@ def closed_form(points: LoopPoints, want: Column, *, backward: bool = False) -> 
         return (minimum if lesser else maximum)(terms[some[a]].expression, terms[light[b]].expression)
 
     whole = np.nonzero(right.all(axis=1))[0]
-    if len(whole):
-        return built(int(whole[np.argmin(weight[whole])]))
+    for each in whole[np.argsort(weight[whole], kind="stable")].tolist():
+        if each >= len(terms):
+            yield built(each)
     chosen = _telling(right, weight, 3 * PARTS)
     chosen = chosen[np.argsort(weight[chosen], kind="stable")]
     wrong = (~right[chosen]).astype(np.float32)
@@ -172,9 +178,12 @@ def closed_form(points: LoopPoints, want: Column, *, backward: bool = False) -> 
     masks = points.conditions.masks.astype(np.float32)
     for a, b in zip(first[lightest], second[lightest], strict=True):
         fits = np.nonzero((masks @ wrong[a] == 0) & ((1 - masks) @ wrong[b] == 0))[0]
-        if len(fits):
-            return select(points.conditions.expression(int(fits[0])), built(int(chosen[a])), built(int(chosen[b])))
-    return None
+        for each in fits[:CHOICES].tolist():
+            yield select(points.conditions.expression(each), built(int(chosen[a])), built(int(chosen[b])))
+
+
+def _cleared(points: LoopPoints, *, backward: bool) -> Column:
+    return cleared(points.size - points.element if backward else points.element + 1, points.base)
 
 
 def cleared(numbers: Column, base: int) -> Column:
@@ -204,6 +213,9 @@ def _telling(right: Mask, weights: Column, most: int) -> Column:
 # ---- the questions ---------------------------------------------------------------------------------------------------
 
 Question = tuple[str, list[Expression], list[tuple[Expression, Expression]], dict[str, Sort]]
+
+
+Claim = tuple[str, Expression, Sequence[Expression]]
 
 
 def _questions(algorithm: Algorithm, reaches: Sequence[Expression]) -> Iterator[Question]:
@@ -283,59 +295,45 @@ def _two_to(number: Expression) -> bool:
     return number in (DISTANCE, SIZE) or (number.operator == "*" and all(map(_two_to, number.arguments)))
 
 
-def _claims(algorithm: Algorithm, reaches: Sequence[Expression]) -> Iterator[tuple[str, Expression, list[Expression]]]:
+def _claims(algorithm: Algorithm, reaches: Sequence[Expression]) -> Iterator[Claim]:
     """Yield the claims of the induction: a name, the claim, its premises.
 
     Where one loop ends and the next begins, d is a fraction of N of which all their distances are multiples.
     """
-    whole = subtract(SIZE, ONE) if algorithm.backward else ZERO
-    towards = ONE if algorithm.backward else constant(-1)
-    places = iter(reaches)
-    shapes = [[next(places) for _ in loop.steps] for loop in algorithm.loops]
+    ends, places = ends_of(algorithm), iter(reaches)
+    shapes = [[tuple(next(places) for _ in ends.start) for _ in loop.steps] for loop in algorithm.loops]
     least = max(_smallest(loop) for loop in algorithm.loops)
     large = less_equal(constant(least), SIZE)
     parts = max(loop.base**loop.most for loop in algorithm.loops)
     share = [large, equal(multiply(constant(parts), DISTANCE), SIZE), *_below(parts)]
-    before, known = ELEMENT, list[Expression]()
+    before, known = ends.start, tuple[Expression, ...]()
     own_facts = digits_known(algorithm, ELEMENT, CLEARED)
     for number, (loop, own) in enumerate(zip(algorithm.loops, shapes, strict=True), 1):
         first, last = _ends(loop, parts)
-        yield (
-            f"start of loop {number}",
-            equal(before, substituted(own[0], {"d": first})),
-            [*share, *known, *_at(own_facts, first)],
-        )
+        yield f"start of loop {number}", _same(before, _at(own[0], first)), [*share, *known, *_at(own_facts, first)]
         within = [less_equal(constant(loop.base**loop.least), DISTANCE)]
         within += _below(loop.base**loop.most)
         if loop.way == "first":
             within = [equal(DISTANCE, first)]
         elif loop.way == "last":
             within += [equal(multiply(constant(loop.base**loop.most), DISTANCE), SIZE)]
-        for step, (reach, following) in zip(loop.steps, zip(own, [*own[1:], None], strict=True), strict=True):
+        for step, (held, following) in zip(loop.steps, zip(own, [*own[1:], None], strict=True), strict=True):
             facts = [*own_facts, *digits_known(algorithm, step.source, OF_SOURCE)]
-            legal = both(
-                less_equal(ZERO, step.source), less(step.source, SIZE), equal(step.source, add(reach, towards))
-            )
-            yield f"legal in loop {number}", either(negation(step.when), legal), [large, *within, *facts]
-            of_source = substituted(reach, {"i": step.source, CLEARED.value: OF_SOURCE})
-            after = select(step.when, of_source, reach)
+            yield f"legal in loop {number}", ends.legal(step, held), [large, *within, *facts]
+            after = ends.after(step, held)
             if following is not None:
-                yield f"step of loop {number}", equal(after, following), [large, *within, *facts]
+                yield f"step of loop {number}", _same(after, following), [large, *within, *facts]
         if loop.way == "up":
             more = less(multiply(constant(loop.base**loop.most), DISTANCE), SIZE)
-            following = substituted(own[0], {"d": multiply(constant(loop.base), DISTANCE)})
-            yield f"round of loop {number}", equal(after, following), [large, *within, more, *facts]
+            following = _at(own[0], multiply(constant(loop.base), DISTANCE))
+            yield f"round of loop {number}", _same(after, following), [large, *within, more, *facts]
         elif loop.way == "down":
             larger = multiply(constant(loop.base), DISTANCE)
             given = [less_equal(constant(loop.base**loop.least), DISTANCE)]
             given += _below(loop.base ** (loop.most + 1))
-            yield (
-                f"round of loop {number}",
-                equal(substituted(after, {"d": larger}), own[0]),
-                [large, *given, *_at(facts, larger)],
-            )
-        before, known = substituted(after, {"d": last}), _at(facts, last)
-    yield "end", equal(before, whole), [*share, *known]
+            yield f"round of loop {number}", _same(_at(after, larger), own[0]), [large, *given, *_at(facts, larger)]
+        before, known = _at(after, last), _at(facts, last)
+    yield "end", _same(before, ends.whole), [*share, *known]
 
 
 def digits_known(algorithm: Algorithm, element: Expression, without: Expression) -> list[Expression]:
@@ -351,8 +349,7 @@ def digits_known(algorithm: Algorithm, element: Expression, without: Expression)
     lower = both(less(ZERO, below), less_equal(subtract(count, below), without), less(without, count))
     lowest = both(equal(below, ZERO), less(ZERO, whole), equal(without, subtract(count, whole)))
     higher = both(equal(whole, ZERO), less_equal(ZERO, without), less_equal(without, subtract(count, larger)))
-    exists = both(less_equal(ZERO, element), less(element, SIZE))
-    return [either(negation(exists), lower, lowest, higher)]
+    return [either(negation(exists(element)), lower, lowest, higher)]
 
 
 def _count(algorithm: Algorithm, element: Expression) -> Expression:
@@ -360,8 +357,12 @@ def _count(algorithm: Algorithm, element: Expression) -> Expression:
     return subtract(SIZE, element) if algorithm.backward else add(element, ONE)
 
 
-def _at(facts: Sequence[Expression], distance: Expression) -> list[Expression]:
-    return [substituted(each, {"d": distance}) for each in facts]
+def _at(some: Sequence[Expression], distance: Expression) -> tuple[Expression, ...]:
+    return tuple(substituted(each, {"d": distance}) for each in some)
+
+
+def _same(some: Held, others: Held) -> Expression:
+    return both(*map(equal, some, others))
 
 
 def _smallest(loop: ScanLoop) -> int:

@@ -12,24 +12,30 @@
 `up(1, N // 2)` is 1, 2, 4, ... up to N / 2, and `down(N // 4, 1)` the other way; `base=3` makes it powers of 3.
 All elements i do a step at once. The operator is whatever is associative; `+` stands for it. In a forward scan what is
 taken stands on the left, in a backward scan on the right.
+
+Elements may drop their own words, `a[i] = a[i + d]` or `a[i] = scans.identity`; and what elements of a step do may
+differ, `if ...: elif ...:`. Then what is taken stands on either side.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any, Final, NoReturn
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from swizzle.language.element_types import kernel_only
-from swizzle.scans.algorithm import DISTANCE, ELEMENT, SIZE, Algorithm, ScanLoop, ScanStep
+from swizzle.scans.algorithm import DISTANCE, ELEMENT, SIZE, Algorithm, How, ScanLoop, ScanStep
+from swizzle.scans.network import Network
 from swizzle.scans.points import Skeleton
 from swizzle.source.kernel_source import KernelSource
 from swizzle.source.python_source import kernel_source
 from symbolic.expressions.expression import (
     BUILDERS,
+    ZERO,
     Expression,
     both,
     constant,
@@ -62,11 +68,30 @@ def source(*names: int) -> int:
     kernel_only("scans.source", fix="write it in a function decorated with @scans.sketch(...)")
 
 
+identity: Final = object()
+"""What an element has that is emptied, in a scan sketch: `a[i] = scans.identity`."""
+
+
 class StepSketch(Struct, frozen=True):
-    """A step of a sketch; None for a hole."""
+    """A step of a sketch, as `ScanStep`; None for a hole. Where `how` is None, it is as the scan's direction is."""
 
     when: Expression | None
     source: Expression | None
+    how: How | None = None
+    otherwise: StepSketch | None = None
+
+    @property
+    def moves(self) -> Iterator[StepSketch]:
+        """This, and what is done otherwise."""
+        yield self
+        if self.otherwise is not None:
+            yield from self.otherwise.moves
+
+    def step(self, *, backward: bool) -> ScanStep:
+        """Return a step without holes."""
+        assert self.when is not None and self.source is not None
+        otherwise = None if self.otherwise is None else self.otherwise.step(backward=backward)
+        return ScanStep(self.when, self.source, self.how or ("behind" if backward else "before"), otherwise)
 
 
 class LoopSketch(Struct, frozen=True):
@@ -85,20 +110,35 @@ class ReadScan(Struct, frozen=True):
     loops: tuple[LoopSketch, ...]
 
     @property
+    def moves(self) -> list[StepSketch]:
+        """What elements do, in all steps."""
+        return [move for loop in self.loops for step in loop.steps for move in step.moves]
+
+    @property
+    def in_place(self) -> bool:
+        """Whether elements keep what they have, as far as the sketch says."""
+        return all(move.how is None for move in self.moves)
+
+    @property
     def holes(self) -> int:
-        return sum((step.when is None) + (step.source is None) for loop in self.loops for step in loop.steps)
+        return sum((move.when is None) + (move.source is None) for move in self.moves)
 
     def algorithm(self) -> Algorithm:
         """Return a sketch without holes as the algorithm that it is."""
         loops = []
         for loop in self.loops:
-            steps = tuple(ScanStep(s.when, s.source) for s in loop.steps if s.when is not None and s.source is not None)
-            assert len(steps) == len(loop.steps)
-            shape = loop.skeleton
-            loops.append(ScanLoop(shape.way, self.base, shape.least, shape.most, steps))
-        return Algorithm(tuple(loops), self.backward)
+            steps = tuple(each.step(backward=self.backward) for each in loop.steps)
+            loops.append(ScanLoop(loop.skeleton.way, self.base, loop.skeleton.least, loop.skeleton.most, steps))
+        made = Algorithm(tuple(loops), self.backward)
+        network = None if self.in_place else made.network(self.base**3)
+        if isinstance(network, Network):  # what elements end with says what the scan is
+            emptied = any(move.how == "nothing" for move in self.moves)
+            exclusive = emptied if network.wrong else network.exclusive
+            made = replace(made, backward=network.backward, exclusive=exclusive)
+        return made
 
 
+SIDES: Final = {"before", "behind"}
 EXAMPLE: Final = "a[i] = a[i - d] + a[i]"
 _BINARY: Final[Mapping[type, str]] = {
     ast.Add: "+", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
@@ -115,7 +155,7 @@ class _Reader:
     def __init__(self, text: KernelSource) -> None:
         self.text, self.source = text, text.source
         self.base: int | None = None
-        self.backward: bool | None = None
+        self.moves: list[tuple[ast.expr, How]] = []
         self.operator: type | None = None
 
     def read(self) -> ReadScan:
@@ -143,7 +183,10 @@ class _Reader:
             self.source.mistake(
                 definition, "a scan sketch without a step", "loops over distances", "for d in scans.up(1, N // 2): ..."
             )
-        return ReadScan(definition.name, self.base or 2, bool(self.backward), tuple(loops))
+        made = ReadScan(definition.name, self.base or 2, self.moves[0][1] == "behind", tuple(loops))
+        if len(self.moves) == sum(len(loop.steps) for loop in loops) and {how for _, how in self.moves} <= SIDES:
+            return replace(made, loops=self._directed(loops))
+        return replace(made, backward=False)
 
     def _loop(self, node: ast.For) -> LoopSketch:
         call = node.iter
@@ -215,54 +258,66 @@ class _Reader:
 
     def _step(self, node: ast.stmt) -> StepSketch:
         condition: ast.expr | None = None
-        if isinstance(node, ast.If) and len(node.body) == 1 and not node.orelse:
+        otherwise: StepSketch | None = None
+        if isinstance(node, ast.If) and len(node.body) == 1 and len(node.orelse) <= 1:
+            otherwise = self._step(node.orelse[0]) if node.orelse else None
             condition, node = node.test, node.body[0]
-        if not (
-            isinstance(node, ast.Assign) and len(node.targets) == 1 and self._is_own(node.targets[0])
-        ) or not isinstance(node.value, ast.BinOp):
+        if not (isinstance(node, ast.Assign) and len(node.targets) == 1 and self._is_own(node.targets[0])):
+            self._no_step(node)
+        assert isinstance(node, ast.Assign)
+        how, source = self._taken(node)
+        self.moves.append((node.value, how))
+        return StepSketch(self._condition(condition), source, how, otherwise)
+
+    def _taken(self, node: ast.Assign) -> tuple[How, Expression | None]:
+        """Return where what is taken goes, and whose it is."""
+        value = node.value
+        if self._named(value) is identity:
+            return "nothing", ZERO
+        if isinstance(value, ast.Subscript):
+            return "instead", self._source(value)
+        if not isinstance(value, ast.BinOp):
+            self._no_step(node)
+        if self._is_own(value.left) == self._is_own(value.right):
             self.source.mistake(
-                node,
-                "a step of a scan sketch that takes no element",
-                f"`{EXAMPLE}`, under an `if`",
-                "if scans.when(i, d): a[i] = a[scans.source(i, d)] + a[i]",
-            )
-        assert isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp)
-        left, right = node.value.left, node.value.right
-        if self._is_own(left) == self._is_own(right):
-            self.source.mistake(
-                node.value,
+                value,
                 "a step of a scan sketch that does not put two elements together",
                 f"`{EXAMPLE}`: the one that is taken, and a[i]",
                 fix=f"write `{EXAMPLE}`",
             )
-        backward = self._is_own(left)
-        if self.backward not in (None, backward):
+        if self.operator not in (None, type(value.op)):
             self.source.mistake(
-                node.value,
-                f"the element that is taken stands on the {'right' if backward else 'left'}, and not so elsewhere",
-                "one side: on the left in a forward scan, on the right in a backward one",
-                "swap the operands",
-            )
-        self.backward = backward
-        if self.operator not in (None, type(node.value.op)):
-            self.source.mistake(
-                node.value,
+                value,
                 "a scan sketch with two operators",
                 "one, which stands for every associative operator",
                 fix="write one and the same operator in each step",
             )
-        self.operator = type(node.value.op)
-        taken = right if backward else left
-        if not (
-            isinstance(taken, ast.Subscript) and isinstance(taken.value, ast.Name) and taken.value.id == self.array
-        ):
-            self.source.mistake(
-                taken,
-                f"{ast.unparse(taken)} is no element of {self.array}",
-                f"`{self.array}[...]`",
-                fix=f"take an element of {self.array}",
-            )
-        return StepSketch(self._condition(condition), self._source(taken.slice))
+        self.operator = type(value.op)
+        behind = self._is_own(value.left)
+        return "behind" if behind else "before", self._source(value.right if behind else value.left)
+
+    def _no_step(self, node: ast.stmt) -> NoReturn:
+        self.source.mistake(
+            node,
+            "a step of a scan sketch that takes no element",
+            f"`{EXAMPLE}`, under an `if`; or `a[i] = a[i - d]`, or `a[i] = scans.identity`, to drop what a[i] has",
+            "if scans.when(i, d): a[i] = a[scans.source(i, d)] + a[i]",
+        )
+
+    def _directed(self, loops: Sequence[LoopSketch]) -> tuple[LoopSketch, ...]:
+        """Return the loops of a scan in place without the side of what is taken, which is one for all."""
+        way = self.moves[0][1]
+        for node, how in self.moves:
+            if how != way:
+                self.source.mistake(
+                    node,
+                    f"the element that is taken stands on the {'right' if how == 'behind' else 'left'}, and not so "
+                    "elsewhere",
+                    "one side: on the left in a forward scan, on the right in a backward one",
+                    "swap the operands",
+                )
+        steps = [tuple(replace(step, how=None) for step in loop.steps) for loop in loops]
+        return tuple(replace(loop, steps=own) for loop, own in zip(loops, steps, strict=True))
 
     def _is_own(self, node: ast.expr) -> bool:
         return (
@@ -275,9 +330,11 @@ class _Reader:
 
     def _called(self, node: ast.AST) -> Any:
         """Return what a call calls."""
-        if not isinstance(node, ast.Call):
-            return None
-        parts, at = [], node.func
+        return self._named(node.func) if isinstance(node, ast.Call) else None
+
+    def _named(self, node: ast.expr) -> Any:
+        """Return what a name, with dots or without, stands for outside of the sketch."""
+        parts, at = [], node
         while isinstance(at, ast.Attribute):
             parts.append(at.attr)
             at = at.value
@@ -291,8 +348,17 @@ class _Reader:
             return constant(True)
         return None if self._called(node) is when else self._truth(node)
 
-    def _source(self, node: ast.expr) -> Expression | None:
-        return None if self._called(node) is source else self._whole(node)
+    def _source(self, taken: ast.expr) -> Expression | None:
+        if not (
+            isinstance(taken, ast.Subscript) and isinstance(taken.value, ast.Name) and taken.value.id == self.array
+        ):
+            self.source.mistake(
+                taken,
+                f"{ast.unparse(taken)} is no element of {self.array}",
+                f"`{self.array}[...]`",
+                fix=f"take an element of {self.array}",
+            )
+        return None if self._called(taken.slice) is source else self._whole(taken.slice)
 
     # -- expressions ---------------------------------------------------------------------------------------------
 

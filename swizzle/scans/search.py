@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from swizzle.scans.algorithm import Algorithm, ScanLoop, ScanStep, sizes
 from swizzle.scans.bank import Column, Mask
-from swizzle.scans.network import IDLE, Ends, Network
+from swizzle.scans.held import IDLE, Ends
+from swizzle.scans.network import Network
 from swizzle.scans.points import LoopPoints, Skeleton
 from swizzle.scans.reading import LoopSketch, ReadScan, StepSketch
 from symbolic.expressions.expression import Expression, constant
@@ -38,6 +39,7 @@ class Known:
     def __init__(self) -> None:
         self.points: dict[tuple[Skeleton, bool], LoopPoints] = {}
         self.candidates: dict[tuple[Skeleton, bool, int, int], list[Candidate]] = {}
+        self.moves: dict[tuple[object, ...], list[list[Any]]] = {}
         self.runs = 0
 
 
@@ -63,8 +65,14 @@ class Search:
                     yield algorithm, [self.points(loop) for loop in self.sketch.loops]
 
     def points(self, loop: LoopSketch) -> list[LoopPoints]:
-        """Return the points at which a loop's expressions are asked, without the size among the names and with it."""
-        return [self._points(loop, with_size) for with_size in (self.backward, True)]
+        """Return the points at which a loop's expressions are asked, without the size among the names and with it.
+
+        Behind these come more of which only a proof asks, where they do not do.
+        """
+        some = [self._points(loop, with_size) for with_size in (self.backward, True)]
+        base, shape = self.sketch.base, loop.skeleton
+        some += [LoopPoints(shape, base, self.among, with_size=True, wide=True)] if base == 2 else []
+        return some + [LoopPoints(shape, base, self.among, with_size=True, mirrored=True)] * self.backward
 
     def _loops(
         self, loops: Sequence[LoopSketch], at: int, reach: list[Ends], with_size: bool
@@ -89,7 +97,7 @@ class Search:
                     points.source(mask, want) if sketch.source is None else self._own(points, sketch.source, mask, want)
                 )
                 if source is not None:
-                    steps.append(ScanStep(when, source))
+                    steps.append(ScanStep(when, source, "behind" if self.backward else "before"))
             if len(steps) < len(chosen):
                 continue
             made = ScanLoop(shape.way, self.sketch.base, shape.least, shape.most, tuple(steps))

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from swizzle.scans.algorithm import sizes
-from swizzle.scans.network import IDLE, Network
+from swizzle.scans.held import IDLE
+from swizzle.scans.network import Network
 from swizzle.scans.points import Skeleton
 from swizzle.scans.reading import LoopSketch, ReadScan, StepSketch
 

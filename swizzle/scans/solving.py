@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import Any, Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from swizzle.language.element_types import ElementType, f32
 from swizzle.language.operators import Operator
@@ -18,6 +19,7 @@ from swizzle.scans.algorithm import Algorithm, sizes
 from swizzle.scans.block import block_scan
 from swizzle.scans.kernel import ScanKernel, kernel
 from swizzle.scans.mistakes import mistake
+from swizzle.scans.moving import MovingSearch
 from swizzle.scans.network import Network, network
 from swizzle.scans.points import LoopPoints, Skeleton
 from swizzle.scans.proof import Proof, prove
@@ -109,9 +111,10 @@ class Scan(Struct, frozen=True):
         base, largest = self.algorithm.base, self.proof.largest
         powers = ", ".join(str(base**each) for each in (1, 2, 3))
         last = f"2^{largest.bit_length() - 1}" if base == 2 else str(sizes(base, largest)[-1])
+        what = f"{'an exclusive' if self.algorithm.exclusive else 'a'} scan for N = {powers}, ..., {last}"
         return {
-            "proved": f"a scan for N = {powers}, ..., {last}: proved, by induction over the steps",
-            "tried": f"a scan for N = {powers}, ..., {last}: run at these sizes, not proved for others",
+            "proved": f"{what}: proved, by induction over the steps",
+            "tried": f"{what}: run at these sizes, not proved for others",
         }.get(self.status, f"no scan: {self.witness}")
 
 
@@ -142,6 +145,12 @@ def sketch(function: Any = None, /, *, like: Any = None) -> Any:
             mistake(f"@scans.sketch was given {given!r}", "a function made by `def`", fix="write it above one `def`")
         found = read(given)
         example = None if like is None else _example(like)
+        if example is None and found.holes and not found.in_place:
+            mistake(
+                f"{found.name} has holes, elements that drop their own words, and no example",
+                "an example at one size: whoever drops its words may take anyone",
+                fix="@scans.sketch(like=...), or fill the holes in",
+            )
         return checked(found, example)
 
     return make if function is None else make(function)
@@ -150,6 +159,10 @@ def sketch(function: Any = None, /, *, like: Any = None) -> Any:
 def checked(found: ReadScan, example: Network | None) -> ScanSketch:
     """Return a scan sketch with its example; SwizzleError where one is not of the other."""
     if example is not None:
+        if found.in_place:
+            example.only_in_place(f"{found.name}, whose steps say no other")
+        else:
+            found = replace(found, backward=example.backward)
         if example.backward != found.backward:
             mistake(
                 f"{found.name} is a {'backward' if found.backward else 'forward'} scan, and its example is not",
@@ -214,7 +227,10 @@ def solve(
     for each in itertools.islice(some, SKETCHES):
         if not each.holes:
             return _judged(each, started)
-        for algorithm, points in Search(each, example, known).found():
+        search = (
+            Search(each, example, known) if example is None or example.in_place else MovingSearch(each, example, known)
+        )
+        for algorithm, points in search.found():
             if suits is not None and not suits(algorithm):
                 continue
             return _known(name, algorithm, points, started)
@@ -245,8 +261,7 @@ def _judged(read: ReadScan, started: float) -> Scan:
 
 
 def _example(given: Any) -> Network:
-    found = given if isinstance(given, Network) else network(given)
-    return found.only_in_place("loops")
+    return given if isinstance(given, Network) else network(given)
 
 
 def relaxed_example(scan: Scan, *, backward: bool) -> Network:
