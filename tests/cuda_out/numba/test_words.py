@@ -17,15 +17,7 @@ from swizzle.commands.target import FilledKernel
 from swizzle.sketches.sketch import Sketch
 from swizzle.specs.specification import numbers
 from tests.cuda_out.numba_stand_in import module
-
-
-@serial(length=64, where=lambda v: -1000 <= v <= 1000)
-def best_run(x: i32):  # type: ignore[no-untyped-def]
-    here, best = 0, 0
-    for v in x:
-        here = max(0, here + v)
-        best = max(best, here)
-    return best
+from tests.swizzle.operators import loops
 
 
 @serial
@@ -37,16 +29,7 @@ def rising(x: i32):  # type: ignore[no-untyped-def]
     return ok
 
 
-@serial
-def spread(x: u64):  # type: ignore[no-untyped-def]
-    low, n = 2**64 - 1, 0
-    for v in x:
-        low = min(low, v)
-        n = n + 3 * v + 1
-    return n - low
-
-
-runs, sorted_, widths = (scan_operator(each) for each in (best_run, rising, spread))
+runs, sorted_, widths = (scan_operator(each) for each in (loops.best_run, rising, loops.spread))
 
 
 @sketch(spec=lambda x: [runs.result(*runs.scan(x)[-1])], block=32, x=i32[64], y=i32.out[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from math import prod
 
@@ -10,10 +11,16 @@ import numpy as np
 from cuda_out.c.printer import CudaSource, print_cuda
 from cuda_out.compile.toolchain import compile_to_ptx
 from cuda_out.passes.pipeline import optimize
+from swizzle import solve
+from swizzle.commands.target import FilledKernel
+from swizzle.emit.sizes import sizes_of
+from swizzle.language.parameters import Parameters
+from swizzle.sketches.swz_file import read_swz
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.program import Program
 from symbolic.machine.machine import Machine
+from tests.test_case_studies import answer
 
 
 @lru_cache(maxsize=64)
@@ -33,3 +40,14 @@ def machine_terms(program: Program, terms: Terms) -> dict[str, list[Term]]:
         for p in program.parameters
         if p.role in ("out", "inout")
     }
+
+
+def filled_kernel(target: str, texts: Mapping[str, str], **parameters: int) -> FilledKernel:
+    """Return the answer to a sketch: that of a text under this name, or else a case study."""
+    if target not in texts:
+        found = answer(target, parameters)[1]
+        assert found is not None
+        return found
+    (sketch,) = read_swz(texts[target], f"{target}.swz", Parameters())
+    program = solve(sketch).best.program
+    return FilledKernel(program, sketch.spec, (), sizes_of(program, sketch))

@@ -9,16 +9,11 @@ import pytest
 
 from cuda_out.c.printer import CudaSource
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
-from swizzle import solve
 from swizzle.commands.sizes import sizes_to_try
-from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import SizesValidator
 from swizzle.emit.emitters import cuda_source
-from swizzle.emit.sizes import sizes_of
-from swizzle.language.parameters import Parameters
-from swizzle.sketches.swz_file import read_swz
+from tests.cuda_out.ptx.kernels import filled_kernel
 from tests.slow_cases import slow_unless
-from tests.test_case_studies import answer
 
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
 
@@ -51,14 +46,7 @@ def edges(x, y):
 
 @lru_cache
 def printed(target: str) -> tuple[CudaSource, SizesValidator]:
-    if target in OWN:
-        (sketch,) = read_swz(OWN[target], f"{target}.swz", Parameters())
-        program = solve(sketch).best.program
-        filled = FilledKernel(program, sketch.spec, (), sizes_of(program, sketch))
-    else:
-        found = answer(target, {})[1]
-        assert found is not None
-        filled = found
+    filled = filled_kernel(target, OWN)
     source = cuda_source(filled.program, filled.head, filled.sizes)
     return source, SizesValidator(sizes_to_try(filled, source), source)
 

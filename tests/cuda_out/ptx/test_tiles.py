@@ -23,15 +23,10 @@ from cuda_out.ptx.tiles import TileValidator
 from cuda_out.ptx.validate import Validation, Validator, WrittenOut
 from cuda_out.ptx.windows import NotTiled
 from cuda_out.tiling.tiling import Tiling
-from swizzle import solve
 from swizzle.commands.sizes import LaunchSize, sizes_to_try
-from swizzle.commands.target import FilledKernel
 from swizzle.emit.emitters import cuda_source
-from swizzle.emit.sizes import sizes_of
-from swizzle.language.parameters import Parameters
-from swizzle.sketches.swz_file import read_swz
+from tests.cuda_out.ptx.kernels import filled_kernel
 from tests.slow_cases import slow_unless
-from tests.test_case_studies import answer
 
 MOST = {"a": 2**31 - 2, "b": 65534, "c": 64 * (2**31 - 1), "d": 1000}
 TYPES = ("s32", "u32", "s64", "u64")
@@ -164,13 +159,7 @@ TEXTS = {"turned": TURNED, "halves": HALVES}
 
 @lru_cache
 def printed(target: str, **parameters: int) -> tuple[CudaSource, tuple[LaunchSize, ...], TileValidator]:
-    if target in TEXTS:
-        (sketch,) = read_swz(TEXTS[target], f"{target}.swz", Parameters())
-        program = solve(sketch).best.program
-        filled = FilledKernel(program, sketch.spec, (), sizes_of(program, sketch))
-    else:
-        filled = answer(target, parameters)[1]
-    assert filled is not None
+    filled = filled_kernel(target, TEXTS, **parameters)
     source = cuda_source(filled.program, filled.head, filled.sizes)
     sizes = sizes_to_try(filled, source)
     assert source.tiling is not None

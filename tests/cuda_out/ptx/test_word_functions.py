@@ -9,31 +9,13 @@ from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.passes.pipeline import optimize
 from cuda_out.ptx.validate import validate
-from swizzle import cuda, i32, scan_operator, serial, sketch, u64
+from swizzle import cuda, i32, scan_operator, sketch, u64
 from swizzle.sketches.sketch import Sketch
 from swizzle.specs.specification import postcondition
 from symbolic.algebra.terms import Terms
+from tests.swizzle.operators import loops
 
-
-@serial
-def second_largest(x: i32):  # type: ignore[no-untyped-def]
-    first, second = -(2**31), -(2**31)
-    for v in x:
-        second = max(second, min(first, v))
-        first = max(first, v)
-    return second
-
-
-@serial
-def spread(x: u64):  # type: ignore[no-untyped-def]
-    low, n = 2**64 - 1, 0
-    for v in x:
-        low = min(low, v)
-        n = n + 3 * v + 1
-    return n - low
-
-
-seconds, widths = scan_operator(second_largest), scan_operator(spread)
+seconds, widths = scan_operator(loops.second_largest_by_order), scan_operator(loops.spread)
 
 
 @sketch(spec=lambda x: [seconds.result(*seconds.scan(x)[-1])], block=32, x=i32[32], y=i32.out[1])

@@ -19,7 +19,7 @@ import pytest
 
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
-from swizzle import i32, operator, serial
+from swizzle import i32, operator
 from swizzle.commands.cli import execute
 from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.target import FilledKernel
@@ -72,14 +72,6 @@ def bits(x: i32):
 """
 
 
-@serial
-def affine(x: i32, f: i32):
-    h = 1
-    for v, g in zip(x, f):  # noqa: B905
-        h = g * h + v
-    return h
-
-
 @operator
 def left(a: (i32, i32), b: (i32, i32)):  # type: ignore[valid-type]
     return (a[0], b[1])
@@ -90,7 +82,7 @@ def scanned(name: str) -> DeviceScan:
     """Return the scan of one of the loops."""
     if name == "backward":
         return device_scan(loops.total, backward=True)
-    return device_scan(affine if name == "affine" else getattr(loops, name))
+    return device_scan(getattr(loops, name))
 
 
 # ---- words in terms ----------------------------------------------------------------------------------------------
@@ -98,7 +90,7 @@ def scanned(name: str) -> DeviceScan:
 
 def combining() -> tuple[Terms, Callable[..., tuple[int, ...]]]:
     """Return a table of terms, and the operator of `affine` on its words there."""
-    terms, combine = Terms(), scan_operator_of(operator_of(affine.loop).with_identity).combine
+    terms, combine = Terms(), scan_operator_of(operator_of(loops.affine.loop).with_identity).combine
 
     def combined(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(terms.apply(row.name, (*a, *b)) for row in combine.values if isinstance(row, WordFunction))
@@ -206,7 +198,7 @@ def test_an_operator_is_scanned_itself() -> None:
 @pytest.mark.slow
 def test_segments_are_scanned() -> None:
     """Flags are whole numbers, a part may have none or many, and a scan goes through parts as before."""
-    scan, n, rng = device_scan(segmented(affine)), TILE + 77, np.random.default_rng(3)
+    scan, n, rng = device_scan(segmented(loops.affine)), TILE + 77, np.random.default_rng(3)
     v, g = (rng.integers(-3, 4, n).astype(np.int32) for _ in range(2))
     flags = (rng.random(n) < 0.01).astype(np.int32)
     found = np.zeros(n, np.int32)
@@ -440,6 +432,6 @@ def test_words_that_no_element_changes_are_numbers() -> None:
 
 def test_operators_on_words_know_their_names() -> None:
     """Two operators of one name are two: the words of one are no words of the other."""
-    one, other = (scan_operator_of(operator_of(affine.loop).with_identity).combine.values[0] for _ in range(2))
+    one, other = (scan_operator_of(operator_of(loops.affine.loop).with_identity).combine.values[0] for _ in range(2))
     assert isinstance(one, WordFunction) and isinstance(other, WordFunction)
     assert isinstance(one.name, FunctionName) and one.name == one.name and one.name != other.name

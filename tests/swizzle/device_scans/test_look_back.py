@@ -30,18 +30,10 @@ FEW = ((1, 3), (2, 3), (4, 3), (2, PARTS))
 MORE = tuple((order, resident) for order in range(2, 10) for resident in (3, PARTS))
 
 
-@serial
-def affine(x: i32, f: i32):
-    h = 1
-    for v, g in zip(x, f):  # noqa: B905
-        h = g * h + v
-    return h
-
-
 @cache
 def scanned(name: str, backward: bool = False) -> DeviceScan:
     """Return the scan in one pass of one of the loops."""
-    given = {"affine": affine, "segmented": segmented(affine)}.get(name) or getattr(loops, name)
+    given = segmented(loops.affine) if name == "segmented" else getattr(loops, name)
     return device_scan(given, form="look-back", backward=backward)
 
 
@@ -79,7 +71,7 @@ def run(name: str) -> tuple[list[Any], list[Any]]:
 @cache
 def linked(name: str) -> PassKernel:
     """Return the kernel that a scan in one pass is made of, which other tests verify."""
-    operator = scan_operator(affine if name == "affine" else getattr(loops, name))
+    operator = scan_operator(getattr(loops, name))
     return kernel_of(Level.of_elements(operator), "linked")
 
 
@@ -163,7 +155,7 @@ def test_what_a_warp_puts_together_follows_each_other() -> None:
 )
 def test_a_scan_takes_any_length(form: Any, backward: bool) -> None:
     """No element, a part that is cut, whole ones, and what is left over."""
-    scan = scanned("affine", backward) if form == "look-back" else device_scan(affine, form, backward=backward)
+    scan = scanned("affine", backward) if form == "look-back" else device_scan(loops.affine, form, backward=backward)
     rng = np.random.default_rng(1)
     for n in (0, TILE, 2 * TILE, 3 * TILE + 100):
         v, g, found = *rng.integers(-99, 99, (2, n)).astype(np.int32), np.full(n, 77, np.int32)
@@ -175,7 +167,7 @@ def test_a_scan_takes_any_length(form: Any, backward: bool) -> None:
 def test_scans_of_one_loop_share_no_names() -> None:
     """Both forms, and one that goes backward: their texts, one behind the other, are one translation unit."""
     texts = [text_of(scanned("affine", backward), []) for backward in (False, True)]
-    texts.append(text_of(device_scan(affine), []))
+    texts.append(text_of(device_scan(loops.affine), []))
     names = [
         set(re.findall(r"^namespace (\w+)|^(?:extern \"C\" )?__global__ .*?(\w+)\($", text, re.M)) for text in texts
     ]
@@ -214,7 +206,7 @@ def test_a_scan_in_one_pass_refuses_other_arrays() -> None:
     """Another form is one error, and so are arrays of another type."""
     scan = scanned("affine", True)
     with pytest.raises(SwizzleError) as error:
-        device_scan(affine, form="one-pass")  # type: ignore[arg-type]
+        device_scan(loops.affine, form="one-pass")  # type: ignore[arg-type]
     assert error.value.expected == "'three-pass' or 'look-back'"
     with pytest.raises(SwizzleError) as error:
         scan(np.zeros(2 * TILE, np.float32), *np.zeros((2, 2 * TILE), np.int32))

@@ -17,7 +17,6 @@ from swizzle import (
     i32,
     operator,
     scan_operator,
-    serial,
     sketch,
     solve,
     spec,
@@ -34,33 +33,9 @@ from swizzle.specs.specification import numbers
 from swizzle.specs.verify import verify
 from symbolic.algebra.numbers import Numbers
 from symbolic.machine.machine import Machine
+from tests.swizzle.operators import loops
 
 N, EACH = 8, 4
-
-
-@serial
-def smoothed(x: f32, a: f32):  # type: ignore[no-untyped-def]
-    h = 0
-    for v, g in zip(x, a, strict=True):
-        h = g * h + v
-    return h
-
-
-@serial(length=64, where=lambda v: -1000 <= v <= 1000)
-def best_run(x: i32):  # type: ignore[no-untyped-def]
-    here, best = 0, 0
-    for v in x:
-        here = max(0, here + v)
-        best = max(best, here)
-    return best
-
-
-@serial
-def total(x: i32):  # type: ignore[no-untyped-def]
-    s = 0
-    for v in x:
-        s += v
-    return s
 
 
 @operator
@@ -68,7 +43,9 @@ def first(a: (i32, i32), b: (i32, i32)):  # type: ignore[valid-type, no-untyped-
     return a
 
 
-recurrence, runs, sums, firsts = (scan_operator(each) for each in (smoothed, best_run, total, first))
+recurrence, runs, sums, firsts = (
+    scan_operator(each) for each in (loops.recurrence, loops.best_run, loops.total, first)
+)
 
 
 @cuda.jit(device=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import exp, inf, log
 
-from swizzle import f32, i32, serial, u32
+from swizzle import f32, i32, serial, u32, u64
 
 LEAST = -(1 << 31)
 DECAY = 0.75
@@ -408,3 +408,20 @@ def best_product(x: i32):
         s = s * v
         m = max(m, s)
     return m
+
+
+@serial
+def spread(x: u64):
+    low, n = 2**64 - 1, 0
+    for v in x:
+        low = min(low, v)
+        n = n + 3 * v + 1
+    return n - low
+
+
+@serial
+def affine(x: i32, f: i32):
+    h = 1
+    for v, g in zip(x, f, strict=True):
+        h = g * h + v
+    return h

@@ -41,16 +41,9 @@ from symbolic.algebra.terms import Terms
 from symbolic.ir.program import Binary, Const, DType, Expr, Var
 from symbolic.machine.machine import Machine
 from templates.formula import fill
+from tests.swizzle.operators import loops
 
 N = 8
-
-
-@serial
-def smoothed(x: f32, a: f32):  # type: ignore[no-untyped-def]
-    h = 0
-    for v, g in zip(x, a, strict=True):
-        h = g * h + v
-    return h
 
 
 @serial
@@ -60,15 +53,6 @@ def average(x: f32):  # type: ignore[no-untyped-def]
         total += v
         count += 1
     return total / count
-
-
-@serial(length=64, where=lambda v: -1000 <= v <= 1000)
-def best_run(x: i32):  # type: ignore[no-untyped-def]
-    here, best = 0, 0
-    for v in x:
-        here = max(0, here + v)
-        best = max(best, here)
-    return best
 
 
 @operator
@@ -81,7 +65,7 @@ def affine(a: (i32, i32), b: (i32, i32)):  # type: ignore[valid-type, no-untyped
     return a[0] * b[0], a[1] * b[0] + b[1]
 
 
-recurrence, mean, least, maps = (scan_operator(each) for each in (smoothed, average, argmin, affine))
+recurrence, mean, least, maps = (scan_operator(each) for each in (loops.recurrence, average, argmin, affine))
 
 
 @spec
@@ -113,9 +97,9 @@ def test_a_scan_of_a_recurrence() -> None:
     rng = random.Random(1)
     given = {name: np.array([rng.randint(-3, 3) for _ in range(N)], np.float32) for name in "vg"}
     found = numbers_of(best.program, given)["y"].tolist()
-    assert found == [smoothed(given["v"][: i + 1], given["g"][: i + 1]) for i in range(N)]
-    assert "smoothed_combine_h(" in best.to_cuda()
-    assert "smoothed_combine_h(" in best.to_numba()
+    assert found == [loops.recurrence(given["v"][: i + 1], given["g"][: i + 1]) for i in range(N)]
+    assert "recurrence_combine_h(" in best.to_cuda()
+    assert "recurrence_combine_h(" in best.to_numba()
 
     @sketch(spec=prefixes, block=N, warp_size=N, v=f32[N], g=f32[N], y=f32.out[N])
     def swapped(v, g, y):  # type: ignore[no-untyped-def]
@@ -254,7 +238,7 @@ def test_a_word_may_be_that_of_several_states() -> None:
 
 def test_laws_of_words_that_elements_make() -> None:
     """What is proved of words that do not wrap says nothing of words that a kernel is passed, which may."""
-    runs = scan_operator(best_run)
+    runs = scan_operator(loops.best_run)
     rows = (0, 1, 2)
 
     @spec
@@ -332,10 +316,11 @@ def test_a_condition_with_itself() -> None:
 
 def test_an_operator_that_is_asked_for_twice() -> None:
     """It is the same operator, whose words meet; so is one that is made of the same in the same way."""
-    assert scan_operator(smoothed) is scan_operator(found_of(smoothed)) is recurrence
-    by_segment = scan_operator(segmented(reversed(smoothed)))
-    assert scan_operator(segmented(reversed(smoothed))) is by_segment is not scan_operator(reversed(smoothed))
-    assert product(smoothed, average) == product(smoothed, average) != product(average, smoothed)
+    loop = loops.recurrence
+    assert scan_operator(loop) is scan_operator(found_of(loop)) is recurrence
+    by_segment = scan_operator(segmented(reversed(loop)))
+    assert scan_operator(segmented(reversed(loop))) is by_segment is not scan_operator(reversed(loop))
+    assert product(loop, average) == product(loop, average) != product(average, loop)
 
 
 @pytest.mark.skipif(not available_tools(), reason="needs a CUDA compiler")
@@ -437,8 +422,8 @@ def test_states_written_out() -> None:
         ("s = maps.combine(s, v[0])", "an operand of `affine.combine` is f32 data"),
         ("y[0] = s", "the value stored to y is a state"),
         ("y[0] = f32(s)", "f32(...) of states"),
-        ("s = recurrence.combine(s, t)", "a state of affine where one of smoothed is needed"),
-        ("s = recurrence.lift(v[0], v[1])", "a state of smoothed where one of affine is needed"),
+        ("s = recurrence.combine(s, t)", "a state of affine where one of recurrence is needed"),
+        ("s = recurrence.lift(v[0], v[1])", "a state of recurrence where one of affine is needed"),
         ("s = 0", "the new value of s is an index"),
         ("a, b = maps.combine(s, t)", "one value for 2 targets"),
         ("y[0] = where(v[0] < v[1], s, t)", "`where` of states"),

@@ -13,7 +13,6 @@ from swizzle import (
     load,
     load_solution,
     scan_operator,
-    serial,
     sketch,
     solve,
     spec,
@@ -25,6 +24,7 @@ from swizzle.layouts import best
 from swizzle.scans.filling import filled
 from swizzle.specs.verify import verify
 from symbolic.errors import SwizzleError
+from tests.swizzle.operators import loops
 from tests.swizzle.scans import examples
 
 N = 32
@@ -179,17 +179,9 @@ def test_a_swz_file_with_an_example_is_solved_and_read_again(tmp_path: Path) -> 
     assert [each.formula for each in load_solution(tmp_path / "scan.json").holes] == [*formulas.values()]
 
 
-@serial
-def smoothed(x: f32, a: f32):  # type: ignore[no-untyped-def]
-    h = 0
-    for v, g in zip(x, a, strict=True):
-        h = g * h + v
-    return h
-
-
 def test_an_operator_on_words_is_scanned() -> None:
     """Both words are taken from the one source; their order is proved."""
-    op = scan_operator(smoothed)
+    op = scan_operator(loops.recurrence)
 
     @spec
     def results(v: Any, g: Any) -> Any:
