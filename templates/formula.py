@@ -27,6 +27,7 @@ from symbolic.ir.program import (
     Hole,
     HoleCall,
     Logic,
+    Lookup,
     Program,
     Select,
     Unary,
@@ -110,9 +111,10 @@ def values_of(formula: Expr, arguments: Sequence[Any]) -> Any:
 def length_of(formula: Expr) -> int:
     """Return how long a formula is: its operators, arguments and numbers, each counted once.
 
-    `k` has 1, `lane + k` 3, `(lane + k) % 32` 5 and `0 if lane >= k else 1` 6: a choice counts as one operator.
+    `k` has 1, `lane + k` 3, `(lane + k) % 32` 5 and `0 if lane >= k else 1` 6: a choice counts as one operator, and so
+    does a table beside its entries.
     """
-    return sum(1 for _ in subexpressions(formula))
+    return sum(1 + (len(part.entries) if isinstance(part, Lookup) else 0) for part in subexpressions(formula))
 
 
 def applied(formula: Expr, arguments: Sequence[Expr], place: Place) -> Expr:
@@ -189,6 +191,10 @@ def _index(node: ast.expr, spelt: _Spelt) -> Expr:
         case ast.IfExp(test=test, body=then, orelse=otherwise):
             parts = _condition(test, spelt), _index(then, spelt), _index(otherwise, spelt)
             return Select(*parts, DType.INDEX, _NOWHERE)
+        case ast.Subscript(value=ast.Tuple(elts=elements), slice=index) if elements:
+            entries = tuple(each.value for each in elements if isinstance(each, ast.Constant))
+            if len(entries) == len(elements) and all(type(each) is int and each < _LARGEST for each in entries):
+                return Lookup(entries, _index(index, spelt), _NOWHERE)  # type: ignore[arg-type]
     raise ValueError(f"the formula of the hole has {ast.unparse(node)!r}, which is neither an argument nor a number")
 
 

@@ -110,7 +110,7 @@ _XFORM: Final = HoleKind(
     spaces={"1": ("xform",), "2": ("xform",), "3": ("xform",), "4": ("xform", "xor")},
     moves=True,
 )
-FAMILIES_OF_INDEX: Final = ("xor", "rotate", "pad", "xform", "column_major", "compose", "table")
+FAMILIES_OF_INDEX: Final = ("xor", "rotate", "pad", "xform", "column_major", "compose", "table", "constant_table")
 """What a `?sw_index` may name, each with the functions that it has for a `?sw_xform` of Space 3 or 4."""
 _INDEX: Final = HoleKind(
     kind="index",

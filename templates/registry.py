@@ -15,7 +15,21 @@ from symbolic.errors import SwizzleError
 from symbolic.extensions import extension, extension_names
 from symbolic.ir.program import Hole
 from symbolic.suggest import near
-from templates import both, column_major, compose, cond, naive, pad, part, remainder, scaled, table, xform, xor
+from templates import (
+    both,
+    column_major,
+    compose,
+    cond,
+    constant_table,
+    naive,
+    pad,
+    part,
+    remainder,
+    scaled,
+    table,
+    xform,
+    xor,
+)
 from templates.chooser import Choice
 from templates.either import Either
 from templates.holes import HOLE_KINDS, SPACES, Point, Space
@@ -41,10 +55,13 @@ FAMILIES: Final[dict[str, TemplateFamily]] = {
         column_major.FAMILY,
         compose.FAMILY,
         table.FAMILY,
+        constant_table.FAMILY,
     )
 }
-ON_REQUEST: Final = (column_major.FAMILY.name, compose.FAMILY.name)
+ON_REQUEST: Final = (column_major.FAMILY.name, compose.FAMILY.name, constant_table.FAMILY.name)
 """Families of ours that are in no space unless they are named: too many functions for a proof that there is none."""
+TABLES: Final = (table.FAMILY.name, constant_table.FAMILY.name)
+"""The last resort, in this order: they are in the last space only."""
 
 
 def template(
@@ -62,13 +79,12 @@ def template(
     """
     named = hole.families
     if not on_request:
-        left_out = requested(hole, points)
+        left_out = requested(hole, points, space)
         assert not named or set(left_out) < set(named), "a hole of families on request only needs them"
         families = tuple(family for family in families if family.name not in ON_REQUEST)
         named = tuple(name for name in named if name not in left_out)
-    if space != SPACES[-1]:
-        named = tuple(name for name in named if name != table.FAMILY.name) or ("rotate",) * bool(named)
-    last = table.FAMILY.name in named
+    named = in_space(named, space)
+    last = any(name in TABLES for name in named)
     if depth and hole.kind == naive.FAMILY.kind:
         return naive.naive_xform(hole, tuple(points), depth)
     return _template(
@@ -82,10 +98,22 @@ def template(
     )
 
 
-def requested(hole: Hole, points: Sequence[Point], families: Sequence[TemplateFamily] = ()) -> tuple[str, ...]:
+def in_space(named: tuple[str, ...], space: Space) -> tuple[str, ...]:
+    """Return the families that a hole may be of in a space, of those that it names: tables end the last one."""
+    formulas = tuple(name for name in named if name not in TABLES)
+    if space != SPACES[-1]:
+        return formulas or ("rotate",) * bool(named)
+    return formulas + tuple(name for name in TABLES if name in named)
+
+
+def requested(
+    hole: Hole, points: Sequence[Point], space: Space, families: Sequence[TemplateFamily] = ()
+) -> tuple[str, ...]:
     """Return the families on request that a hole may be of: it names them, or they join the space, and they have
     functions for the points at which it is asked."""
-    names = hole.families or tuple(f.name for f in families if f.kind == HOLE_KINDS[hole.kind].family_kind)
+    names = in_space(hole.families, space) or tuple(
+        f.name for f in families if f.kind == HOLE_KINDS[hole.kind].family_kind
+    )
     some = tuple(name for name in names if name in ON_REQUEST)
     return tuple(name for name in some if _has_functions(name, hole.size, len(hole.arguments), HolePoints.of(points)))
 

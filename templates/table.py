@@ -10,7 +10,7 @@ It is in the last space only, and only where the hole names it: a formula that i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,10 @@ from templates.chooser import Choice, Chooser
 from templates.either import Either
 from templates.formula import binary, number, remainder, times, total
 from templates.points import HolePoints
-from templates.template import Point, Template, TemplateFamily, integers
+from templates.template import Point, Points, Template, TemplateFamily, ValuesThere, integers
 
 T = TypeVar("T")
+NAME: Final = "table"
 WORD: Final = 32  # bits
 _HALF: Final = 1 << WORD - 1
 MOST_WORDS: Final = 16  # and 15 comparisons
@@ -129,13 +130,7 @@ class PackedTable(Struct, frozen=True):
     def expression(self, arguments: Sequence[Expr], at: Place) -> Expr:
         """Return the same as an index expression."""
         form = self.form
-        place: Expr = number(0, at)
-        for axis in form.axes:
-            place = total([times(axis.length, place), arguments[axis.argument]], at, -axis.low)
-        slot = binary("*", binary("%", place, number(form.in_word, at)), number(form.bits, at))
-        runs = [(w, word) for w, word in enumerate(self.words) if not w or word != self.words[w - 1]]
-        word = self._word(place, runs, at)
-        entry = binary("&", binary(">>", word, slot), number((1 << form.bits) - 1, at))
+        entry = self.entry_expression(self.place_expression(arguments, at), at)
         match form.way:
             case "value":
                 return entry
@@ -143,6 +138,21 @@ class PackedTable(Struct, frozen=True):
                 return remainder(total([arguments[0], entry], at), form.n)
             case "xor":
                 return binary("^", arguments[0], entry)
+
+    def place_expression(self, arguments: Sequence[Expr], at: Place) -> Expr:
+        """Return where in the table an entry is."""
+        place: Expr = number(0, at)
+        for axis in self.form.axes:
+            place = total([times(axis.length, place), arguments[axis.argument]], at, -axis.low)
+        return place
+
+    def entry_expression(self, place: Expr, at: Place) -> Expr:
+        """Return the entry at a place."""
+        form = self.form
+        slot = binary("*", binary("%", place, number(form.in_word, at)), number(form.bits, at))
+        runs = [(w, word) for w, word in enumerate(self.words) if not w or word != self.words[w - 1]]
+        word = self._word(place, runs, at)
+        return binary("&", binary(">>", word, slot), number((1 << form.bits) - 1, at))
 
     def _word(self, place: Expr, runs: Sequence[tuple[int, int]], at: Place) -> Expr:
         """Return the word of a place, of runs of equal words: half of them are compared away at a time."""
@@ -167,8 +177,8 @@ class PackedTable(Struct, frozen=True):
         return f"{what[self.form.way]} a table of {4 * len(self.words)} bytes, by {by}"
 
 
-def packed_of(n: int, arity: int, constants: Mapping[str, object]) -> PackedTable:
-    """Return the table that constants say; ValueError where they say none."""
+def packed_of(n: int, arity: int, constants: Mapping[str, object], most: int = MOST_WORDS) -> PackedTable:
+    """Return the table of at most so many words that constants say; ValueError where they say none."""
     (way,) = integers(constants, ["way"])
     axes = []
     for argument in range(arity):
@@ -178,7 +188,7 @@ def packed_of(n: int, arity: int, constants: Mapping[str, object]) -> PackedTabl
     if not 0 <= way < len(_WAYS) or not axes or min(axis.length for axis in axes) < 1 or n < 2:
         raise ValueError(f"the table of the hole is {dict(constants)}")
     form = TableForm(n, _WAYS[way], tuple(axes))
-    if form.words > MOST_WORDS or (form.way == "xor" and n & (n - 1)):
+    if form.words > most or (form.way == "xor" and n & (n - 1)):
         raise ValueError(f"the table of the hole has {form.words} words, and its size is {n}")
     words = integers(constants, [f"word_{place}" for place in range(form.words)])
     packed = PackedTable(form, tuple(words))
@@ -191,7 +201,12 @@ def packed_of(n: int, arity: int, constants: Mapping[str, object]) -> PackedTabl
 
 
 class TableTemplate(Template):
-    """All tables of a form. Its components are the entries at the places that are asked for, each anything below n."""
+    """All tables of a form, of so many words at `most`.
+
+    Its components are the entries at the places that are asked for, each anything below n.
+    """
+
+    most: ClassVar[int] = MOST_WORDS
 
     def __init__(self, form: TableForm, points: Sequence[Point]) -> None:
         self.form, self.points = form, points
@@ -214,7 +229,7 @@ class TableTemplate(Template):
         return self.packed(choice).constants()
 
     def parse(self, constants: Mapping[str, object]) -> Choice:
-        packed = packed_of(self.form.n, len(self.points[0]), constants)
+        packed = packed_of(self.form.n, len(self.points[0]), constants, self.most)
         if packed.form != self.form:
             raise ValueError(f"the table of the hole is of another form: {dict(constants)}")
         return tuple(int(packed.entry(place)) for place in self.places)
@@ -232,13 +247,18 @@ class TableTemplate(Template):
                     return None
         return tuple(entries.get(place, 0) for place in self.places)
 
+    def recognised(self, points: Points, values: ValuesThere) -> Choice | None:
+        if isinstance(values, np.ndarray):
+            values = [value if value >= 0 else None for value in values.tolist()]
+        return self.simplest([tuple(map(int, point)) for point in points], values)
+
 
 class EitherTable(Either):
     """A table of one form or another, of few words before many."""
 
-    def __init__(self, forms: Sequence[TableForm], points: Sequence[Point]) -> None:
-        super().__init__([""] * len(forms), [TableTemplate(form, points) for form in forms])
-        self.forms = list(forms)
+    def __init__(self, tables: Sequence[TableTemplate]) -> None:
+        super().__init__([""] * len(tables), tables)
+        self.forms = [table.form for table in tables]
 
     def constants(self, choice: Choice) -> Mapping[str, int]:
         part, own = self.of(choice)
@@ -282,24 +302,24 @@ class ReadTable(Template):
 
 def make(size: int, arity: int, points: tuple[Point, ...], space: str) -> EitherTable | None:
     """Return the template; None where the smallest table is too large, or the hole is asked at one point only."""
-    fitting = [form for form in _forms(size, arity, points) if form.fits]
-    return EitherTable(fitting, points) if fitting else None
+    fitting = [form for form in forms_of(size, arity, points) if form.fits]
+    return EitherTable([TableTemplate(form, points) for form in fitting]) if fitting else None
 
 
 def too_large(size: int, arity: int, points: tuple[Point, ...]) -> int:
     """Return the bytes of the smallest table of a hole that is in no space as that is too large; 0 where one is."""
-    forms = _forms(size, arity, points)
+    forms = forms_of(size, arity, points)
     return 4 * forms[0].words if forms and forms[0].words > MOST_WORDS else 0
 
 
 def too_many(size: int, arity: int, points: tuple[Point, ...]) -> int:
     """Return among how many values the entries of a table would be chosen, all together, where that is why a hole has
     none though one is small enough; 0 else."""
-    small = [form for form in _forms(size, arity, points) if form.words <= MOST_WORDS]
+    small = [form for form in forms_of(size, arity, points) if form.words <= MOST_WORDS]
     return 0 if any(form.fits for form in small) else min((form.entries * form.n for form in small), default=0)
 
 
-def _forms(size: int, arity: int, points: tuple[Point, ...]) -> list[TableForm]:
+def forms_of(size: int, arity: int, points: tuple[Point, ...]) -> list[TableForm]:
     """Return what a table may say, the smallest first."""
     if size < 2 or not points or not arity:
         return []
@@ -313,4 +333,4 @@ def _forms(size: int, arity: int, points: tuple[Point, ...]) -> list[TableForm]:
     return sorted(forms, key=lambda form: form.words)
 
 
-FAMILY = TemplateFamily("table", "xform", make, saved=lambda size, arity, points: ReadTable(size, arity))
+FAMILY = TemplateFamily(NAME, "xform", make, saved=lambda size, arity, points: ReadTable(size, arity))

@@ -70,6 +70,8 @@ def range_of(expr: Expr, facts: Facts) -> Range:
             return range_of(then, facts_where(condition, True, facts)).join(
                 range_of(otherwise, facts_where(condition, False, facts))
             )
+        case ir.Lookup(entries=entries):
+            return Range(min(entries), max(entries))
         case ir.Shuffle(value=value):
             return range_of(value, facts)
         case ir.Apply() | ir.Load() | ir.Cast() | ir.HoleCall() | ir.AccumulatorValue() | ir.Compare() | ir.Logic():

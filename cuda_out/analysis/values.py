@@ -15,7 +15,7 @@ import numpy as np
 
 from cuda_out.analysis.facts import Facts, range_of
 from symbolic.ir import program as ir
-from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY
+from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY, looked_up
 from symbolic.ir.program import Expr, Program
 from symbolic.ir.walk import subexpressions
 
@@ -107,6 +107,8 @@ def _evaluate(expr: Expr, at: Points) -> Any:
             return LOGIC[op][1](_evaluate(left, at), _evaluate(right, at))
         case ir.Select(condition, then, otherwise):
             return np.where(_evaluate(condition, at), _evaluate(then, at), _evaluate(otherwise, at))
+        case ir.Lookup(entries=entries, index=index):
+            return looked_up(entries)[1](_evaluate(index, at))
         case _:
             raise AssertionError(f"{type(expr).__name__} has no value known before the kernel runs")
 
@@ -120,6 +122,8 @@ def is_computable(expr: Expr, facts: Facts) -> bool:
             case ir.Binary(op="//" | "%", right=right) if not (isinstance(right, ir.Const) and right.value):
                 return False
             case ir.Binary(op="<<" | ">>", right=right) if not range_of(right, facts).within(0, 31):
+                return False
+            case ir.Lookup(entries=entries, index=index) if not range_of(index, facts).within(0, len(entries) - 1):
                 return False
             case _:
                 pass

@@ -70,6 +70,8 @@ class ExpressionPrinter(Struct):
     whole: str = ""  # the name of what says that a block is whole, where the text asks for that
     helpers: set[str] = field(default_factory=set)
     words: Mapping[str, ir.DeclareArray] = {}  # the arrays of small elements that are words, several to a word
+    table: str = "table_"  # what the names of tables begin with
+    tables: dict[tuple[int, ...], str] = field(default_factory=dict)  # those that the text looks numbers up in
     guarded: set[Axis] = field(default_factory=set)  # the axes along which only blocks that are not whole need bounds
 
     def text(self, expr: Expr, facts: Facts, level: int = LOOSEST) -> str:
@@ -107,6 +109,9 @@ class ExpressionPrinter(Struct):
                 yes = self.text(then, facts_where(condition, True, facts), TERNARY + 1)
                 no = self.text(otherwise, facts_where(condition, False, facts), TERNARY)
                 return CText(f"{self.text(condition, facts, TERNARY + 1)} ? {yes} : {no}", TERNARY, "?")
+            case ir.Lookup(entries=entries, index=index):
+                name = self.tables.setdefault(entries, f"{self.table}{len(self.tables) + 1}")
+                return CText(f"{name}[{self.text(index, facts)}]", PRIMARY)
             case ir.Cast(operand=operand, dtype=dtype):
                 return self._cast(operand, dtype, facts)
             case ir.Load(array=array, indices=indices) if array in self.words:

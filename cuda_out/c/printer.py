@@ -21,7 +21,7 @@ from cuda_out.c.expressions import function_name
 from cuda_out.c.helpers import external_text, helper_text, operator_text, word_function_text
 from cuda_out.c.identifiers import c_name, kernel_name
 from cuda_out.c.statements import StatementPrinter
-from cuda_out.c.types import C_TYPE, HALF_HEADER
+from cuda_out.c.types import C_TYPE, HALF_HEADER, TABLE_TYPES
 from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.shuffles import legal_shuffles
 from cuda_out.tiling.tiling import AXES, Tiling
@@ -154,6 +154,10 @@ class _File:
         for helper in (*helper_text(frozenset(helpers)), *own):
             for line in helper.splitlines():
                 out.line(line)
+            out.line()
+        for entries, name in self.statements.expressions.tables.items():
+            kind = next(kind for kind, most in TABLE_TYPES.items() if max(entries) <= most)
+            out.line(f"static __constant__ const {kind} {name}[{len(entries)}] = {{{', '.join(map(str, entries))}}};")
             out.line()
         for parameter in self.given:
             out.line(f"/// What the kernel takes for {self.names[parameter.name]}: its elements, row-major.")

@@ -84,7 +84,11 @@ class StatementPrinter:
         self.memory = "shared_memory"
         while self.memory in {*self.names.values(), *self.taken}:
             self.memory += "_"
+        table = "table_"
+        while any(name.startswith(table) for name in (*self.names.values(), *self.taken)):
+            table += "_"
         self.expressions = ExpressionPrinter(
+            table=table,
             names=self.names | {name: f"{self.names[name]}.at" for name in given},
             shapes={p.name: tiles.shape(p) if tiles else p.shape for p in program.parameters},
             coordinates=coordinate_text(program)

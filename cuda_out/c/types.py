@@ -49,6 +49,8 @@ HALF_BITS: Mapping[DType, tuple[str, str]] = {
     DType.F16: ("__half_as_ushort", "__ushort_as_half"),
     DType.BF16: ("__bfloat16_as_ushort", "__ushort_as_bfloat16"),
 }
+TABLE_TYPES: Mapping[str, int] = {"unsigned char": 2**8 - 1, "unsigned short": 2**16 - 1, "unsigned": 2**32 - 1}
+"""The types that a table's entries may have in constant memory, each with its largest number."""
 HALF_HEADER: Mapping[DType, str] = {DType.F16: "cuda_fp16.h", DType.BF16: "cuda_bf16.h"}
 
 

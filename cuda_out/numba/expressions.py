@@ -128,6 +128,13 @@ class NumbaExpressions(Struct):
                 yes = self.text(then, facts_where(condition, True, facts), TERNARY + 1)
                 no = self.text(otherwise, facts_where(condition, False, facts), TERNARY)
                 return CText(f"{yes} if {self.text(condition, facts, TERNARY + 1)} else {no}", TERNARY, "if")
+            case ir.Lookup():
+                raise SwizzleError(
+                    "numba.cuda text has no table in constant memory",
+                    place=expr.place,
+                    expected="a formula, or a table of up to 64 bytes, which is packed into numbers",
+                    fix="take the CUDA text instead: --emit cuda, to_cuda()",
+                )
             case ir.Cast(operand=operand, dtype=dtype):
                 if operand.dtype is dtype:
                     return self.print(operand, facts)

@@ -31,6 +31,7 @@ from symbolic.ir.walk import (
     surely_assigned,
 )
 
+LOOKUP = 4  # simple operations that a read of constant memory costs at least
 Key: TypeAlias = tuple[object, ...]
 
 
@@ -59,6 +60,8 @@ def operation_count(expr: Expr) -> int:
             own = 1
         case ir.Binary(op="//" | "%"):
             own = 4
+        case ir.Lookup():
+            own = LOOKUP
         case ir.Binary() | ir.Unary() | ir.Select() | ir.Compare() | ir.Logic():
             own = 1
         case _:

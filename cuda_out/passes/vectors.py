@@ -215,6 +215,8 @@ def multiple_of(expr: Expr, known: Definitions, steps: Mapping[str, int]) -> int
             return inner(operand)
         case ir.Select(then=then, otherwise=otherwise):
             return math.gcd(inner(then), inner(otherwise))
+        case ir.Lookup(entries=entries):
+            return math.gcd(*entries)
         case _:
             return 1
 

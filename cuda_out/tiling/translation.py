@@ -227,6 +227,8 @@ class _Walk:
                 return self._logic(expr, scope)
             case ir.Select():
                 return self._select(expr, scope)
+            case ir.Lookup(index=index):
+                return replace(expr, index=self._fixed(index, scope, "a place in a table")), 0
             case ir.Cast(operand=operand):
                 if operand.dtype.is_data:
                     return replace(expr, operand=self.expr(operand, scope)[0]), 0

@@ -168,6 +168,9 @@ class _Warp:
                 chosen = self.values(condition, lanes)
                 found = self.values(then, [lane for lane in lanes if chosen[lane]])
                 return found | self.values(otherwise, [lane for lane in lanes if not chosen[lane]])
+            case ir.Lookup(entries=entries, index=index):
+                found = self.values(index, lanes)
+                return {lane: entries[min(max(found[lane], 0), len(entries) - 1)] for lane in lanes}
             case ir.Load(array=array, indices=indices):
                 self.access(array, indices, lanes)
             case ir.Shuffle():

@@ -83,7 +83,8 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
         lines.append(f"  reason  {result.reason}")
     lines += [
         f"  table   {name} would need {_table_need(size)}, and {size['most']} are the most: no table was looked at\n"
-        "          fewer values of what it is asked by, or of its own, take less: -D sets smaller sizes"
+        "          fewer values of what it is asked by, or of its own, take less: -D sets smaller sizes.\n"
+        "          constant_table, as a further family, has larger ones, in constant memory"
         for name, size in result.certificate.get("no_table", {}).items()
     ]
     lines += _confirmation_lines(result.certificate)
@@ -197,9 +198,9 @@ def _solution_lines(result: Result, solution: Solution) -> list[str]:
     if not solution.holes:
         return [*pads, "  (no holes)"]
     names = max(len(hole.name) for hole in solution.holes)
-    formulas = max(len(hole.formula) for hole in solution.holes)
+    formulas = max(len(hole.shown) for hole in solution.holes)
     lines = [
-        f"    {hole.name:<{names}} = {hole.formula:<{formulas}}   at {hole.place}"
+        f"    {hole.name:<{names}} = {hole.shown:<{formulas}}   at {hole.place}"
         + (f", found in {hole.found_in}" if hole.found_in else "")
         for hole in solution.holes
     ]

@@ -145,7 +145,7 @@ def provenance(solution: Solution, claims: Sequence[str], parameters: Mapping[st
     lines = origin(solution.program, parameters)
     if solution.holes:
         lines += ["", "Solution:"]
-        lines += [f"  {hole.name} = {hole.formula}  ({_whence(hole, solution.program)})" for hole in solution.holes]
+        lines += [f"  {hole.name} = {hole.shown}  ({_whence(hole, solution.program)})" for hole in solution.holes]
     claims = [*claims, *(f"Assumed: {each}." for each in assumed(solution.program))]
     return [*lines, "", *claims, *_about_division(solution.program)]
 

@@ -192,6 +192,8 @@ class _Ranges:
                 return self.of(value)
             case ir.HoleCall(hole=hole):
                 return 0, self.holes[hole].size - 1
+            case ir.Lookup(entries=entries):
+                return min(entries), max(entries)
             case ir.Compare() | ir.Logic():
                 return 0, 1
             case _:

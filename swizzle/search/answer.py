@@ -13,12 +13,12 @@ from swizzle.costs.conflicts import Conflicts
 from swizzle.costs.cost import Cost
 from swizzle.costs.sectors import Sectors
 from swizzle.problem.candidate import Candidate
-from swizzle.search.state import LEFT_OUT, SearchState
+from swizzle.search.state import SearchState
 from swizzle.solution.solution import Result, Solution, SpaceName, Status
 from swizzle.solution.words import assumed
 from symbolic.ir.program import Hole, Program
 from symbolic.limits import Interruption, OutOfTime
-from templates import table
+from templates import constant_table, table
 from templates.holes import SPACES
 from templates.points import HolePoints
 from templates.registry import register
@@ -42,7 +42,7 @@ def result_of(state: SearchState, last: SpaceName, optimal: bool) -> Result:
         if least := state.ranking.least(state.best):
             certificate["floor"] = least
         if state.left_out:
-            certificate["left_out"] = LEFT_OUT
+            certificate["left_out"] = state.said_left_out
         if state.left_open:
             certificate["left_open"] = list(state.left_open)
     if state.evident is not None:
@@ -88,7 +88,7 @@ def result_of(state: SearchState, last: SpaceName, optimal: bool) -> Result:
 
 def _no_table(hole: Hole, points: Sequence[Point]) -> dict[str, int]:
     """Return what the smallest table of a hole that asks for one would need, if it is too large to be looked at."""
-    if table.FAMILY.name not in hole.families:
+    if table.NAME not in hole.families or constant_table.NAME in hole.families:
         return {}
     asked = hole.size, len(hole.arguments), HolePoints.of(points)
     if size := table.too_large(*asked):

@@ -31,7 +31,7 @@ from swizzle.search.ranking import Ranking
 from swizzle.search.reading import Reading
 from swizzle.search.scan_holes import has_scan_holes, solve_scan
 from swizzle.search.shorter import with_shorter_formulas
-from swizzle.search.state import LEFT_OUT, SearchState
+from swizzle.search.state import SearchState
 from swizzle.search.tables import Tables, TooManyFunctions, TooManyNodes
 from swizzle.search.trying import Exhaustion, TooMany
 from swizzle.sketches.sketch import Sketch, not_a_sketch
@@ -105,7 +105,7 @@ class _Search(SearchState):
                 self.plan = Plan(problem, self.limits, floors[0], most, self.every)
                 optimal = self._search_spaces()
             if self.best is None and self.left_out and self.evident is None:
-                self.reason = self.reason or LEFT_OUT
+                self.reason = self.reason or self.said_left_out
             paper = self.limits.canonical and not problem.naive
             if self.best is not None and not self.every and not self.recognised and paper and not self.reason:
                 self.best = with_shorter_formulas(self.reading, self.best, self.goal.lowered)
@@ -152,7 +152,7 @@ class _Search(SearchState):
             return not self.reason
         if self.plan.leaves_out(space):
             self.left_out = True
-            if self.plan.leaves_out_all():
+            if self.plan.leaves_out_all(space):
                 return False
             self.problem.on_request = False
         if self.plan.looks_at_functions() and self.every and lightest.has_few(self.problem, space):

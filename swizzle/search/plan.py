@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from swizzle.problem.problem import Problem
 from swizzle.solution.solution import Limits, SpaceName
+from templates import table
 from templates.holes import SPACES
-from templates.registry import requested
+from templates.registry import in_space, requested
 
 LIGHT: Final[tuple[SpaceName, ...]] = ("1", "2")  # the spaces that have a light part worth a search of its own
 # Each of these is varied by an experiment: python bench/tuned.py plan.LARGE 32 128 512
@@ -116,19 +117,24 @@ class Plan:
 
         It is quick, but proves nothing: where families were asked for that have too many functions for a proof anyway.
         """
-        families = (space == SPACES[-1] and bool(self.problem.families)) or self.leaves_out(space)
+        last, holes = space == SPACES[-1], self.problem.program.holes
+        families = (last and bool(self.problem.families)) or self.leaves_out(space)
+        # the outputs often tell a table's entries, of which a solver finds few
+        families |= last and not self.limits.all_solutions and any(table.NAME in hole.families for hole in holes)
         return families and self.limits.canonical and not self.all_solutions and self.floor == self.most
 
     def leaves_out(self, space: SpaceName) -> bool:
         """Say whether some functions of this space are too many for any search but that by `chains.py`."""
         some = self.problem.families if space == SPACES[-1] else ()
         holes = zip(self.problem.program.holes, self.problem.points, strict=True)
-        return any(requested(hole, points, some) for hole, points in holes)
+        return any(requested(hole, points, space, some) for hole, points in holes)
 
-    def leaves_out_all(self) -> bool:
-        """Say whether all functions of some hole are too many for any search but that by `chains.py`."""
+    def leaves_out_all(self, space: SpaceName) -> bool:
+        """Say whether all functions of some hole in this space are too many for any search but that by `chains.py`."""
         holes = zip(self.problem.program.holes, self.problem.points, strict=True)
-        return any(hole.families and requested(hole, points) == hole.families for hole, points in holes)
+        return any(
+            hole.families and requested(hole, points, space) == in_space(hole.families, space) for hole, points in holes
+        )
 
     def tries_lightest(self, space: SpaceName) -> bool:
         """Say whether fillings are looked at from light to heavy: those of a single hole that names its families.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Final
 
 from swizzle.audit.certificate import Claim
 from swizzle.costs.goal import Goal
@@ -19,8 +18,6 @@ from swizzle.solution.solution import Limits, Result, SpaceName
 from symbolic.limits import Interruption, OutOfMemory
 from symbolic.solve.engines import SolverName, quickest_boolean
 from templates.registry import ON_REQUEST
-
-LEFT_OUT: Final = f"of {' and '.join(ON_REQUEST)}, only functions that the outputs tell were looked at"
 
 
 class SearchState:
@@ -50,6 +47,14 @@ class SearchState:
         self.reading: Reading | None = None
         self.ranking: Ranking | None = None
         self.plan: Plan | None = None
+
+    @property
+    def said_left_out(self) -> str:
+        """Which families have functions that were not looked at."""
+        asked = {family.name for family in self.problem.families} if self.problem is not None else set[str]()
+        named = asked.union(*(hole.families for hole in self.sketch.program.holes))
+        some = " and ".join(name for name in ON_REQUEST if name in named)
+        return f"of {some}, only functions that the outputs tell were looked at"
 
     @property
     def timed_out(self) -> str:

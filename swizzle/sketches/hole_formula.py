@@ -9,6 +9,9 @@ from msgspec import Struct
 
 from symbolic.errors import Place
 
+_TABLE = re.compile(r"\(([\d, ]+)\)(?=\[)")
+_SHOWN = 16  # entries
+
 
 class HoleFormula(Struct, frozen=True):
     """What a hole became. `formula` is Python over the sketch's own spelling of the hole's arguments;
@@ -23,14 +26,27 @@ class HoleFormula(Struct, frozen=True):
     found_in: str = ""
 
     @property
+    def shown(self) -> str:
+        """The formula with only the ends of a long table."""
+        return _TABLE.sub(lambda found: _ends(found[1].split(", ")), self.formula)
+
+    @property
     def table_bytes(self) -> int:
         """How many bytes of constants the formula looks its value up in; 0 for one without a table."""
-        named = self.constants.items() if "table" in self.constants else ()
+        if found := _TABLE.search(self.formula):
+            entries = [int(entry) for entry in found[1].rstrip(",").split(",")]
+            return len(entries) * (1 if max(entries) < 1 << 8 else 2)
+        named = self.constants.items() if {"table", "constant_table"} & self.constants.keys() else ()
         words = [abs(word) for name, word in named if name.startswith("word_")]
         return 4 * len(words) if all(re.search(rf"\b{word}\b", self.formula) for word in words) else 0
 
     def __repr__(self) -> str:
         return f"<{self.name} = {self.formula} at {self.place}>"
+
+
+def _ends(entries: Sequence[str]) -> str:
+    kept = entries if len(entries) <= _SHOWN else [*entries[: _SHOWN // 2], "...", entries[-1]]
+    return f"({', '.join(kept)})"
 
 
 def holes_as_json(holes: Sequence[HoleFormula]) -> list[dict[str, str | int]]:

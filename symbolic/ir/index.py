@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from symbolic.ir.program import Binary, Compare, Const, Expr, Logic, Select, Unary, Var
+from symbolic.ir.program import Binary, Compare, Const, Expr, Logic, Lookup, Select, Unary, Var
 
 BINARY: dict[str, tuple[Callable[[int, int], int], Callable[[Any, Any], Any]]] = {
     "+": (operator.add, np.add),
@@ -50,6 +50,12 @@ UNARY: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 }
 
 
+def looked_up(entries: Sequence[int]) -> tuple[Callable[[int], int], Callable[[Any], Any]]:
+    """Return what a table of entries gives, on ints and on lanes; outside of it, the nearest entry."""
+    table, last = np.array(entries, np.int64), len(entries) - 1
+    return lambda index: entries[min(max(index, 0), last)], lambda lanes: table[np.clip(lanes, 0, last)]
+
+
 def lanes_of(node: Expr, named: Mapping[str, Any]) -> Any:
     """Return what an expression over names alone is, one value a lane, or one value for all."""
     match node:
@@ -67,5 +73,7 @@ def lanes_of(node: Expr, named: Mapping[str, Any]) -> Any:
             return LOGIC[op][1](lanes_of(left, named), lanes_of(right, named))
         case Select(condition, then, otherwise):
             return np.where(lanes_of(condition, named), lanes_of(then, named), lanes_of(otherwise, named))
+        case Lookup(entries, index):
+            return looked_up(entries)[1](lanes_of(index, named))
         case _:
             raise AssertionError(f"no expression over names alone: {node}")

@@ -209,6 +209,18 @@ class Select(Struct, frozen=True):
     place: Place
 
 
+class Lookup(Struct, frozen=True):
+    """An entry of a table of numbers from 0 that the text of the kernel holds, in constant memory; an INDEX.
+
+    No thread that is on asks for one outside; what a thread that is off would find there is the nearest one.
+    """
+
+    entries: tuple[int, ...]
+    index: Expr
+    place: Place
+    dtype: DType = DType.INDEX
+
+
 class Cast(Struct, frozen=True):
     """`f32(index)`, `u32(data)`: convert to data of another dtype."""
 
@@ -270,6 +282,7 @@ Expr: TypeAlias = (
     | Compare
     | Logic
     | Select
+    | Lookup
     | Cast
     | Load
     | Shuffle

@@ -16,6 +16,7 @@ from symbolic.ir.program import (
     HoleCall,
     Load,
     Logic,
+    Lookup,
     Program,
     Select,
     Shuffle,
@@ -77,6 +78,8 @@ def _text(node: Expr, program: Program | None) -> tuple[str, int]:
         case Select(condition, then, otherwise):
             head = f"{at_least(_SELECT + 1, then)} if {at_least(_SELECT + 1, condition)}"
             return f"{head} else {at_least(_SELECT, otherwise)}", _SELECT
+        case Lookup(entries, index):
+            return f"{entries}[{python_text(index, program)}]", _ATOM
         case Cast(operand, dtype):
             return f"{dtype.value}({python_text(operand, program)})", _ATOM
         case Load(array, indices):

@@ -31,6 +31,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return args
         case ir.Unary(operand=operand) | ir.Cast(operand=operand):
             return (operand,)
+        case ir.Lookup(index=index):
+            return (index,)
         case ir.Apply(operands=operands):
             return operands
         case ir.Select(condition, then, otherwise):
@@ -50,6 +52,8 @@ def with_children(expr: Expr, new: tuple[Expr, ...]) -> Expr:
             return expr
         case ir.Unary() | ir.Cast():
             return replace(expr, operand=new[0])
+        case ir.Lookup():
+            return replace(expr, index=new[0])
         case ir.Binary() | ir.Compare() | ir.Logic():
             return replace(expr, left=new[0], right=new[1])
         case ir.Apply():
@@ -309,6 +313,8 @@ def spelling(expr: Expr) -> tuple[object, ...]:
             own = (op,)
         case ir.Apply(function=function):
             own = (function,)
+        case ir.Lookup(entries=entries):
+            own = entries
         case ir.Select() | ir.Cast():
             own = ()
         case ir.Load(array=name) | ir.AccumulatorValue(accumulator=name):

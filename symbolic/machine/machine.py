@@ -25,7 +25,7 @@ from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.functions import defined_with, gathered
 from symbolic.algebra.numbers import Algebra, conversion
 from symbolic.errors import SwizzleError
-from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY
+from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY, looked_up
 from symbolic.ir.program import (
     Accumulate,
     AccumulatorValue,
@@ -47,6 +47,7 @@ from symbolic.ir.program import (
     If,
     Load,
     Logic,
+    Lookup,
     Program,
     Select,
     Shuffle,
@@ -329,6 +330,8 @@ class Machine:
                 chosen = self.index(condition, mask)
                 yes = self.value(then, conjunction(mask, chosen))
                 return self._select(chosen, yes, self.value(otherwise, conjunction(mask, negation(chosen))), node)
+            case Lookup(entries, index):
+                return lift(*looked_up(entries), self.index(index, mask))
             case Cast(operand, dtype):
                 inner = self.value(operand, mask)
                 source = operand.dtype

@@ -402,6 +402,9 @@ class Forward:
                 return self._steered(LOGIC[op][0], left, right, mask)
             case ir.Select(condition, then, otherwise, dtype):
                 return self._select(condition, then, otherwise, dtype, mask)
+            case ir.Lookup(entries, index):
+                at, last = self._value(index, mask), len(entries) - 1
+                return Lazy(lambda t: _grouped((entries[min(max(v, 0), last)], f) for v, f in at(t).items()))
             case ir.Cast(operand, dtype):
                 inner = self._value(operand, mask)
                 if operand.dtype.is_data:

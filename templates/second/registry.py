@@ -60,7 +60,7 @@ def hole_of(
                 parts.append(XorHole(hole.size, points))
         case "index":
             for name in hole.families:
-                if name == "table" and space != "4":
+                if name in ("table", "constant_table") and space != "4":
                     continue
                 parts += _of_family(name, hole.size, points)
             parts = parts or _of_family("rotate", hole.size, points)

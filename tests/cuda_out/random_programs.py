@@ -99,8 +99,9 @@ def random_condition(random: Random, names: list[str], depth: int) -> ir.Expr:
 class RandomKernel:
     """A kernel over 32-bit integers with register arrays, loops, branches, shuffles and accumulators."""
 
-    def __init__(self, seed: int) -> None:
-        self.random = Random(seed)
+    def __init__(self, seed: int, tables: bool = False) -> None:
+        """With `tables`, some indices are looked up in tables of numbers."""
+        self.random, self.tables = Random(seed), tables
         self.names = ["lane", "t"]
         self.loops = 0
         self.size = self.random.randint(2, 7)
@@ -132,6 +133,10 @@ class RandomKernel:
 
     def inside(self, extent: int) -> ir.Expr:
         """Return an index in bounds, of the shapes that sketches are solved with."""
+        if self.tables and self.random.random() < 0.5:
+            count = self.random.choice([1, 5, 16, 300])
+            entries = tuple(self.random.randrange(extent) for _ in range(count))
+            return ir.Lookup(entries, op("%", self.index(), count), HERE)
         if self.random.random() < 0.4:
             sides = [num(self.random.randrange(extent)) for _ in range(2)]
             return select(random_condition(self.random, self.names, 1), *sides)
