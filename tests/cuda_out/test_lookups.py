@@ -1,4 +1,4 @@
-"""Tables of numbers in the text: random kernels that look indices up are what the machine says, pass by pass, in PTX."""
+"""Tables of numbers in the text: random kernels that look indices up are what the machine says, and so is their PTX."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,6 @@ from symbolic.algebra.terms import Terms
 from tests.cuda_out.ptx.kernels import compiled, machine_terms
 from tests.cuda_out.random_programs import RandomKernel
 from tests.slow_cases import slow_unless
-
 
 SEEDS = [seed for seed in range(60) if seed not in (19, 41, 50)]  # which divide data, or take a minimum with 0
 
