@@ -173,7 +173,11 @@ class Terms:
                     return self.intern(op, (a, b) if a < b else (b, a))
                 if op == "+" and self.scale(a)[0] != self.scale(b)[0]:
                     return self.intern(op, (a, b) if a < b else (b, a))
-        constant = law.identity
+        return self._put_together(op, law, args)
+
+    def _put_together(self, op: str, law: Law, args: Sequence[Term]) -> Term:
+        """Return what an operator makes of its operands' items and constants, put together by its law."""
+        nodes, constants, constant = self.nodes, self._constants, law.identity
         items: list[Term] = []
         for arg in args:
             inner, found = nodes[arg]

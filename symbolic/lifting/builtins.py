@@ -1,4 +1,4 @@
-"""What built-in functions, methods of lists and the core's own functions do in a lifted function.
+"""What built-in functions and the core's own do in a lifted function.
 
 A call means what this table says; what is not in it is called as it is, from a trusted environment only.
 """
@@ -21,7 +21,6 @@ from symbolic.core.value_types import BitVector, Boolean, Integer, IntegerLike, 
 from symbolic.core.values import all_of, any_of, implies, lookup, select
 from symbolic.errors import SwizzleError
 from symbolic.lifting import comparisons, operations, sequences
-from symbolic.lifting.budget import COMPARISON
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.elementary import ELEMENTARY, handler
 from symbolic.lifting.environment import Closure
@@ -56,7 +55,7 @@ class Caller(Protocol):
 Handler = Callable[[Caller, PathSite, ast.AST, list[Any], dict[str, Any]], Any]
 
 
-def _fixed(low: int, high: int, named: tuple[str, ...] = ()) -> Callable[[Handler], Handler]:
+def fixed(low: int, high: int, named: tuple[str, ...] = ()) -> Callable[[Handler], Handler]:
     """Check the number of arguments, and that they are not named."""
 
     def decorated(function: Handler) -> Handler:
@@ -80,12 +79,12 @@ def _fixed(low: int, high: int, named: tuple[str, ...] = ()) -> Callable[[Handle
 MANY: Final = 1_000
 
 
-@_fixed(1, 1)
+@fixed(1, 1)
 def _len(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     return sequences.length_of(site, arguments[0])
 
 
-@_fixed(1, 3)
+@fixed(1, 3)
 def _range(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     if all(type(each) is int for each in arguments) and (len(arguments) < 3 or arguments[2]):
         return range(*arguments)
@@ -111,7 +110,7 @@ def _range(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: di
     return spread(site, made, start, stop)
 
 
-@_fixed(1, 1)
+@fixed(1, 1)
 def _abs(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     def made(at: PathSite, value: Any) -> Any:
         if isinstance(value, Union):
@@ -148,7 +147,7 @@ def _extreme(symbol: str) -> Handler:
     return handler
 
 
-@_fixed(1, 2, ("start",))
+@fixed(1, 2, ("start",))
 def _sum(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     def total(at: PathSite, given: Any) -> Any:
         found = arguments[1] if len(arguments) == 2 else keywords.get("start", 0)
@@ -204,22 +203,22 @@ def _lazy_quantifier(wanted: bool) -> Callable[[Caller, ast.AST, ast.GeneratorEx
     return handler
 
 
-@_fixed(0, 1)
+@fixed(0, 1)
 def _list(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
     return spread(site, lambda at, xs: Items.new(_known(machine, at, xs)), *arguments) if arguments else Items.new(())
 
 
-@_fixed(0, 1)
+@fixed(0, 1)
 def _tuple(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
     return spread(site, lambda at, xs: _known(machine, at, xs), *arguments) if arguments else ()
 
 
-@_fixed(1, 1)
+@fixed(1, 1)
 def _reversed(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
     return spread(site, lambda at, xs: _known(machine, at, xs)[::-1], *arguments)
 
 
-@_fixed(1, 2, ("start",))
+@fixed(1, 2, ("start",))
 def _enumerate(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     first = arguments[1] if len(arguments) == 2 else keywords.get("start", 0)
 
@@ -230,7 +229,7 @@ def _enumerate(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any]
     return spread(site, counted, arguments[0])
 
 
-@_fixed(0, MANY, ("strict",))
+@fixed(0, MANY, ("strict",))
 def _zip(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     def zipped(at: PathSite, *sequences: Any) -> tuple[Any, ...]:
         known = [_known(machine, at, sequence) for sequence in sequences]
@@ -241,7 +240,7 @@ def _zip(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], keyw
     return spread(site, zipped, *arguments)
 
 
-@_fixed(2, MANY)
+@fixed(2, MANY)
 def _map(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
     function, *sequences = arguments
 
@@ -252,7 +251,7 @@ def _map(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], _
     return spread(site, each, *sequences)
 
 
-@_fixed(2, 3)
+@fixed(2, 3)
 def _reduce(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], __: dict[str, Any]) -> Any:
     function, sequence, *first = arguments
 
@@ -265,7 +264,7 @@ def _reduce(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any]
     return spread(site, folded, sequence)
 
 
-@_fixed(1, 1, ("key", "reverse"))
+@fixed(1, 1, ("key", "reverse"))
 def _sorted(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     key, backward = keywords.get("key"), keywords.get("reverse", False)
     if not isinstance(backward, bool):
@@ -301,12 +300,12 @@ def _sorted(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any]
     return spread(site, lambda at, xs: Items.new(ordered(at, xs)), *arguments)
 
 
-@_fixed(0, 1)
+@fixed(0, 1)
 def _bool(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     return truth_value(conditions(), comparisons.truth(site, arguments[0])) if arguments else False
 
 
-@_fixed(0, 1)
+@fixed(0, 1)
 def _int(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     def made(at: PathSite, value: Any) -> Any:
         if isinstance(value, Union | Integer):
@@ -343,7 +342,7 @@ def _kinds_in(kinds: Any) -> Iterator[Any]:
         yield typing.get_origin(kinds) or kinds
 
 
-@_fixed(2, 2)
+@fixed(2, 2)
 def _isinstance(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     value, kinds = arguments
     asked = tuple(_kinds_in(kinds))
@@ -361,7 +360,7 @@ def _isinstance(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], __
     return spread(site, tell, value)
 
 
-@_fixed(1, 1)
+@fixed(1, 1)
 def _type(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     def tell(_: PathSite, each: Any) -> type:
         if isinstance(each, Union | Integer):
@@ -375,12 +374,12 @@ def _type(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dic
     return spread(site, tell, arguments[0])
 
 
-@_fixed(2, 2)
+@fixed(2, 2)
 def _divmod(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     return tuple(operations.binary(site, symbol, *arguments) for symbol in ("//", "%"))
 
 
-@_fixed(2, 2)
+@fixed(2, 2)
 def _pow(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     return operations.binary(site, "**", *arguments)
 
@@ -388,13 +387,13 @@ def _pow(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict
 # ---- the core's own --------------------------------------------------------------------------------------------
 
 
-@_fixed(3, 3)
+@fixed(3, 3)
 def _select(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     guard = comparisons.truth(site, arguments[0])
     return merge([(guard, arguments[1]), (-guard, arguments[2])])
 
 
-@_fixed(2, 2)
+@fixed(2, 2)
 def _lookup(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     sequence, index = arguments
     site.require(comparisons.compare(site, ">=", index, 0), "IndexError: a negative index")
@@ -409,7 +408,7 @@ def _connective(wanted: bool) -> Handler:
     return handler
 
 
-@_fixed(2, 2)
+@fixed(2, 2)
 def _implies(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
     premise, conclusion = (comparisons.truth(site, each) for each in arguments)
     return truth_value(conditions(), -conditions().both(premise, -conclusion))
@@ -445,78 +444,6 @@ def _known(machine: Caller, site: PathSite, sequence: Any) -> tuple[Any, ...]:
         return sequence
     return machine.items(site, sequence)
 
-
-# ---- lists -----------------------------------------------------------------------------------------------------
-
-
-def _popped(site: PathSite, xs: Items, index: Any = -1) -> tuple[Items, Any]:
-    value = sequences.read(site, xs, index)
-    if type(index) is not int:
-        raise SwizzleError(
-            "pop at an index that depends on a condition", expected="a number",
-            fix="x = xs[i]; xs = xs[:i] + xs[i + 1:]",
-        )  # fmt: skip
-    place = index % len(xs)
-    return xs.edited(place, place + 1, ()), value
-
-
-def _inserted(_: PathSite, xs: Items, index: Any, value: Any) -> tuple[Items, Any]:
-    if type(index) is not int:
-        raise SwizzleError(
-            "insert at an index that depends on a condition", expected="a number", fix="xs[:i] + [x] + xs[i:]"
-        )
-    place = range(len(xs) + 1)[slice(index, None)].start
-    return xs.edited(place, place, (value,)), None
-
-
-def _extended(site: PathSite, xs: Items, more: Any) -> tuple[Items, Any]:
-    if not isinstance(more, Items | tuple):
-        raise SwizzleError(
-            "extend by something else than one list or tuple", expected="a list of a known length",
-            fix="for x in more: xs.append(x)",
-        )  # fmt: skip
-    site.budget.check_length(len(xs) + len(more), site.where)
-    return xs.edited(len(xs), len(xs), more.items if isinstance(more, Items) else more), None
-
-
-LIST_CHANGES: Final[dict[str, Callable[..., tuple[Items, Any]]]] = {
-    "append": lambda _, xs, value: (xs.edited(len(xs), len(xs), (value,)), None),
-    "pop": _popped,
-    "insert": _inserted,
-    "extend": _extended,
-    "clear": lambda _, xs: (Items((), xs.names), None),
-    "reverse": lambda _, xs: (Items(xs.items[::-1], xs.names), None),
-}
-"""What changes a list: the site, the list and the arguments to the list after it and the call's value."""
-
-
-@_fixed(2, 2)
-def _count(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
-    xs, value = arguments
-    site.budget.spend(COMPARISON * len(xs), site.where)
-    found: Any = 0
-    for item in parts_inside(xs) or ():
-        found = operations.binary(site, "+", found, truth_value(conditions(), comparisons.equal(site, item, value)))
-    return found
-
-
-@_fixed(2, 2)
-def _index(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
-    xs, value = arguments
-    site.budget.spend(COMPARISON * len(xs), site.where)
-    table, found, missing = conditions(), list[tuple[Guard, int]](), TRUE
-    for place, item in enumerate(parts_inside(xs) or ()):
-        here = table.both(missing, comparisons.equal(site, item, value))
-        missing = table.both(missing, -here)
-        found.append((here, place))
-    site.require(-missing, "ValueError: index of an element that is not there")
-    found = [(guard, place) for guard, place in found if guard != FALSE]
-    if not found:
-        raise Dead
-    return gathered(found)
-
-
-LIST_METHODS: Final[dict[str, Handler]] = {"copy": _list, "count": _count, "index": _index}
 
 SPECIAL: Final[dict[Any, Callable[[Caller, ast.AST, ast.GeneratorExp, State], Any]]] = {
     builtins.all: _lazy_quantifier(True),

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from symbolic.core.value_types import Boolean, IntegerLike
 from symbolic.errors import Place, SwizzleError
-from symbolic.lifting import builtins, operations, unknowns
+from symbolic.lifting import builtins, list_methods, operations, unknowns
 from symbolic.lifting.budget import CALL
 from symbolic.lifting.environment import Closure, Expansion, KnownFunction, Root, closure_of
 from symbolic.lifting.expressions import Expressions
@@ -294,9 +294,9 @@ class FunctionCalls(Expressions):
 
     def _list_method(self, node: ast.Call, holder: Any, state: State) -> Any:
         assert isinstance(node.func, ast.Attribute)
-        method = builtins.LIST_METHODS.get(node.func.attr)
+        method = list_methods.LIST_METHODS.get(node.func.attr)
         if method is None or node.keywords:
-            known = ", ".join(sorted([*builtins.LIST_METHODS, *builtins.LIST_CHANGES]))
+            known = ", ".join(sorted([*list_methods.LIST_METHODS, *list_methods.LIST_CHANGES]))
             raise self.error(node, f"`.{node.func.attr}` of a list", f"one of {known}", "a loop")
         arguments = [self.value(each, state) for each in node.args]
         return spread(self.site(node, state), lambda at, xs: method(self, at, node, [xs, *arguments], {}), holder)

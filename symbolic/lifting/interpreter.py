@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from symbolic.errors import Place, SwizzleError
-from symbolic.lifting import builtins, operations, sequences
+from symbolic.lifting import list_methods, operations, sequences
 from symbolic.lifting.budget import CERTAIN_ROUNDS, ROUND
 from symbolic.lifting.calls import CHANGING, FunctionCalls
 from symbolic.lifting.conditions import conditions
@@ -482,7 +482,7 @@ class Activation(FunctionCalls):
                     return None
                 if root not in self.code.local:
                     self._way(ast.copy_location(ast.Subscript(holder, ast.Constant(0), ast.Store()), node), state)
-                change = builtins.LIST_CHANGES.get(method)
+                change = list_methods.LIST_CHANGES.get(method)
                 if change is None or node.keywords:
                     raise self.error(
                         node, f"`.{method}` of a list", "a list that is made anew",
