@@ -20,7 +20,7 @@ from symbolic.expressions.expression import BUILDERS, Expression, number_name, s
 from symbolic.expressions.formulas import Sort
 
 Array = Any
-PLAIN: Final = 20
+PLAIN: Final = 160
 """Samples that tell functions apart, beside those of identities."""
 SAME: Final = 6
 """Samples, the first ones, with the same k: what is the same in all of them is a constant like k."""
@@ -127,9 +127,9 @@ class Trees:
 
     def __post_init__(self) -> None:
         leaves = np.stack([self.columns[name] for name in self.names])
-        width = PLAIN if leaves.dtype.kind == "f" else leaves.shape[1]  # no infinities, which a sum may not have
+        self.width = PLAIN if leaves.dtype.kind == "f" else leaves.shape[1]  # no infinities, which a sum may not have
         rng = np.random.default_rng(9)
-        self._weights = rng.integers(1, 1 << 62, width, dtype=np.uint64) | np.uint64(1)
+        self._weights = rng.integers(1, 1 << 62, self.width, dtype=np.uint64) | np.uint64(1)
         rows = np.array([(-1, place, 0) for place in range(len(leaves))], np.int32)
         uses = 1 << np.arange(len(leaves), dtype=np.int8)
         self.numbers = Grown(rows, leaves, uses, [0, len(leaves)], np.sort(self.keys(leaves)))
@@ -138,7 +138,7 @@ class Trees:
 
     def keys(self, values: Array) -> Array:
         """Return a number for each row of values, by which rows are told apart."""
-        values = np.ascontiguousarray(values[:, : len(self._weights)])
+        values = np.ascontiguousarray(values[:, : self.width])
         if values.dtype == np.bool_:
             found = values.astype(np.uint64)
         elif values.dtype == np.float64:

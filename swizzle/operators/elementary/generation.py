@@ -22,7 +22,8 @@ from swizzle.operators.elementary.enumeration import (
     samples,
     within,
 )
-from swizzle.operators.elementary.judging import SECONDS, elementary, swapped
+from swizzle.operators.elementary.judging import SECONDS, Judged, elementary, other_way_round, swapped
+from swizzle.operators.elementary.sieve import Sieve
 from symbolic.expressions.expression import Expression
 from symbolic.expressions.formulas import Sort
 
@@ -57,6 +58,38 @@ def singles(sort: Sort, most: int, tally: GenerationTally) -> Iterator[TableCand
     """
     columns = columns_of(sort, 1)
     trees = Trees(("x0", "y0", "k"), columns.columns)
+    inputs = [columns.columns[name][None] for name in trees.names]
+    own = trees.keys(trees.numbers.values)
+    instances: set[int] = set()
+    sieve: Sieve | None = None
+    for size in range(2, most + 1):
+        if size <= WHOLE:
+            rows = _associative_rows(trees, _uncompiled(trees, columns), sort, THOROUGH)
+        else:
+            sieve = sieve or Sieve(trees, columns, _triples(sort))
+            rows = sieve.of(size)
+        if size > WHOLE:
+            rows = rows[~_choices(trees, rows, sort)]
+        tally.functions += len(trees.numbers.made)
+        with np.errstate(all="ignore"):
+            values = trees.values_of(rows, inputs)
+        for row, found, key in zip(rows, values, trees.keys(values), strict=True):
+            if key in own or (size > WHOLE and key in instances):
+                continue
+            kinds = _identities(columns, [found])
+            identities = tuple(kind for kind in kinds if _changes_nothing(trees, row, kind, sort))
+            if not identities or not _holds(trees, row, sort):
+                continue
+            node = trees.expression(row)
+            if {"x0", "y0"} <= node.names:
+                instances.update(_instances(trees, row, columns))
+                yield TableCandidate((node,), identities)
+        if size < most - (most > WHOLE + 1):
+            trees.grow()
+
+
+def _uncompiled(trees: Trees, columns: SampleColumns) -> Any:
+    """Return the functions of one leaf more than are kept that pass, as `Sieve` does of many leaves."""
     few = np.array([where.start for where in columns.neutral.values()])
     target = np.array([columns.columns["y0" if side == "left" else "x0"][where.start]
                        for (_, side), where in columns.neutral.items()])  # fmt: skip
@@ -70,30 +103,18 @@ def singles(sort: Sort, most: int, tally: GenerationTally) -> Iterator[TableCand
             found |= columns.fits(values, 0, kind, side)
         return found
 
-    instances: set[int] = set()
-    for size in range(2, most + 1):
-        sought = (rows[wanted(trees.values(rows))] for rows in trees.sought(few, fits))
-        blocks = [_associative_rows(trees, rows[(trees.uses(rows) & 3) == 3], sort, QUICK) for rows in sought]
-        rows = np.concatenate(blocks)
-        keys, places = np.unique(trees.keys(trees.values(rows)), return_index=True)
-        rows = rows[np.sort(places[~within(keys, trees.numbers.seen)])]
-        rows = _associative_rows(trees, rows, sort, THOROUGH)
-        if size > WHOLE:
-            rows = rows[~_choices(trees, rows, sort)]
-        tally.functions += len(trees.numbers.made)
-        values = trees.values(rows)
-        for row, own, key in zip(rows, values, trees.keys(values), strict=True):
-            if size > WHOLE and key in instances:
-                continue
-            identities = tuple(kind for kind in _identities(columns, [own]) if _changes_nothing(trees, row, kind, sort))
-            if not identities or not _holds(trees, row, sort):
-                continue
-            node = trees.expression(row)
-            if {"x0", "y0"} <= node.names:
-                instances.update(_instances(trees, row, columns))
-                yield TableCandidate((node,), identities)
-        if size < most:
-            trees.grow()
+    sought = (rows[wanted(trees.values(rows))] for rows in trees.sought(few, fits))
+    blocks = [_associative_rows(trees, rows[(trees.uses(rows) & 3) == 3], columns.sort, QUICK) for rows in sought]
+    rows = np.concatenate(blocks)
+    keys, places = np.unique(trees.keys(trees.values(rows)), return_index=True)
+    return rows[np.sort(places[~within(keys, trees.numbers.seen)])]
+
+
+def _triples(sort: Sort) -> Any:
+    """Return the samples of x, y, z and k that candidates are tried on in compiled code."""
+    some = [np.stack([*(part[0] for part in _triple(sort, 1, *which)), _constant(sort, which[0])])
+            for which in (QUICK, THOROUGH)]  # fmt: skip
+    return np.concatenate([*some, corners(sort, CORNERS)[:4, :EARLIER]], axis=1)
 
 
 def _associative_rows(trees: Trees, rows: Any, sort: Sort, which: tuple[int, int]) -> Any:
@@ -226,8 +247,10 @@ THOROUGH: Final = (400, 3)
 """How many samples of three parts there are, and where random numbers begin."""
 CORNERS: Final = 20_000
 """Samples of numbers near the limits."""
+EARLIER: Final = 500
+"""How many of them are tried before it is asked whether a function was met."""
 WHOLE: Final = 5
-"""Leaves up to which every function is an entry."""
+"""Leaves up to which every function is an entry, and nothing is compiled for."""
 
 
 @lru_cache(maxsize=32)
@@ -319,22 +342,30 @@ def collected(kept: Path) -> list[Elementary]:
 
 
 def _judged(name: str, candidate: TableCandidate, known: dict[str, Any], file: Any, seconds: float) -> dict[str, Any]:
-    lists = [as_lists(each) for each in candidate.combine]
-    key = json.dumps([name, *lists], separators=(",", ":"))
+    key = _key(name, candidate.combine)
     had = known.get(key)
     if had is None or (had["verdict"] == "unknown" and had.get("seconds", SECONDS) < seconds):
-        operator, law = elementary(candidate.combine, candidate.identities, (name,), seconds)
-        assert tuple(map(of_lists, lists)) == candidate.combine
-        laws = (
-            "" if operator is None
-            else "l" * operator.left + "r" * operator.right + "c" * operator.commutative
-        )  # fmt: skip
-        identity = "" if operator is None else " ".join(operator.identity)
-        known[key] = {
-            "key": key, "verdict": law.verdict, "witness": law.witness, "identity": identity, "laws": laws,
-            "seconds": seconds,
-        }  # fmt: skip
+        turned = known.get(_key(name, other_way_round(candidate.combine)), {"verdict": "refuted"})
+        as_turned = turned["verdict"] != "refuted" and turned.get("seconds", SECONDS) >= seconds
+        law = Judged(turned["verdict"]) if as_turned else None
+        known[key] = {"key": key, **_verdict(name, candidate, seconds, law), "seconds": seconds}
         file.write(json.dumps(known[key]) + "\n")
         file.flush()
     found: dict[str, Any] = known[key]
     return found
+
+
+def _key(name: str, combine: Sequence[Expression]) -> str:
+    lists = [as_lists(each) for each in combine]
+    assert tuple(map(of_lists, lists)) == tuple(combine)
+    return json.dumps([name, *lists], separators=(",", ":"))
+
+
+def _verdict(name: str, candidate: TableCandidate, seconds: float, law: Judged | None) -> dict[str, str]:
+    operator, law = elementary(candidate.combine, candidate.identities, (name,), seconds, law)
+    laws = (
+        "" if operator is None
+        else "l" * operator.left + "r" * operator.right + "c" * operator.commutative
+    )  # fmt: skip
+    identity = "" if operator is None else " ".join(operator.identity)
+    return {"verdict": law.verdict, "witness": law.witness, "identity": identity, "laws": laws}

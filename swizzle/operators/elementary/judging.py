@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from swizzle.operators.elementary.entries import NEUTRAL, TYPES, Elementary, as_lists, neutral, renamed
 from swizzle.operators.elementary.enumeration import corners, dtype_of
+from swizzle.operators.elementary.integers import equal_as_integers
 from swizzle.operators.elementary.orders import associative_by_order, commutative_by_order
 from swizzle.operators.equations import prove
 from swizzle.operators.splits import on_arrays
@@ -57,6 +58,8 @@ def _decided(left: Sequence[Expression], right: Sequence[Expression], sort: Sort
     sorts = dict.fromkeys(names, sort)
     values: Mapping[str, Any] | None = _unequal(left, right, names, sort)
     if values is None:
+        if sort.kind == "word" and equal_as_integers(left, right, sort, seconds):
+            return Judged("proved")
         found = prove(list(zip(left, right, strict=True)), sorts, seconds=seconds)
         if found.verdict != "refuted":
             return Judged(found.verdict)
@@ -170,11 +173,13 @@ def elementary(
     identities: Sequence[tuple[str, ...]],
     types: Sequence[str],
     seconds: float = SECONDS,
+    law: Judged | None = None,
 ) -> tuple[Elementary | None, Judged]:
-    """Judge a candidate for one type: the operator, if it is one with an identity, and whether it is associative."""
+    """Judge a candidate for one type: the operator, if it is one with an identity, and whether it is associative, which
+    may be known."""
     (name,) = types
     sort = TYPES[name]
-    law = associative(combine, sort, seconds)
+    law = law or associative(combine, sort, seconds)
     if law.verdict != "proved":
         return None, law
     best: tuple[int, tuple[str, ...], bool, bool] | None = None
@@ -195,3 +200,9 @@ def swapped(combine: Sequence[Expression]) -> tuple[Expression, ...]:
     """Return a pair with its words in the other order."""
     return tuple(renamed(each, lambda name: f"{name[0]}{1 - int(name[1:])}" if name != "k" else name)
                  for each in reversed(combine))  # fmt: skip
+
+
+def other_way_round(combine: Sequence[Expression]) -> tuple[Expression, ...]:
+    """Return the operator on its parts in the other order: it is associative if the operator is."""
+    sides = {"x": "y", "y": "x"}
+    return tuple(renamed(each, lambda name: sides.get(name[0], name[0]) + name[1:]) for each in combine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from math import inf
@@ -18,16 +19,20 @@ from swizzle.operators import operator_of
 from swizzle.operators.decomposition import subgraphs
 from swizzle.operators.elementary import generation, judging
 from swizzle.operators.elementary.entries import TYPES, as_lists, leaves, of_lists, table
-from swizzle.operators.elementary.enumeration import corners
+from swizzle.operators.elementary.enumeration import Trees, columns_of, corners
 from swizzle.operators.elementary.generation import collected, generate
+from swizzle.operators.elementary.integers import equal_as_integers
 from swizzle.operators.elementary.matching import matched
 from swizzle.operators.elementary.orders import associative_by_order
+from swizzle.operators.elementary.sieve import Sieve
 from swizzle.operators.elementary.together import Together
 from swizzle.operators.proof import Prover
 from swizzle.operators.serial import Serial
 from swizzle.operators.splits import on_arrays
 from symbolic.expressions import expression as e
 from symbolic.expressions.expression import Expression, subexpressions
+from symbolic.expressions.formulas import Sort
+from symbolic.expressions.numbers import value_of
 from symbolic.expressions.text import text_of
 from tests.swizzle.operators.halide import HALIDE, Row
 
@@ -67,6 +72,17 @@ def test_entries_are_proved_again() -> None:
         for side in ["left"] * entry.left + ["right"] * entry.right:
             verdicts.append(judging.identity(entry.combine, entry.identity, sort, side, 0.3).verdict)
     assert "refuted" not in verdicts and verdicts.count("proved") > len(verdicts) // 2
+
+
+def test_entries_the_other_way_round_have_the_other_sides() -> None:
+    """Where the table has an operator both ways round, an identity of one side is one of the other side."""
+    entries = {(entry.combine, name): entry for entry in table(1) for name in entry.types}
+    both = [(entry, other) for (combine, name), entry in entries.items()
+            if (other := entries.get((judging.other_way_round(combine), name)))]  # fmt: skip
+    assert len(both) > len(entries) // 3
+    for one, other in both:
+        assert one.commutative == other.commutative
+        assert one.identity != other.identity or (one.left, one.right) == (other.right, other.left)
 
 
 def test_generation_goes_on_where_it_stopped(tmp_path: Path) -> None:
@@ -123,6 +139,64 @@ def test_orders_decide_what_plain_arithmetic_says() -> None:
             assert found == bool((of(of(x, y), z) == of(x, of(y, z))).all()), text_of(node)
         verdicts.append((computes, found))
     assert min(verdicts.count((computes, found)) for computes in (True, False) for found in (True, False)) > 5
+
+
+def test_words_as_integers_are_the_words() -> None:
+    """The oracle is all words of 3 bits: what is shown holds; and without products, what holds is shown."""
+    rng = random.Random(5)
+    verdicts = []
+    for signed in (True, False) * 15:
+        sort = Sort("word", 3, signed)
+        sorts = dict.fromkeys(("x0", "y0", "k"), sort)
+        node, products = random_sum(rng, 2), rng.random() < 0.3
+        other = rng.choice([e.maximum(node, node), e.subtract(e.add(node, e.number_name("k")), e.number_name("k")),
+                            e.minimum(node, e.add(node, e.constant(8))), random_sum(rng, 1)])  # fmt: skip
+        if products:
+            node, other = (e.multiply(each, e.add(e.number_name("x0"), e.constant(1))) for each in (node, other))
+        low, high = sort.limits
+        all_words = itertools.product(range(low, high + 1), repeat=3)
+        holds = all(value_of(node, values, sorts) == value_of(other, values, sorts)
+                    for values in (dict(zip(sorts, words, strict=True)) for words in all_words))  # fmt: skip
+        found = equal_as_integers([node], [other], sort, 20)
+        assert found <= holds if products else found == holds, (text_of(node), text_of(other), sort)
+        verdicts.append(found)
+    assert 5 < verdicts.count(True) < 25
+
+
+def random_sum(rng: random.Random, depth: int) -> Expression:
+    """Return sums, differences, maxima, minima and choices of x0, y0, k and numbers."""
+    if depth == 0:
+        return rng.choice([e.number_name(rng.choice(["x0", "y0", "k"])), e.constant(rng.randrange(-3, 4))])
+    a, b = (random_sum(rng, depth - 1) for _ in range(2))
+    if rng.random() < 0.2:
+        return e.select(e.less(a, random_sum(rng, depth - 1)), a, b)
+    return rng.choice([e.maximum, e.minimum, e.add, e.subtract])(a, b)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["i32", "u32", "f32"])
+def test_compiled_code_finds_what_arrays_find(name: str) -> None:
+    """The functions of 5 leaves that pass, whether their parts of 4 leaves are kept or not."""
+    sort, found = TYPES[name], []
+    columns = columns_of(sort, 1)
+    inputs = [column[None] for column in columns.columns.values()]
+    for kept in (4, 4, 3):
+        trees = Trees(("x0", "y0", "k"), columns.columns)
+        for _ in range(1, kept):
+            trees.grow()
+        if found:
+            sieve = Sieve(trees, columns, generation._triples(sort))
+            rows = [sieve.of(size) for size in range(kept + 1, 6)][-1]
+            assert len(generation._associative_rows(trees, rows, sort, generation.THOROUGH)) == len(rows)
+        else:
+            rows = generation._associative_rows(
+                trees, generation._uncompiled(trees, columns), sort, generation.THOROUGH
+            )
+        with np.errstate(all="ignore"):
+            keys = trees.keys(trees.values_of(rows, inputs)).tolist()
+        found.append({key for key, row in zip(keys, rows, strict=True) if generation._holds(trees, row, sort)
+                      and {"x0", "y0"} <= trees.expression(row).names})  # fmt: skip
+    assert found[0] <= found[1] <= found[2] and len(found[0]) > 50, list(map(len, found))
 
 
 def random_choice(rng: random.Random, depth: int) -> Expression:
