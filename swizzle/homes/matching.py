@@ -9,12 +9,15 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from swizzle.homes.recorder import Recorder
+import numpy as np
+
+from swizzle.homes.recorder import Reading, Recorder
 from symbolic.algebra.operator_laws import Law, find_law
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 
 STEPS = 20_000
 """How many pairs of terms are compared for one output at most."""
+MOST_LINES = 1 << 15
 Preference: TypeAlias = Literal["early", "late"] | int
 """Where what one exchange gives goes into another: the first one brings elements to the threads that want them, or
 leaves them with those that have them, or else a thread takes what is not its own from the one so far away (by xor)."""
@@ -24,11 +27,12 @@ class Matching:
     """Finds out what variables must be, so that terms are equal.
 
     `bound` also has what is made of variables and goes into another exchange. Where it is open which of these is to be
-    what that exchange gives, `preference` says what is tried first.
+    what that exchange gives, `preference` says what is tried first. `by_lines`: other holes read what a function
+    (a * i + b * k + c) % size says.
     """
 
-    def __init__(self, terms: Terms, machine: Recorder, preference: Preference) -> None:
-        self.terms, self.machine, self.preference = terms, machine, preference
+    def __init__(self, terms: Terms, machine: Recorder, preference: Preference, by_lines: bool) -> None:
+        self.terms, self.machine, self.preference, self.by_lines = terms, machine, preference, by_lines
         self.bound: dict[Term, Term] = {}
         self.steps, self.decided = 0, True
         block = machine.shape.block_threads
@@ -94,6 +98,12 @@ class Matching:
         nodes = self.terms.nodes
         if got in self.bound:
             return self.bound[got] == wanted, []
+        if got in self.machine.chosen:
+            fits = wanted in self.machine.chosen[got].elements
+            if fits:
+                self.bound[got] = wanted
+                trail.append(got)
+            return fits and (not self.by_lines or self._is_line(self.machine.chosen[got])), []
         if got in self.machine.variables:
             open_terms = self._open_of(got)
             known = any(self.bound.get(term) == wanted for term, _, _ in open_terms) and not self._has_room(
@@ -115,6 +125,19 @@ class Matching:
             a == b for a, b in zip(args, others, strict=True) if not isinstance(a, int)
         )
         return fits, pairs[::-1]
+
+    def _is_line(self, reading: Reading) -> bool:
+        """Say whether what a hole reads, as far as is known, is (a * i + b * k + c) % size of its arguments."""
+        count, size = len(reading.arguments), reading.size
+        if not size or size ** (count + 1) > MOST_LINES:
+            return True
+        *factors, line = np.indices((size,) * (count + 1), np.int64)
+        fits = np.ones(line.shape, np.bool_)
+        for term, each in self.machine.chosen.items():
+            if each.hole == reading.hole and term in self.bound:
+                said = sum((factor * n for factor, n in zip(factors, each.arguments, strict=True)), line)
+                fits &= said % size == each.elements[self.bound[term]]
+        return bool(fits.any())
 
     def _of_another(self, got: Term, wanted: Term, then: list[tuple[Term, Term]]) -> bool:
         """Make a variable equal to a term by what another exchange gave to some thread, and then the other pairs."""
@@ -251,7 +274,8 @@ class Matching:
 
     def _is_like(self, got: Term, wanted: Term) -> bool:
         op = self.terms.nodes[wanted][0]
-        return got in self.machine.variables or self.terms.nodes[got][0] == op or op == "const"
+        known = got in self.machine.variables or got in self.machine.chosen
+        return known or self.terms.nodes[got][0] == op or op == "const"
 
     def _takes_parts(self, item: Term, op: object) -> bool:
         """Say whether, by what is in `mine`, an item may be a reduction itself, a multiple, or what changes nothing."""

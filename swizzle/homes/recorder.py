@@ -1,31 +1,51 @@
-"""The run of a kernel with variables in place of what its exchanges give."""
+"""The run of a kernel with variables in place of what its exchanges give.
+
+What a parameter is read for at a place that an open hole says is a variable, too, which any of its elements may be.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from swizzle.specs.specification import symbolic_inputs
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
-from symbolic.ir.program import Expr, Load, Program, Stmt, Store
+from symbolic.ir.program import Expr, HoleCall, Load, Program, Stmt, Store
+from symbolic.ir.walk import subexpressions
 from symbolic.machine.machine import Machine
 from symbolic.values.vector import Vector
+
+
+class Reading(Struct, frozen=True):
+    """What a hole reads at some arguments: any of `elements`, which have numbers.
+
+    The numbers are what the hole says, and less than `size`; 0 where it says a part of an index only.
+    """
+
+    hole: int
+    arguments: tuple[int, ...]
+    size: int
+    elements: Mapping[Term, int]
 
 
 class Recorder(Machine):
     """The machine, with variables for what exchanges give; it keeps what they are given."""
 
     def __init__(self, program: Program, terms: Terms, arrays: Sequence[str]) -> None:
-        super().__init__(program, Canonical(terms), symbolic_inputs(program, terms))
+        self._inputs = symbolic_inputs(program, terms)
+        super().__init__(program, Canonical(terms), self._inputs)
         self.terms = terms
         self.given: dict[str, list[list[Term]]] = {array: [] for array in arrays}
         self.asked: dict[str, int] = dict.fromkeys(arrays, 0)
         self.variables: dict[Term, tuple[str, int, int]] = {}
         """Of each variable the array, the number of the read, and the thread."""
+        self.chosen: dict[Term, Reading] = {}
+        self._readings: dict[tuple[Any, ...], Term] = {}
         self._variables: dict[Term, frozenset[Term]] = {}
         self._threads: dict[Term, frozenset[int]] = {}
         self._sizes: dict[str, tuple[int, int]] = {}
@@ -41,14 +61,41 @@ class Recorder(Machine):
         self._order[statement.array].append(True)
 
     def value(self, node: Expr, mask: Vector) -> Any:
-        if not isinstance(node, Load) or node.array not in self.given:
+        if not isinstance(node, Load):
             return super().value(node, mask)
+        if node.array not in self.given:
+            return self._read_by_hole(node, mask) if _hole_calls(node.indices) else super().value(node, mask)
         number, threads = self.asked[node.array], self.shape.count
         self.asked[node.array] += 1
         self._order[node.array].append(False)
         made = [self.terms.atom(node.array, number * threads + t) for t in range(threads)]
         self.variables |= {term: (node.array, number, t) for t, term in enumerate(made)}
         return np.array(made, np.int64)
+
+    def _read_by_hole(self, node: Load, mask: Vector) -> Any:
+        """Return variables for what is read: one for all reads of a hole at the same arguments."""
+        threads, elements, calls = self.shape.count, self._inputs[node.array], _hole_calls(node.indices)
+        parts = [index.args if isinstance(index, HoleCall) else (index,) for index in node.indices]
+        size = self.program.holes[calls[0].hole].size if len(parts) == 1 and calls[0] == node.indices[0] else 0
+        if _hole_calls([each for part in parts for each in part]):  # it says a part of an index only
+            known: list[Any] = [np.arange(threads) + threads * len(self._readings)]
+        else:
+            known = [np.broadcast_to(np.asarray(self.value(each, mask)), (threads,)) for part in parts for each in part]
+        where = {int(term): n for n, term in enumerate(elements[: size or None])}
+        made = []
+        for arguments in np.stack(known, axis=1).tolist():
+            key = node.array, tuple(call.hole for call in calls), tuple(arguments)
+            if key not in self._readings:
+                self._readings[key] = self.terms.atom(f"?{node.array}", len(self._readings))
+                self.chosen[self._readings[key]] = Reading(calls[0].hole, tuple(arguments), size, where)
+            made.append(self._readings[key])
+        return np.array(made, np.int64)
+
+    @property
+    def gives_chosen(self) -> bool:
+        """Whether an exchange is given something that a hole reads."""
+        given = {term for lists in self.given.values() for some in lists for term in some}
+        return any(not self.chosen.keys().isdisjoint(self.variables_of(term)) for term in given if term != UNWRITTEN)
 
     def sizes(self, array: str) -> tuple[int, int]:
         """Return how many elements an exchange takes, and how many it gives, each time."""
@@ -77,7 +124,9 @@ class Recorder(Machine):
         """Return the threads whose variables a term has in it."""
         found = self._threads.get(term)
         if found is None:
-            found = self._threads[term] = frozenset(self.variables[each][2] for each in self.variables_of(term))
+            found = self._threads[term] = frozenset(
+                self.variables[each][2] for each in self.variables_of(term) if each in self.variables
+            )
         return found
 
     def variables_of(self, term: Term) -> frozenset[Term]:
@@ -85,8 +134,12 @@ class Recorder(Machine):
         found = self._variables.get(term)
         if found is None:
             op, args = self.terms.nodes[term]
-            found = frozenset({term} if term in self.variables else ())
+            found = frozenset({term} if term in self.variables or term in self.chosen else ())
             if not found and op not in ("atom", "const", "unwritten"):
                 found = found.union(*(self.variables_of(arg) for arg in args if isinstance(arg, int)))
             self._variables[term] = found
         return found
+
+
+def _hole_calls(indices: Sequence[Expr]) -> list[HoleCall]:
+    return [part for index in indices for part in subexpressions(index) if isinstance(part, HoleCall)]

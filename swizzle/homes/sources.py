@@ -73,22 +73,43 @@ def exchanges_of(program: Program) -> list[Exchange]:
     return [Exchange(hole, found[hole]) for hole in sorted(found)]
 
 
+def reads_only(program: Program, hole: int) -> bool:
+    """Say whether a hole says nothing but which elements of parameters are read."""
+    parameters = {each.name for each in program.parameters}
+    calls, reads = 0, 0
+    for own in (expr for statement in statements(program.body) for expr in own_expressions(statement)):
+        for part in subexpressions(own):
+            calls += isinstance(part, HoleCall) and part.hole == hole
+            if isinstance(part, Load) and part.array in parameters:
+                inner = [each for index in part.indices for each in subexpressions(index)]
+                reads += sum(isinstance(each, HoleCall) and each.hole == hole for each in inner)
+    return calls == reads
+
+
 def sources_of(program: Program, meaning: Meaning, *, others_open: bool = False) -> Iterator[list[Sources] | NoSources]:
     """Yield what each exchange brings where, for a program whose only open holes are exchanges.
 
     There are several answers where what one exchange gives goes into another: either may bring an element to its place.
     `others_open` says that other holes were filled to try: outputs that have nothing of an exchange say nothing of it,
-    and need not be right yet.
+    and need not be right yet. Holes that only read parameters may be open: they read what suits.
     """
     exchanges, terms = exchanges_of(program), meaning.terms
     machine = Recorder(program, terms, [each.array for each in exchanges])
     run = machine.run()
+    if machine.gives_chosen:
+        yield NoSources("it is given what another hole reads", False)
+        return
     preferences: tuple[Preference, ...] = ("early",)
     if machine.chained:
         block = machine.shape.block_threads
         preferences = "early", "late", *(1 << bit for bit in range((block - 1).bit_length()))
     for preference in preferences:
-        yield _sources(program, meaning, exchanges, run, Matching(terms, machine, preference), others_open)
+        for by_lines in (True, False) if machine.chosen else (False,):
+            matching = Matching(terms, machine, preference, by_lines)
+            found = _sources(program, meaning, exchanges, run, matching, others_open)
+            if not isinstance(found, NoSources):
+                break
+        yield found
 
 
 def _sources(

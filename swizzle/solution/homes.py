@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from swizzle.homes.programs import lowered
-from swizzle.homes.sources import NoSources, Sources, sources_of
+from swizzle.homes.sources import NoSources, Sources, reads_only, sources_of
 from swizzle.homes.ways import ACROSS, Floor, Home, Way, best_sources, floor_of, way_of
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
@@ -123,17 +123,21 @@ def _sources(sketch: Sketch, others: Mapping[int, Hole]) -> list[Sources] | NoSo
 
     The other holes stay open, so what is found is no proof: with other functions, an exchange may bring other elements.
     Functions with which all outputs can be right come first, then those with which all can that have something of an
-    exchange.
+    exchange. If there are none, holes that only read parameters read what suits.
     """
     meaning = Meaning.of(sketch.program, sketch.spec)
     homes = [[home for home in PREFERRED if home in hole.families] for hole in sketch.exchanges]
     if not others:
         return best_sources(sources_of(sketch.program, meaning), homes)
     why = ""
-    fillings = list(itertools.islice(itertools.product(*map(_light, others.values())), MOST_LIGHT))
-    for others_open, formulas in itertools.product((False, True), fillings):
+    fillings = _fillings(others)
+    readers = {place for place in others if reads_only(sketch.program, place)}
+    tried = list(itertools.product((False, True), fillings))
+    if readers:
+        tried += [(True, some) for some in _fillings({n: hole for n, hole in others.items() if n not in readers})]
+    for others_open, formulas in tried:
         try:
-            filled = fill_some(sketch.program, dict(zip(others, formulas, strict=True)))
+            filled = fill_some(sketch.program, formulas)
             found = best_sources(sources_of(filled, meaning, others_open=others_open), homes)
         except SwizzleError as error:  # an index out of bounds, say
             why = why or error.found
@@ -143,6 +147,11 @@ def _sources(sketch: Sketch, others: Mapping[int, Hole]) -> list[Sources] | NoSo
         why = why or found.why
     names = " and ".join(hole.name for hole in others.values())
     return NoSources(f"with light functions of {names}, what the exchange must bring is not known: {why}", False)
+
+
+def _fillings(others: Mapping[int, Hole]) -> list[dict[int, Expr]]:
+    every = itertools.product(*map(_light, others.values()))
+    return [dict(zip(others, formulas, strict=True)) for formulas in itertools.islice(every, MOST_LIGHT)]
 
 
 def _light(hole: Hole) -> list[Expr]:

@@ -262,10 +262,62 @@ def test_another_hole_is_solved_beside_an_exchange(tmp_path: Path) -> None:
 
 
 def test_what_light_functions_do_not_decide_is_undecided() -> None:
-    """There is an answer, with a turn by two; it is not looked for, and not denied."""
-    result = solve(sketch_of(BESIDE.format(turn=2)))
+    """There is an answer, a hole that loads every second element; it is not looked for, and not denied."""
+    text = ORDER.format(index="62 - 2 * t").replace("x=f32[32]", "x=f32[64]").replace("laneid, 32", "laneid, 64")
+    result = solve(sketch_of(text))
     assert result.status == "unknown"
     assert result.reason.startswith("with light functions of xform1, what the exchange must bring is not known: y[0]")
+
+
+READ = """
+@spec
+def wanted(x, w):
+    return [sum(w[{weight}] * x[(3 * t + r) % 96] for r in range(3)) for t in range(32)]
+
+@sketch(spec=wanted, block=32, x=f32[96], w=f32[{shape}], y=f32.out[32])
+def weighted(x, w, y):
+    mine = cuda.local.array(3, f32)
+    theirs = cuda.local.array(3, f32)
+    for r in range(3):
+        mine[r] = x[32 * r + cuda.laneid]
+    exchange(mine, theirs, home="shuffle")
+    total = f32(0)
+    for r in range(3):
+        total += theirs[r] * w[{read}]
+    y[cuda.laneid] = total
+"""
+
+
+@pytest.mark.parametrize(
+    ("weight", "shape", "read"),
+    [
+        ("(2 * r + 3) % 5", "5", "?sw_xform(r, 5)"),
+        ("(3 * (t % 5) + r + 4) % 5", "5", "?sw_xform(cuda.laneid % 5, 5, r)"),
+        ("r, (t + 2 * r) % 4", "3, 4", "r, ?sw_xform(cuda.laneid % 4, 4, r)"),
+        ("31 - t ^ 5", "32", "31 - ?sw_xform(cuda.laneid, 32)"),
+    ],
+)
+def test_a_hole_that_chooses_what_is_multiplied(weight: str, shape: str, read: str) -> None:
+    """It reads what suits, as far as a line goes through that; then it is searched like any other hole."""
+    sketch = sketch_of(READ.format(weight=weight, shape=shape, read=read))
+    found = solve(sketch)
+    assert found.best.cost == {"clocks": 3} and not found.optimal
+    assert verify(found.best.program, sketch.spec).equal
+
+
+def test_a_hole_that_reads_what_no_function_says_is_undecided() -> None:
+    """Nor is it denied that there is an answer where the kernel subtracts."""
+    text = READ.format(weight="t * t % 5", shape="5", read="?sw_xform(cuda.laneid % 5, 5)")
+    for some in (text, text.replace("theirs[r] *", "theirs[r] -")):
+        assert solve(sketch_of(some)).status == "unknown"
+
+
+def test_by_a_turn_of_two() -> None:
+    """Both items of the sum are open then."""
+    assert [each.formula for each in solve(sketch_of(BESIDE.format(turn=2))).best.holes] == [
+        "shuffle",
+        "(cuda.laneid + 2) % 32",
+    ]
 
 
 SMALL = """
