@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from swizzle.homes.recorder import Reading, Recorder
+from swizzle.homes.recorder import ChosenRead, Recorder
 from symbolic.algebra.operator_laws import Law, find_law
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 
@@ -126,7 +126,7 @@ class Matching:
         )
         return fits, pairs[::-1]
 
-    def _is_line(self, reading: Reading) -> bool:
+    def _is_line(self, reading: ChosenRead) -> bool:
         """Say whether what a hole reads, as far as is known, is (a * i + b * k + c) % size of its arguments."""
         count, size = len(reading.arguments), reading.size
         if not size or size ** (count + 1) > MOST_LINES:

@@ -21,7 +21,7 @@ from symbolic.machine.machine import Machine
 from symbolic.values.vector import Vector
 
 
-class Reading(Struct, frozen=True):
+class ChosenRead(Struct, frozen=True):
     """What a hole reads at some arguments: any of `elements`, which have numbers.
 
     The numbers are what the hole says, and less than `size`; 0 where it says a part of an index only.
@@ -44,7 +44,7 @@ class Recorder(Machine):
         self.asked: dict[str, int] = dict.fromkeys(arrays, 0)
         self.variables: dict[Term, tuple[str, int, int]] = {}
         """Of each variable the array, the number of the read, and the thread."""
-        self.chosen: dict[Term, Reading] = {}
+        self.chosen: dict[Term, ChosenRead] = {}
         self._readings: dict[tuple[Any, ...], Term] = {}
         self._variables: dict[Term, frozenset[Term]] = {}
         self._threads: dict[Term, frozenset[int]] = {}
@@ -87,7 +87,7 @@ class Recorder(Machine):
             key = node.array, tuple(call.hole for call in calls), tuple(arguments)
             if key not in self._readings:
                 self._readings[key] = self.terms.atom(f"?{node.array}", len(self._readings))
-                self.chosen[self._readings[key]] = Reading(calls[0].hole, tuple(arguments), size, where)
+                self.chosen[self._readings[key]] = ChosenRead(calls[0].hole, tuple(arguments), size, where)
             made.append(self._readings[key])
         return np.array(made, np.int64)
 
