@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from swizzle.problem.stored_states import with_states
 from swizzle.specs.specification import Meaning, outputs, symbolic_inputs
@@ -117,13 +118,14 @@ class Problem(Struct, dict=True):
         """
         meaning = meaning or Meaning.of(program, spec)
         said = with_states(program, meaning.wanted, meaning.terms)
-        right = said.tried is None or said.are_right(
-            Problem._of(program, said.tried, said.wanted, meaning, said.given()).run
-        )
-        found = Problem._of(program, said.program, said.wanted, meaning) if right else None
-        if found is not None and said.unchanged(meaning.terms):
-            return found
-        return Problem._of(program, program, said.taken, meaning)
+        found, tried, of_more = Problem._of(program, said.program, said.wanted, meaning), None, said.computed
+        if of_more is not None:
+            given = of_more.given(meaning.terms)
+            tried = Problem._of(program, of_more.program, said.wanted, meaning, given).run
+        wanted = said.settled(meaning.terms, tried)
+        if wanted is None:
+            return Problem._of(program, program, said.taken, meaning)
+        return replace(found, wanted=wanted)
 
     @staticmethod
     def _of(

@@ -5,9 +5,7 @@ fillings side by side. So where all stores to an output take the same of a state
 program that is searched and in what is wanted of it. That is the same question as long as no two states have the
 same result: a word of several parts is that of one state; one of a single part may be, of others (`unchanged`).
 
-A kernel may also compute with several results of a state, `y[i] = exp(x[i] - m) / total`. Where what is wanted of an
-element has words of one state alone, it is this state that is wanted, if the value is right of it (`tried`): what is
-made of another state has that one's words.
+A kernel may also compute with several results of a state (`swizzle.problem.computed_states`).
 """
 
 from __future__ import annotations
@@ -16,10 +14,10 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, Final
 
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from swizzle.problem.computed_states import ComputedStates, state_in, state_of
 from symbolic.algebra.expansion import state_operators
 from symbolic.algebra.terms import Term, Terms
 from symbolic.ir.program import (
@@ -33,11 +31,10 @@ from symbolic.ir.program import (
     DType,
     Expr,
     For,
-    FunctionName,
     HoleCall,
+    If,
     Load,
     Logic,
-    Parameter,
     Program,
     Select,
     Shuffle,
@@ -48,6 +45,8 @@ from symbolic.ir.program import (
 )
 from symbolic.ir.walk import (
     Body,
+    FreshNames,
+    all_names,
     children,
     map_bodies,
     names_in,
@@ -58,42 +57,38 @@ from symbolic.ir.walk import (
     subexpressions,
 )
 from symbolic.machine.run import Run
-from symbolic.values.vector import Lanes
 
 Wanted = Mapping[str, Sequence[Term]]
 
 
 class StoredStates(Struct, frozen=True):
     """A program that stores states, and the states that are wanted; `results` is what is taken of those of an output,
-    `taken` what the specification wants of it. Of the outputs `computed`, values are made of states and of more;
-    `tried` is the program that reads what is wanted of these in the place of its states."""
+    `taken` what the specification wants of it, and `computed` what is said of outputs whose values are made of states
+    and of more."""
 
     program: Program
     wanted: dict[str, list[Term]]
     results: Mapping[str, Expr]
     taken: dict[str, list[Term]]
-    computed: frozenset[str] = frozenset()
-    tried: Program | None = None
+    computed: ComputedStates | None = None
 
-    def given(self) -> dict[str, Lanes]:
-        """Return the states that `tried` reads, by its names of them."""
-        return {_read(name): np.array(self.wanted[name], np.int64) for name in self.computed}
+    def settled(self, terms: Terms, tried: Run | None) -> dict[str, list[Term]] | None:
+        """Return the states that are wanted, now that those of a run are in the table; None where it is not the same
+        question. `tried` is a run of `computed`."""
+        found = dict(self.wanted)
+        if self.computed is not None:
+            assert tried is not None
+            if terms.states.open or terms.states.nested():
+                return None
+            for name in self.computed.names:
+                states = self.computed.states(terms, tried, name, self.taken[name])
+                if states is None:
+                    return None
+                found[name] = states
+        return found if self._unchanged(terms) else None
 
-    def are_right(self, run: Run) -> bool:
-        """Say whether a run of `tried` leaves what is wanted, whatever the holes are."""
-        return not run.violations and all(
-            not seen.diffuse
-            and seen.written.all()
-            and (seen.version < 0).all()
-            and seen.data.tolist() == self.taken[name]
-            for name in self.computed
-            for seen in [run.memories[name].snapshot()]
-        )
-
-    def unchanged(self, terms: Terms) -> bool:
-        """Say whether each result is still that of one state, now that the states of a run are in the table."""
-        if self.computed and (terms.states.open or terms.states.nested()):
-            return False
+    def _unchanged(self, terms: Terms) -> bool:
+        """Say whether each result is still that of one state."""
         parts = [state for name in self.results for state in self.wanted[name] if _is_one_part(terms, state)]
         if not parts:
             return True
@@ -112,83 +107,91 @@ def with_states(program: Program, wanted: Wanted, terms: Terms) -> StoredStates:
         return StoredStates(program, every, {}, every)
     said = {name: [terms.states.of_states(term, operators) for term in some] for name, some in wanted.items()}
     results, states = dict[str, Expr](), dict(said)
-    program, computed = _with_results_in_place(program), dict[str, list[Term]]()
+    program, computed = _in_branches(_with_results_in_place(_with_named_states(program))), set[str]()
     for parameter in program.parameters:
         stores = [s for s in statements(program.body) if isinstance(s, Store) and s.array == parameter.name]
-        if any(stmt.atomic for stmt in stores):
+        if parameter.role != "out" or any(stmt.atomic for stmt in stores):
             continue
         stored = [stmt.value for stmt in stores]
         found = [_result(value) for value in stored]
-        first = found[0] if found and parameter.role == "out" else None
-        if first is None or any(each is None or spelling(each) != spelling(first) for each in found):
-            if parameter.role == "out" and stored and all(map(_state_in, stored)):
-                made_of = [_only_state(terms, term) for term in said[parameter.name]]
-                if None not in made_of:
-                    computed[parameter.name] = [state for state in made_of if state is not None]
-            continue
-        whole = [_state(terms, first, term) for term in said[parameter.name]]
-        if None not in whole:
-            results[parameter.name] = first
-            states[parameter.name] = [state for state in whole if state is not None]
-    tried = replace(
-        program,
-        parameters=(*program.parameters, *(_states_of(p) for p in program.parameters if p.name in computed)),
-        body=_storing(program.body, computed, _reading),
+        first = found[0] if found else None
+        if first is not None and all(each is not None and spelling(each) == spelling(first) for each in found):
+            whole = [_state(terms, first, term) for term in said[parameter.name]]
+            if None not in whole:
+                results[parameter.name] = first
+                states[parameter.name] = [state for state in whole if state is not None]
+                continue
+        made = [value for value in stored if any(part.dtype is DType.STATE for part in subexpressions(value))]
+        if made and all(map(state_in, made)):
+            computed.add(parameter.name)
+    of_more = ComputedStates.of(program, computed) if computed else None
+    program = replace(program, body=_storing(program.body, {*results, *computed}))
+    return StoredStates(program, states, results, said, of_more)
+
+
+def _in_branches(program: Program) -> Program:
+    """Return a program with branches for choices that are stored, where only one side may be of a state."""
+
+    def changed(stmt: Stmt) -> Stmt:
+        if isinstance(stmt, Store) and isinstance(stmt.value, Select) and _chooses_states(stmt.value):
+            sides = (changed(replace(stmt, value=each)) for each in (stmt.value.then, stmt.value.otherwise))
+            yes, no = ((side,) for side in sides)
+            return If(stmt.value.condition, yes, no, stmt.place)
+        return map_bodies(stmt, lambda inner: tuple(map(changed, inner)))
+
+    return replace(program, body=tuple(map(changed, program.body)))
+
+
+def _chooses_states(value: Select) -> bool:
+    sides = [any(part.dtype is DType.STATE for part in subexpressions(each)) for each in (value.then, value.otherwise)]
+    return any(sides) and not all(sides) and not any(isinstance(p, HoleCall) for p in subexpressions(value.condition))
+
+
+def _with_named_states(program: Program) -> Program:
+    """Return a program in which variables are computed of states that have names, and so may be computed again.
+
+    A shuffle of a word is the word of a shuffled state.
+    """
+    fresh, known = FreshNames(all_names(program)), dict[object, Assign]()
+
+    def named(expr: Expr, before: list[Stmt]) -> Expr:
+        if isinstance(expr, Select | Var):  # what is read in a branch is read nowhere else
+            return expr
+        if isinstance(expr, Shuffle) and isinstance(expr.value, Apply) and _is_of_states(expr.value):
+            words = (replace(expr, value=each, dtype=each.dtype) for each in expr.value.operands)
+            return named(replace(expr.value, operands=tuple(words)), before)
+        if expr.dtype is not DType.STATE:
+            return rebuild(expr, lambda part: named(part, before))
+        key = spelling(expr)
+        if key not in known:
+            known[key] = Assign(fresh.take("state"), expr, expr.place)
+            before.append(known[key])
+        return Var(known[key].name, DType.STATE, expr.place)
+
+    def body(some: Body) -> Body:
+        found = list[Stmt]()
+        known.clear()
+        for stmt in some:
+            if isinstance(stmt, Assign) and stmt.value.dtype is not DType.STATE:
+                before = list[Stmt]()
+                changed = replace(stmt, value=named(stmt.value, before))
+                found += [*before, changed]
+                for key, state in [*known.items()]:
+                    if stmt.name in names_in(state.value):
+                        del known[key]
+            else:
+                found.append(map_bodies(stmt, body))
+                known.clear()
+        return tuple(found)
+
+    return replace(program, body=body(program.body))
+
+
+def _is_of_states(value: Apply) -> bool:
+    """Say whether a function is a word of a state, or is of such words and nothing else."""
+    return all(
+        each.dtype is DType.STATE or (isinstance(each, Apply) and _is_of_states(each)) for each in value.operands
     )
-    program = replace(program, body=_storing(program.body, {**results, **computed}, lambda stmt: _of(stmt.value)))
-    return StoredStates(program, states | computed, results, said, frozenset(computed), tried if computed else None)
-
-
-def _read(name: str) -> str:
-    return f"{name}, its states"
-
-
-def _states_of(parameter: Parameter) -> Parameter:
-    """Return the parameter that `tried` reads the states of an output from."""
-    return Parameter(_read(parameter.name), DType.STATE, parameter.shape, "in", parameter.place)
-
-
-def _reading(stmt: Store) -> Expr:
-    """Return what is stored, made of a state that is read."""
-    whole = spelling(_of(stmt.value))
-
-    def read(expr: Expr) -> Expr:
-        if expr.dtype is DType.STATE and spelling(expr) == whole:
-            return Load(_read(stmt.array), stmt.indices, DType.STATE, expr.place)
-        return rebuild(expr, read)
-
-    return read(stmt.value)
-
-
-def _state_in(value: Expr) -> bool:
-    """Say whether a value is made of one state, and maybe of more."""
-    found, waiting = set[tuple[object, ...]](), [value]
-    while waiting:
-        part = waiting.pop()
-        if part.dtype is DType.STATE:
-            found.add(spelling(part))
-        else:
-            waiting += children(part)
-    return len(found) == 1
-
-
-def _only_state(terms: Terms, term: Term) -> Term | None:
-    """Return the state of several parts that a term has words of, if it is the only one."""
-    found, known, waiting = set[Term](), set[Term](), [term]
-    while waiting:
-        part = waiting.pop()
-        op, args = terms.nodes[part]
-        if part in known or op in ("atom", "const", "unwritten"):
-            continue
-        known.add(part)
-        packed = op.row.packed if isinstance(op, FunctionName) else None
-        if packed is None:
-            waiting += args
-        elif packed.word is None or terms.nodes[args[0]][0] != packed.operator:
-            return None
-        else:
-            found.add(args[0])
-    return found.pop() if len(found) == 1 else None
 
 
 def _with_results_in_place(program: Program) -> Program:
@@ -210,7 +213,7 @@ def _with_results_in_place(program: Program) -> Program:
         if isinstance(stmt, Assign) and len(given[stmt.name]) == 1 and id(stmt) not in looped:
             value = rewrite_expression(stmt.value, in_place(moved | shuffled))
             steady = all(each < number for name in names_in(value) for each in given[name])
-            if stmt.value.dtype is DType.STATE or not steady or not _state_in(value):
+            if stmt.value.dtype is DType.STATE or not steady or not state_in(value):
                 continue
             if _computes(value, pure, _ANYWHERE):
                 moved[stmt.name] = value
@@ -219,7 +222,8 @@ def _with_results_in_place(program: Program) -> Program:
 
     def changed(stmt: Stmt) -> Stmt:
         if isinstance(stmt, Store):
-            known = moved | shuffled if id(stmt) in outside else moved
+            branches = any(isinstance(part, Select) for part in subexpressions(stmt.value))
+            known = moved | shuffled if id(stmt) in outside and not branches else moved
             return replace(stmt, value=rewrite_expression(stmt.value, in_place(known)))
         return map_bodies(stmt, lambda inner: tuple(map(changed, inner)))
 
@@ -237,20 +241,15 @@ def _computes(expr: Expr, pure: Container[str], known: tuple[type[Any], ...]) ->
     return own and all(_computes(part, pure, known) for part in children(expr))
 
 
-def _storing(body: Body, results: Container[str], value: Callable[[Store], Expr]) -> Body:
-    """Return statements that store other values to these outputs."""
+def _storing(body: Body, names: Container[str]) -> Body:
+    """Return statements that store the states of which they store something to these outputs."""
 
     def changed(stmt: Stmt) -> Stmt:
-        if isinstance(stmt, Store) and stmt.array in results:
-            return replace(stmt, value=value(stmt))
+        if isinstance(stmt, Store) and stmt.array in names and state_in(stmt.value):
+            return replace(stmt, value=state_of(stmt.value))
         return map_bodies(stmt, lambda inner: tuple(map(changed, inner)))
 
     return tuple(map(changed, body))
-
-
-def _of(value: Expr) -> Expr:
-    """Return the state of which something is taken."""
-    return next(part for part in subexpressions(value) if part.dtype is DType.STATE)
 
 
 def _result(value: Expr) -> Expr | None:

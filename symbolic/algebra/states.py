@@ -94,13 +94,17 @@ class States:
     def __init__(self, terms: _Table) -> None:
         self.terms = terms
         self.open = False  # a state was made that may be too many for all of them to be in the table
+        self._empty: dict[str, Term | None] = {}
         self._made: dict[tuple[str, int, Term], list[Term]] = {}
         self._known: dict[tuple[OperatorName, ...], dict[Term, Term]] = {}
 
-    def empty(self, operator: OperatorName) -> Term | None:
+    def empty(self, operator: Any) -> Term | None:
         """Return the state of no element; None where there is none."""
-        words = operator.law.empty
-        return None if words is None else self.apply(packing(operator), [self.terms.const(word) for word in words])
+        if operator not in self._empty:
+            words = operator.law.empty
+            numbers = None if words is None else [self.terms.const(word) for word in words]
+            self._empty[operator] = None if numbers is None else self.apply(packing(operator), numbers)
+        return self._empty[operator]
 
     def apply(self, op: FunctionName, args: Sequence[Term]) -> Term:
         """Return a state of words, or a word of a state."""
@@ -144,6 +148,25 @@ class States:
                 return None
             found.add(args[0])
         return found.pop() if len(found) == 1 else None
+
+    def of_one_part(self, operator: OperatorName) -> list[Term]:
+        """Return the states that were made of words, rather than combined."""
+        found = {state: None for (own, *_), states in self._made.items() if own == operator for state in states}
+        return list(found)
+
+    def replaced(self, term: Term, old: Term, new: Term) -> Term:
+        """Return a term with another one in the place of a state."""
+        known, waiting = {old: new}, [term]
+        while waiting:
+            part = waiting[-1]
+            op, args = self.terms.nodes[part]
+            inner = () if op in ("atom", "const", "unwritten") else args
+            missing = [each for each in inner if each not in known]
+            if not missing:
+                found = [known[each] for each in inner]
+                known.setdefault(waiting.pop(), part if found == list(inner) else self.terms.apply(op, found))
+            waiting += missing
+        return known[term]
 
     def spellings(self, op: FunctionName, term: Term) -> Iterable[tuple[Term, ...]]:
         """Return the arguments of which a function makes a term, as far as states are in the table."""

@@ -159,7 +159,7 @@ class Terms:
             if isinstance(op, FunctionName) and op.row.packed is not None:
                 return self.states.apply(op, args)
             return self.choices.apply(op, *args) if is_choice(op) else self.intern(op, tuple(args))
-        if isinstance(law, StateLaw) and (empty := self.states.empty(law.name)) is not None and empty in args:
+        if isinstance(law, StateLaw) and (empty := self.states.empty(op)) is not None and empty in args:
             args = [arg for arg in args if arg != empty] or [empty]
             if len(args) == 1:
                 return args[0]
