@@ -15,6 +15,8 @@ from swizzle.solution.words import cost_text, count, given_text, optimality, pro
 
 MISMATCH: Final = "mismatch"
 """The key of a certificate under which a wrong kernel without holes has the lines that say what is wrong."""
+MOST_HOMES: Final = 9
+"""How many choices of homes have lines of their own."""
 
 
 def as_json(result: Result, files: Sequence[str], *, all_solutions: bool = False) -> dict[str, Any]:
@@ -147,7 +149,12 @@ def _table_need(size: Mapping[str, int]) -> str:
 
 
 def _home_lines(homes: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a line for each home of an exchange, or for each choice of several: what it costs, or at least."""
+    """Return a line for each home of an exchange, or for each choice of several: what it costs, or at least.
+
+    Of many choices, those that were not looked at are counted.
+    """
+    every, looked = len(homes), [each for each in homes if "clocks" in each or "expected" in each]
+    homes = homes if every <= MOST_HOMES else looked[:MOST_HOMES] or homes[:MOST_HOMES]
     lines, names = list[str](), [", ".join(each["homes"]) for each in homes]
     for name, each in zip(names, homes, strict=True):
         if "clocks" in each:
@@ -160,6 +167,8 @@ def _home_lines(homes: Sequence[Mapping[str, Any]]) -> list[str]:
         else:
             text = f"{each['why']}: at least {count(each['least'], 'clock')}, as {each['because']}"
         lines.append(f"  {'' if lines else 'homes':<7} {name:<{max(map(len, names))}}  {text}")
+    if every > len(homes):
+        lines.append(f"          and {every - len(homes)} other choices of homes (--json)")
     return lines
 
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from swizzle.homes.matching import Matching, Preference
 from swizzle.homes.recorder import Recorder
+from swizzle.homes.trials import tried_ways
 from swizzle.specs.specification import Meaning, outputs
 from symbolic.algebra.terms import UNWRITTEN, Terms
 from symbolic.ir.layout import cell_name
@@ -103,13 +104,33 @@ def sources_of(program: Program, meaning: Meaning, *, others_open: bool = False)
     if machine.chained:
         block = machine.shape.block_threads
         preferences = "early", "late", *(1 << bit for bit in range((block - 1).bit_length()))
+    known = False
     for preference in preferences:
         for by_lines in (True, False) if machine.chosen else (False,):
             matching = Matching(terms, machine, preference, by_lines)
             found = _sources(program, meaning, exchanges, run, matching, others_open)
             if not isinstance(found, NoSources):
                 break
+        known |= not isinstance(found, NoSources)
         yield found
+    if machine.chained and not known and not others_open:
+        ways = tried_ways(program, meaning, [each.array for each in exchanges])
+        if ways is not None:
+            yield [_at_distance(each, machine, way) for each, way in zip(exchanges, ways, strict=True)]
+
+
+def _at_distance(exchange: Exchange, machine: Recorder, way: Places) -> Sources:
+    """Return the sources of an exchange in which each thread has what one other thread of its block has."""
+    takes, gives = machine.sizes(exchange.array)
+    block, count = machine.shape.block_threads, machine.shape.count
+    team = WARP if (way // WARP == np.arange(count) // WARP).all() else block
+    mine = np.arange(team * takes).reshape(team // WARP, WARP, takes)
+    theirs = np.full((team, gives), -1, np.int64)
+    slots = min(takes, gives)
+    theirs[:, :slots] = way[:team, None] * takes + np.arange(slots)
+    times = machine.asked[exchange.array] // max(1, gives) * count // WARP
+    bits = exchange.declared.dtype.bits
+    return Sources(mine, theirs.reshape(team // WARP, WARP, gives), times, bits, decided=False)
 
 
 def _sources(

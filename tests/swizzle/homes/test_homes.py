@@ -443,6 +443,66 @@ def test_stages_of_exchanges(tmp_path: Path) -> None:
     assert load_solution(found.save(tmp_path / "k.json")).program == found.best.program
 
 
+PARTIAL = """
+@spec
+def wanted(x):
+    return [{wanted} for i in range({block})]
+
+@sketch(spec=wanted, block={block}, x=f32[{block}], y=f32.out[{block}])
+def sums(x, y):
+    t = cuda.threadIdx.x
+    mine = cuda.local.array(1, f32)
+    theirs = cuda.local.array(1, f32)
+    mine[0] = x[t]
+{stages}
+    y[t] = mine[0]
+"""
+RING = """
+@spec
+def wanted(x, w):
+    return [sum(w[k] * x[(i + {turn} * (k + 1)) % 32] for k in range(4)) for i in range(32)]
+
+@sketch(spec=wanted, block=32, x=f32[32], w=f32.const[4], y=f32.out[32])
+def ring(x, w, y):
+    mine = cuda.local.array(1, f32)
+    mine[0] = x[cuda.laneid]
+    total = f32(0)
+    for k in range(4):
+        exchange(mine, mine)
+        total += mine[0] * w[k]
+    y[cuda.laneid] = total
+"""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "block", "stage", "rounds", "clocks"),
+    [
+        ("sum(x[i // 8 * 8 + j] for j in range(8))", 32, "mine[0] += theirs[0]", (1, 2, 4), 3),
+        ("sum(x[j] for j in range(32) if j <= i)", 32, "if t >= {d}: mine[0] += theirs[0]", (1, 2, 4, 8, 16), 5),
+        pytest.param("max(x[j] for j in range(64))", 64, "mine[0] = max(mine[0], theirs[0])", (1, 2, 4, 8, 16, 32), 14,
+                     marks=pytest.mark.slow),
+    ],
+)  # fmt: skip
+def test_sums_of_sums(wanted: str, block: int, stage: str, rounds: tuple[int, ...], clocks: int) -> None:
+    """Reductions and scans by stages: of each, the distance is found."""
+    stages = "".join(f"    exchange(mine, theirs)\n    {stage.format(d=d)}\n" for d in rounds)
+    sketch = sketch_of(PARTIAL.format(wanted=wanted, block=block, stages=stages))
+    found = solve(sketch)
+    assert found.best.cost == {"clocks": clocks} and not found.optimal
+    assert verify(found.best.program, sketch.spec).equal
+
+
+def test_rounds_of_a_loop() -> None:
+    """The same in each round, as in a ring; a turn that is not near is undecided, and so is one that must grow."""
+    sketch = sketch_of(RING.format(turn=-2))
+    found = solve(sketch)
+    assert found.best.cost == {"clocks": 4} and verify(found.best.program, sketch.spec).equal
+    assert solve(sketch_of(RING.format(turn=5))).status == "unknown"
+    stages = "    for d in range(3):\n        exchange(mine, theirs)\n        mine[0] += theirs[0]\n"
+    summed = PARTIAL.format(wanted="sum(x[i // 8 * 8 + j] for j in range(8))", block=32, stages=stages)
+    assert solve(sketch_of(summed)).status == "unknown"
+
+
 MOVED = "exchange(mine, theirs, home={}); y[t] = theirs[0]"
 
 
