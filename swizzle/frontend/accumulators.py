@@ -80,11 +80,13 @@ def _of_words(
     reader: ExpressionReader, name: str, operator: ScanOperator, arguments: Arguments, node: ast.stmt
 ) -> DeclareAccumulator:
     """Read `name = accumulator(op)` of an operator that was found and proved."""
-    for given in ("outer", "inner", "init", "final"):
+    for given in ("outer", "inner", "final"):
         if (what := _given(arguments, given)) is not None:
             reader.mistake(
-                what, f"{given}= of an accumulator by {operator.name}", f"accumulator({operator.name}), and a shape",
-                f"leave it out: states are combined by {operator.name}, from its identity on",
+                what, f"{given}= of an accumulator by {operator.name}",
+                f"accumulator({operator.name}), a state to begin with, init=, and a shape",
+                f"take what is wanted of it behind: {operator.name}.result(out.value)" if given == "final" else
+                f"leave it out: states are combined by {operator.name}",
             )  # fmt: skip
     law = operator.operator
     if law is None:
@@ -92,12 +94,25 @@ def _of_words(
                        "leave it out: its result is the same for all inputs")  # fmt: skip
     shape_node = _given(arguments, "shape")
     shape = () if shape_node is None else reader.shape(shape_node, "an accumulator")
-    if shape and law.law.empty is None:
-        reader.mistake(node, f"accumulators with a shape by {operator.name}, which has no identity", "one without",
-                       "write an accumulator for each of them")  # fmt: skip
+    if shape and law.law.empty is None and _given(arguments, "init") is None:
+        reader.mistake(
+            node, f"accumulators with a shape by {operator.name}, which has no identity, without init",
+            "a state to begin with", f"write init={operator.name}.lift(...), or an accumulator for each of them",
+        )  # fmt: skip
     dtype = _dtype(operator, law)
     place = reader.kernel.source.place(node)
     return DeclareAccumulator(name, cast(ReductionOp, law), None, None, None, shape, dtype, place)
+
+
+def read_beginning(
+    reader: ExpressionReader, declared: DeclareAccumulator, arguments: Arguments, node: ast.stmt
+) -> tuple[Accumulate, ...]:
+    """Read the state with which an accumulator of states begins, `init=op.lift(x[0])`, if one is given."""
+    init = _given(arguments, "init")
+    if init is None:
+        return ()
+    state = reader.data(init, declared.dtype, "init")
+    return (Accumulate(declared.name, (), (state,), None, reader.kernel.source.place(node), begins=True),)
 
 
 def _dtype(operator: ScanOperator, law: OperatorName) -> DType:
@@ -127,12 +142,7 @@ def read_accumulate(reader: ExpressionReader, node: ast.Call) -> Accumulate:
                 keyword, f"accumulate has no argument `{keyword.arg}`", "accumulate(a, b, ..., when=condition)",
                 "name only the condition: when=...",
             )  # fmt: skip
-    if meaning.operator and len(node.args) != 1:
-        reader.mistake(
-            node, f"{len(node.args)} operands for {name}", f"one operand: what {meaning.operator}.lift(...) makes",
-            f"combine states first: {meaning.operator}.combine(s, t)" if node.args else "",
-        )  # fmt: skip
-    if not node.args or (not meaning.inner and len(node.args) > 1):
+    if not node.args or (not meaning.inner and not meaning.operator and len(node.args) > 1):
         reader.mistake(
             node,
             f"{len(node.args)} operands for {name}",

@@ -7,6 +7,7 @@ no element has a variable beside each accumulator, which says whether anything i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial, reduce
 
 from msgspec.structs import replace
 
@@ -56,7 +57,9 @@ class _Lowered:
     def __init__(self, program: Program, found: dict[str, DeclareAccumulator]) -> None:
         self.whole, self.found = program, found
         fresh = FreshNames(all_names(program))
-        self.begun = {name: fresh.take(f"{name}_begun") for name, each in found.items() if _empty(each) is None}
+        given = {s.accumulator for s in statements(program.body) if isinstance(s, Accumulate) and s.begins}
+        begun = (name for name, each in found.items() if _empty(each) is None and name not in given)
+        self.begun = {name: fresh.take(f"{name}_begun") for name in begun}
         self.loops = {name: [fresh.take(f"{name}_{axis}") for axis in "ijk"] for name in found}
 
     def program(self) -> Program:
@@ -92,6 +95,8 @@ class _Lowered:
                 yield self._emptied(stmt)
                 if name in self.begun:
                     yield Assign(self.begun[name], Const(0, DType.INDEX, stmt.place), stmt.place)
+            case Accumulate(accumulator=name, operands=(state,), begins=True):
+                yield self._everywhere(self.found[name], state, stmt.place)
             case Accumulate(accumulator=name) if name in self.found:
                 found = tuple(self._accumulated(stmt))
                 yield from found if stmt.condition is None else (If(stmt.condition, found, (), stmt.place),)
@@ -104,6 +109,10 @@ class _Lowered:
         words = tuple(Const(value, kind, place) for value, kind in zip(numbers, law.kinds, strict=True))
         assert isinstance(stmt.outer, OperatorName)
         state = words[0] if len(words) == 1 else Apply(packing(stmt.outer), words, DType.STATE, place)
+        return self._everywhere(stmt, state, place)
+
+    def _everywhere(self, stmt: DeclareAccumulator, state: Expr, place: Place) -> Stmt:
+        """Return what gives a state to each of an array of accumulators, or to the only one."""
         counters = self.loops[stmt.name][: len(stmt.shape)]
         found: Stmt = self._written(stmt, tuple(Var(each, DType.INDEX, place) for each in counters), state, place)
         for counter, extent in reversed(list(zip(counters, stmt.shape, strict=True))):
@@ -112,13 +121,9 @@ class _Lowered:
         return found
 
     def _accumulated(self, stmt: Accumulate) -> Iterator[Stmt]:
-        declared, (operand,), place = self.found[stmt.accumulator], stmt.operands, stmt.place
-        assert isinstance(declared.outer, OperatorName)
-        before = self._read(declared, stmt.indices, place)
-        if declared.dtype is DType.STATE:
-            joined: Expr = Binary(declared.outer, before, operand, DType.STATE, place)
-        else:
-            joined = Apply(declared.outer.law.combine[0], (before, operand), declared.dtype, place)
+        declared, place = self.found[stmt.accumulator], stmt.place
+        operand = reduce(partial(_joined, declared, place), stmt.operands)
+        joined = _joined(declared, place, self._read(declared, stmt.indices, place), operand)
         begun = self.begun.get(stmt.accumulator)
         if begun is not None:
             here = Compare("==", Var(begun, DType.INDEX, place), Const(1, DType.INDEX, place), place)
@@ -129,6 +134,14 @@ class _Lowered:
         else:
             yield written
             yield Assign(begun, Const(1, DType.INDEX, place), place, accumulates=True)
+
+
+def _joined(declared: DeclareAccumulator, place: Place, first: Expr, then: Expr) -> Expr:
+    """Return what an accumulator's operator makes of two states."""
+    assert isinstance(declared.outer, OperatorName)
+    if declared.dtype is DType.STATE:
+        return Binary(declared.outer, first, then, DType.STATE, place)
+    return Apply(declared.outer.law.combine[0], (first, then), declared.dtype, place)
 
 
 def _empty(stmt: DeclareAccumulator) -> tuple[int | float, ...] | None:

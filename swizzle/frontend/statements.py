@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
-from swizzle.frontend.accumulators import read_accumulate, read_accumulator, read_element_type
+from swizzle.frontend.accumulators import read_accumulate, read_accumulator, read_beginning, read_element_type
 from swizzle.frontend.assignments import assign_tuple, atomic_addition, augmented, kind, store
 from swizzle.frontend.calls import bind, called, device_called, read_mask
 from swizzle.frontend.constant_loops import as_progression, assignment_of, index_of, read_columns, wrong_range
@@ -232,7 +232,7 @@ class StatementReader:
             own = str(declared.outer) if combines_words(declared) else ""
             inner = declared.inner is not None
             self.scope.declare(target.id, AccumulatorName(declared.dtype, declared.shape, inner, operator=own))
-            return (declared,)
+            return (declared, *(read_beginning(reader, declared, arguments, node) if own else ()))
         if self.depth:
             self._mistake(
                 node, f"{what}(...) inside a loop or an `if`", "one array for the whole kernel", "declare it at the top"

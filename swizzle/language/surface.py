@@ -129,7 +129,7 @@ def accumulator(
     dtype: ElementType | ScanOperator,
     outer: str | Operator | None = None,
     inner: str | Operator | None = None,
-    init: float | None = None,
+    init: Any = None,
     final: Callable[[Any], Any] | None = None,
     shape: int | tuple[int, ...] | None = None,
 ) -> Accumulator:
@@ -141,7 +141,7 @@ def accumulator(
     accumulators. Source: the paper, section 4.2.
 
     `accumulator(op)` of a scan's operator (`scan_operator`) is a reduction of states in the order of its statements:
-    `out.accumulate(op.lift(x[i]))`, and `op.result(out.value)`.
+    `out.accumulate(op.lift(x[i]))`, and `op.result(out.value)`. It begins with the state `init`, or of no element.
     """
     kernel_only("accumulator")
 

@@ -354,13 +354,17 @@ class DeclareAccumulator(Struct, frozen=True):
 
 
 class Accumulate(Struct, frozen=True):
-    """`out.accumulate(a, b, ..., when=condition)`: out = out `outer` (a `inner` b `inner` ...)."""
+    """`out.accumulate(a, b, ..., when=condition)`: out = out `outer` (a `inner` b `inner` ...).
+
+    States are combined by `outer`. One that `begins` is what all of an accumulator's elements are to begin with.
+    """
 
     accumulator: str
     indices: tuple[Expr, ...]
     operands: tuple[Expr, ...]
     condition: Expr | None
     place: Place
+    begins: bool = False
 
 
 class For(Struct, frozen=True):

@@ -105,7 +105,36 @@ def foremost(v, y):  # type: ignore[no-untyped-def]
     y[cuda.laneid] = value
 
 
-@pytest.mark.parametrize("kernel", [several, some, foremost], ids=lambda each: each.name)
+@spec
+def foremost_of_three(v: Any) -> Any:
+    return [firsts.result(*firsts.scan(v[EACH * i : EACH * i + 3], range(3))[-1])[0] for i in range(N)]
+
+
+@sketch(spec=foremost_of_three, block=N, warp_size=N, v=i32[EACH * N], y=i32.out[N])
+def begun(v, y):  # type: ignore[no-untyped-def]
+    """The state that an accumulator begins with comes first; several are accumulated in their order."""
+    lane = cuda.laneid
+    mine = accumulator(firsts, init=firsts.lift(v[lane * EACH], i32(0)), shape=2)
+    for k in range(2):
+        mine[k].accumulate(firsts.lift(v[lane * EACH + 1], i32(1)), firsts.lift(v[lane * EACH + 2], i32(2)))
+    value, _ = firsts.result(mine[1].value)
+    y[lane] = value
+
+
+@spec
+def in_order(v: Any) -> Any:
+    return [runs.result(*runs.scan([v[EACH * i + k] for k in range(EACH)])[-1]) for i in range(N)]
+
+
+@sketch(spec=in_order, block=N, warp_size=N, v=i32[EACH * N], y=i32.out[N])
+def pairs(v, y):  # type: ignore[no-untyped-def]
+    at = cuda.laneid * EACH
+    mine = accumulator(runs, init=runs.lift(v[at]))
+    mine.accumulate(runs.lift(v[at + 1]), runs.lift(v[at + 2]), runs.lift(v[at + 3]))
+    y[cuda.laneid] = runs.result(mine.value)
+
+
+@pytest.mark.parametrize("kernel", [several, some, foremost, begun, pairs], ids=lambda each: each.name)
 def test_what_is_in_them(kernel: Sketch) -> None:
     """Of terms and of numbers it is what the specification says."""
     assert firsts.operator is not None and firsts.operator.law.empty is None
@@ -227,7 +256,7 @@ def test_what_the_cost_counts() -> None:
 
     found = solve(twice, Limits(space="1"))
     assert (found.status, found.best.cost, found.optimal) == ("sat", {"accumulates": 1}, True)
-    assert all(solve(each).best.cost == {"accumulates": 1} for each in (several, some, foremost))
+    assert all(solve(each).best.cost == {"accumulates": 1} for each in (several, some, foremost, begun, pairs))
 
 
 @pytest.mark.parametrize(
@@ -235,16 +264,17 @@ def test_what_the_cost_counts() -> None:
     [
         ("runs", "mine.accumulate(v[0])", "an operand of mine is i32 data",
          "make one of an element: s = op.lift(x[i])"),
-        ("runs", "mine.accumulate(runs.lift(v[0]), runs.lift(v[1]))", "2 operands for mine",
-         "combine states first: best_run.combine(s, t)"),
+        ("runs, init=0", "y[0] = 1", "init is an index", "make one of an element: s = op.lift(x[i])"),
         ('runs, outer="+"', "y[0] = 1", "outer= of an accumulator by best_run",
-         "leave it out: states are combined by best_run, from its identity on"),
+         "leave it out: states are combined by best_run"),
+        ("runs, final=runs.result", "y[0] = 1", "final= of an accumulator by best_run",
+         "take what is wanted of it behind: best_run.result(out.value)"),
         ("i32, outer=runs", "y[0] = 1", "the operator of a scan, runs, as an outer operator",
          "write accumulator(runs): it has its own types"),
         ("i32", "y[0] = 1", "an accumulator of i32 without its operator",
          'write accumulator(i32, outer="+"); the operator of a scan is its own: accumulator(op)'),
-        ("firsts, shape=2", "y[0] = 1", "accumulators with a shape by first, which has no identity",
-         "write an accumulator for each of them"),
+        ("firsts, shape=2", "y[0] = 1", "accumulators with a shape by first, which has no identity, without init",
+         "write init=first.lift(...), or an accumulator for each of them"),
     ],
 )  # fmt: skip
 def test_mistakes(declared: str, statement: str, found: str, fix: str, tmp_path: Path) -> None:
