@@ -341,6 +341,7 @@ def test_huge_lengths_along_loops(tmp_path: Path, name: str) -> None:
     filled = FilledKernel(sketch.program, sketch.spec, (), sizes_of(sketch.program, sketch))
     source = cuda_source(filled.program, (), filled.sizes)
     validator = SizesValidator([LaunchSize(filled, source.lengths())], source)
+    kept = (13, 25) if name == "a softmax" else (13,)  # it hands elements on through four places, four trips at once
     texts = []
     for old, new in (*OVERFLOWS.get(name, ()), *CUT.get(name, ()), *RIGHT.get(name, ())):
         assert old in source.text, old
@@ -348,6 +349,6 @@ def test_huge_lengths_along_loops(tmp_path: Path, name: str) -> None:
     together_, names = together(source.text, source.entry, texts, dispatch=False)
     ptx = compile_to_ptx(with_opaque_calls(together_))
     for mutant, entry in zip(texts, names, strict=True):
-        found = validator.along_loops(ptx, entry, (13,))
+        found = validator.along_loops(ptx, entry, kept)
         right = mutant.change in [new for _, new in RIGHT.get(name, ())]
         assert (found.verdict == "equal") == right, (mutant.change, found.findings)
