@@ -59,7 +59,8 @@ class Counted(Struct, frozen=True):
 class FoundLayout(Struct, frozen=True):
     """The layout that was found, or None; with what is known of it.
 
-    `optimal` says that its turns are proved to be the fewest of any layout; `proof` says in words why, or what is open.
+    `least` is what every layout is proved to take at least; `optimal` says that the answer takes no more. `proof` says
+    in words why, or what is open.
     """
 
     requests: Requests
@@ -68,16 +69,12 @@ class FoundLayout(Struct, frozen=True):
     proof: str
     optimal: bool
     tried: int
+    least: int
 
     @property
     def passes(self) -> int | None:
         """The turns of all accesses; None where there is no layout."""
         return None if self.counted is None else self.counted.turns
-
-    @property
-    def least(self) -> int:
-        """The turns that every layout takes at least."""
-        return self.requests.least
 
     @property
     def free(self) -> bool:

@@ -18,11 +18,11 @@ from msgspec import Struct
 from swizzle.layouts.access import Access, access, is_int, mistake
 from swizzle.layouts.answer import Counted, FoundLayout, counted
 from swizzle.layouts.bit_matrices import lightest
-from swizzle.layouts.colouring import edge_colours
 from swizzle.layouts.families import Base, Batch, bases, pads, rotations, swizzles
 from swizzle.layouts.layout import TMA_MODES, Layout, agrees
 from swizzle.layouts.requests import Requests, requests_of
-from swizzle.layouts.steps import Listed, Step, swizzle
+from swizzle.layouts.steps import Addresses, Listed, Step, swizzle
+from swizzle.layouts.tables import spread_evenly
 from symbolic.machine.accesses import BANKS, WORD
 
 Family = Literal["xor", "rotate", "pad", "table"]
@@ -60,7 +60,7 @@ def best(
         mistake(
             f"at_most is {at_most!r}", "how many bytes the tile may take", fix="write an int of bytes, or leave it out"
         )
-    return search(requests, families, at_most, tma=tma)
+    return search(requests, families, at_most, tma=tma, solver=True)
 
 
 def search(
@@ -70,9 +70,13 @@ def search(
     *,
     tma: bool = False,
     row_major: bool = False,
+    solver: bool = False,
 ) -> FoundLayout:
-    """Return the best layout for requests that are made already; with `row_major`, axes stay in their order."""
-    return _Search(requests, tuple(families), at_most, tma, row_major).answer()
+    """Return the best layout for requests that are made already; with `row_major`, axes stay in their order.
+
+    With `solver`, one is asked for a table, or for the proof that none is better, where nothing else settles it.
+    """
+    return _Search(requests, tuple(families), at_most, tma, row_major, solver).answer()
 
 
 def count(layout: Layout, accesses: Sequence[Any], *, banks: int = BANKS, word: int = WORD) -> Counted:
@@ -139,12 +143,19 @@ def _preferred(found: _Found) -> tuple[Any, ...]:
 
 class _Search:
     def __init__(
-        self, requests: Requests, families: tuple[Family, ...], at_most: int | None, tma: bool, row_major: bool
+        self,
+        requests: Requests,
+        families: tuple[Family, ...],
+        at_most: int | None,
+        tma: bool,
+        row_major: bool,
+        solver: bool,
     ) -> None:
         self.requests, self.families, self.at_most, self.tma = requests, families, at_most, tma
+        self.solver, self.asked = solver, False
         axes = range(len(requests.shape))
         self.orders = [tuple(axes)] if row_major else sorted(permutations(axes))
-        self.tried = 0
+        self.tried, self.least = 0, requests.least
         self.notes: list[str] = []
         self._instructions: dict[tuple[Any, ...], int] = {}
 
@@ -152,15 +163,15 @@ class _Search:
         """Return the best layout."""
         requests = self.requests
         if requests.contradiction:
-            return FoundLayout(requests, None, None, f"none: {requests.contradiction}", False, 0)
+            return FoundLayout(requests, None, None, f"none: {requests.contradiction}", False, 0, requests.least)
         found = self._tma() if self.tma else self._all()
         if found is None:
-            return FoundLayout(requests, None, None, f"none found: {self._limits()}", False, self.tried)
+            return FoundLayout(requests, None, None, f"none found: {self._limits()}", False, self.tried, self.least)
         assert agrees(found.layout) and requests.whole(found.layout.table()), "what is answered is a layout"
         by_access = counted(requests, found.layout.table())
         assert by_access.turns == found.turns
         return FoundLayout(
-            requests, found.layout, by_access, self._proof(found), found.turns == requests.least, self.tried
+            requests, found.layout, by_access, self._proof(found), found.turns == self.least, self.tried, self.least
         )
 
     def _limits(self) -> str:
@@ -187,8 +198,8 @@ class _Search:
         if "table" in self.families and (table := self._table()) is not None:
             return table
         batches = [batch for base in some for batch in self._batches(base)]
-        known = min(others, key=_preferred, default=None)
-        return self._fewest(batches, known)
+        known = self._fewest(batches, min(others, key=_preferred, default=None))
+        return known and self._asked(known)
 
     @property
     def _tight(self) -> int:
@@ -334,41 +345,29 @@ class _Search:
         return found
 
     def _table(self) -> _Found | None:
-        """Return a table without conflicts, where all phases are those of two accesses, in the same vectors."""
-        requests = self.requests
-        widths = {each.width for each in requests.phases}
-        if len(widths) != 1 or requests.bits * requests.unit < 8 * requests.word:
+        """Return a table under which every phase takes its least turns, where it is known that there is one."""
+        values = spread_evenly(self.requests)
+        if values is None:
             return None
-        ends = [np.full(int(np.prod(requests.shape)), -1, np.int64) for _ in range(2)]
-        used = [0, 0]
-        for phase in _maximal(requests):
-            cells = np.array(phase)
-            side = next((k for k in (0, 1) if (ends[k][cells] < 0).all()), None)
-            if side is None:
-                return None
-            ends[side][cells] = used[side]
-            used[side] += 1
-        groups = max(1, requests.cycle // requests.unit)
-        stride = requests.phases[0].stride
-        first = _first_cells(requests)
-        for side in (0, 1):
-            alone = first[ends[side][first] < 0]
-            ends[side][alone] = used[side] + np.arange(len(alone)) // groups
-        banks = edge_colours(ends[0][first], ends[1][first], groups)
-        if banks is None:
-            return None
-        order = np.argsort(banks, kind="stable")
-        rank = np.empty(len(first), np.int64)
-        starts = np.searchsorted(banks[order], np.arange(groups))
-        rank[order] = np.arange(len(first)) - starts[banks[order]]
-        table = np.full(int(np.prod(requests.shape)), -1, np.int64)
-        for j in range(requests.unit):
-            table[first + j * stride] = (rank * groups + banks) * requests.unit + j
-        never = np.flatnonzero(table < 0)  # nobody asks for them
-        table[never] = table.max() + 1 + np.arange(len(never))
-        base = Base(tuple(range(len(requests.shape))), (), np.empty(0, np.int64), 0, 0, 0)
-        found = self._counted(base, (Listed(tuple(table.tolist())),), ("table",))
-        return found if found is not None and found.turns == requests.least else None
+        found = self._listed(values)
+        assert found is None or found.turns == self.requests.least, "an edge colouring spreads every set evenly"
+        return found
+
+    def _listed(self, values: Addresses) -> _Found | None:
+        base = Base(tuple(range(len(self.requests.shape))), (), np.empty(0, np.int64), 0, 0, 0)
+        return self._counted(base, (Listed(tuple(values.tolist())),), ("table",))
+
+    def _asked(self, known: _Found) -> _Found:
+        """Return a table with fewer turns than what is known, if a solver finds one; what it proves is kept."""
+        if not self.solver or "table" not in self.families or known.turns == self.least:
+            return known
+        from swizzle.layouts.solved import fewest
+
+        answer = fewest(self.requests, known.turns)
+        self.least, self.asked = answer.bound, True
+        found = None if answer.addresses is None else self._listed(answer.addresses)
+        assert found is None or found.turns == self.least, "what a solver found is counted again"
+        return found or known
 
     def _tma(self) -> _Found | None:
         requests, found = self.requests, []
@@ -391,37 +390,17 @@ class _Search:
             text = f"free of conflicts: {phases} takes one turn, and none can take less"
         elif found.turns == requests.least:
             text = f"{requests.free} phases take {found.turns} turns, and no layout has fewer: {requests.forced}"
+        elif found.turns == self.least:
+            text = f"{requests.free} phases take {found.turns} turns, and no layout has fewer, which a solver proves"
         else:
+            shown = "counting shows" if self.least == requests.least else "a solver proves"
             text = (
-                f"{found.turns} turns, fewest of {self.tried} layouts that were tried; counting shows that no layout "
-                f"has fewer than {requests.least}. Whether one in between exists is open"
+                f"{found.turns} turns, fewest of {self.tried} layouts that were tried; {shown} that no layout "
+                f"has fewer than {self.least}. Whether one in between exists is open"
             )
         if any(isinstance(step, Listed) for step in layout.steps):
-            return f"{text}. By edge colouring: none of {self.tried} formulas that were tried is as good"
+            how = "a solver" if self.asked else "edge colouring"
+            return f"{text}. By {how}: none of {self.tried} formulas that were tried is as good"
         if found.bytes > self._tight and not self.tma:
             return f"{text}. Of {self.tried} layouts that were tried, none as good takes less memory"
         return text
-
-
-def _maximal(requests: Requests) -> list[tuple[int, ...]]:
-    """Return each phase as its sorted cells, largest first, without those that are part of another."""
-    every = {
-        tuple(sorted(cell for cell in row if cell >= 0)) for each in requests.phases for row in each.cells.tolist()
-    }
-    kept: list[tuple[int, ...]] = []
-    within: dict[int, list[set[int]]] = {}
-    for phase in sorted(every, key=lambda cells: (-len(cells), cells)):
-        if not any(other.issuperset(phase) for other in within.get(phase[0], [])):
-            kept.append(phase)
-            cells = set(phase)
-            for cell in phase:
-                within.setdefault(cell, []).append(cells)
-    return kept
-
-
-def _first_cells(requests: Requests) -> Any:
-    """Return the first cell of each vector, and each cell that is in none, which must be alone."""
-    asked = np.unique(np.concatenate([each.cells[each.cells >= 0] for each in requests.phases]))
-    if requests.unit == 1:
-        return np.arange(int(np.prod(requests.shape)))
-    return asked
