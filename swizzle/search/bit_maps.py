@@ -28,18 +28,22 @@ MOST = 1 << 32  # functions, times guards of all clauses: half a GiB, and second
 def matched(values: PointValues, allowed: Allowed, left: Sequence[Functions]) -> dict[int, Functions]:
     """Return, of some holes, the functions that some map may go with, where another hole has only maps left.
 
-    `allowed` says of each value at each point, as `PointValues` numbers them, whether it is possible.
+    `allowed` says of each value at each point, as `PointValues` numbers them, whether it is possible. Holes with few
+    functions come first: of one that is left with none, nothing else matters.
     """
     found = dict[int, Functions]()
+    fewest_first = sorted(range(len(left)), key=lambda hole: left[hole].count)
     for other, functions in enumerate(left):
         maps = functions.parts if isinstance(functions, EitherOf) else {0: functions}
         (only, *more) = maps.values()
         if more or not isinstance(only, AffineMaps) or values.sizes[other] > WORD:
             continue
-        for hole in range(len(left)):
+        for hole in fewest_first:
             some = found.get(hole, left[hole])
             if hole == other:
                 continue
+            if any(each.count == 0 for each in found.values()):
+                return found
             if isinstance(some, EitherOf):
                 parts = {
                     number: _fitting(values, allowed, hole, each, other, only) for number, each in some.parts.items()
