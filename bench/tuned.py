@@ -48,7 +48,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "SIEVE": (64, 256, 1024),
     },
     "swizzle.search.differing": {"OUTPUTS": (512, 2048, 8192), "WORTH_IT": (0, 100_000, 10_000_000)},
-    "swizzle.search.bit_maps": {"CASES": (512, 4096, 32_768), "MOST": (0, 1 << 32)},
+    "swizzle.search.bit_maps": {"CASES": (512, 4096, 32_768), "ROUNDS": (0, 2, 8, 1000), "MOST": (0, 1 << 32)},
     "swizzle.search.lightest": {
         "TRIED": (400, 4_000),
         "FIRST": (1, 8, 64),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from swizzle.search.point_values import PointValues
+from swizzle.search.point_values import AskedPoints, PointValues
 from symbolic.solve.side_by_side import SideBySide
 from templates.either import EitherOf
 from templates.functions import Allowed, Functions
@@ -22,6 +22,7 @@ from templates.xform_functions import WORD, Xforms
 from templates.xor_functions import AffineMaps
 
 CASES = 4096  # functions that are propagated at once
+ROUNDS = 2  # of conclusions, after which most functions are known not to go with a map
 MOST = 1 << 32  # functions, times guards of all clauses: half a GiB, and seconds
 
 
@@ -87,15 +88,26 @@ def _some_fit(
     out = theirs.guards[~possible]
     out = out[follows.speak_of(out)]
     follows.know(out, np.zeros((len(out), len(listed)), np.bool_))
-    follows.follow()
-    sets = np.zeros((len(listed), len(possible)), np.uint64)
-    for place, (guards, free) in enumerate(zip(theirs.guards, possible, strict=True)):
+    more = follows.follow(ROUNDS)
+    found = _may_have(follows, theirs, possible, maps)
+    if more and found.any():
+        follows.follow()
+        found = _may_have(follows, theirs, possible, maps)
+    return found
+
+
+def _may_have(
+    follows: SideBySide, asked: AskedPoints, possible: npt.NDArray[np.bool_], maps: AffineMaps
+) -> npt.NDArray[np.bool_]:
+    """Say in which cases some map may have the values that are possible, as far as is known."""
+    sets = np.zeros((follows.count, len(possible)), np.uint64)
+    for place, (guards, free) in enumerate(zip(asked.guards, possible, strict=True)):
         (some,) = np.nonzero(follows.speak_of(guards))
-        may = np.repeat(free[:, None], len(listed), axis=1)
+        may = np.repeat(free[:, None], follows.count, axis=1)
         may[some] = ~follows.fails(guards[some])
         holds = np.zeros_like(may)
         holds[some] = follows.fails(-guards[some])
         may &= holds | ~holds.any(axis=0)
         sets[:, place] = (may << np.arange(len(may), dtype=np.uint64)[:, None]).sum(axis=0, dtype=np.uint64)
-    found: npt.NDArray[np.bool_] = maps.may_have(theirs.places, sets) & ~follows.broken
+    found: npt.NDArray[np.bool_] = maps.may_have(asked.places, sets) & ~follows.broken
     return found

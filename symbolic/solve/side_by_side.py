@@ -54,6 +54,7 @@ class SideBySide:
         self._fails = np.zeros((2 * len(spoken), -(-count // 64)), np.uint64)  # of a guard, and of its negation
         self._broken = np.zeros(self._fails.shape[1], np.uint64)
         self._clauses = [self._rows(some) for some in matrices]
+        self._changed = np.ones(len(self._fails), np.bool_)  # of which guards something is new since they were followed
         self.know(np.array([TRUE]), np.ones((1, count), np.bool_))
 
     def speak_of(self, guards: _Guards) -> _Truths:
@@ -67,6 +68,7 @@ class SideBySide:
         rows = self._rows(guards)
         self._fails[rows] |= packed(~holds)
         self._fails[rows ^ 1] |= packed(holds)
+        self._changed[rows] = self._changed[rows ^ 1] = True
 
     def fails(self, guards: _Guards) -> _Truths:
         """Say in which cases some guards, or negations, are known to fail: a line each."""
@@ -78,17 +80,19 @@ class SideBySide:
         both = self._fails[::2] & self._fails[1::2]
         return self._unpacked(self._broken | np.bitwise_or.reduce(both, axis=0))
 
-    def follow(self) -> None:
-        """Draw all conclusions, until there are no more."""
-        changed = np.ones(len(self._fails), np.bool_)
-        while changed.any():
-            before, changed = changed, np.zeros_like(changed)
+    def follow(self, rounds: int | None = None) -> bool:
+        """Draw conclusions from what is new, round by round; say whether there may be more. None: all."""
+        while self._changed.any() and rounds != 0:
+            rounds = None if rounds is None else rounds - 1
+            before, changed = self._changed, np.zeros_like(self._changed)
+            self._changed = changed
             for rows in self._clauses:
                 touched = rows[before[rows].any(axis=1)]
                 step = max(1, AT_ONCE // (rows.shape[1] * self._fails.shape[1]))
                 for first in range(0, len(touched), step):
                     look()
                     changed[self._tell(touched[first : first + step])] = True
+        return bool(self._changed.any())
 
     def _tell(self, rows: _Guards) -> _Guards:
         """Tell what some clauses imply; return the rows of guards of which something new is known."""

@@ -70,7 +70,8 @@ def test_cases_side_by_side(seed: int) -> None:
     known = asked[:3]
     holds = np.array([[random.random() < 0.5 for _ in range(cases)] for _ in known], np.bool_)
     side_by_side.know(known, holds)
-    side_by_side.follow()
+    while side_by_side.follow(rounds=1 if seed % 2 else None):
+        pass
     asked = np.concatenate([asked, -asked])
     found = side_by_side.fails(-asked)
     for case in range(cases):
