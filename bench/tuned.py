@@ -56,6 +56,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "FEW": (128, 512),
     },
     "swizzle.search.metasketch": {"COUNTED": (16, 64, 256)},
+    "swizzle.search.coloured": {"CONFLICTS": (2_000, 20_000), "PAIRS": (1 << 22, 1 << 26)},
     "swizzle.search.reading": {"TOGETHER": (8, 64, 512)},
     "swizzle.search.cegis": {"MATCHING_LIMIT": (200_000, 20_000_000)},
     "swizzle.search.hopeless": {

@@ -28,6 +28,7 @@ from swizzle.problem.problem import Problem
 from symbolic.limits import look
 from symbolic.machine.accesses import bytes_of, lanes_at_once
 from symbolic.machine.banks import turns
+from symbolic.machine.launch_shape import LaunchShape
 from symbolic.values.vector import Deferred, Lanes, Vector, reach
 
 Words: TypeAlias = npt.NDArray[np.int64]
@@ -78,10 +79,12 @@ class _Phases:
     def __init__(self, problem: Problem, access: KeptAccess, banks: int, word: int) -> None:
         memory, self.shape = problem.run.memories[access.node.array], problem.run.shape
         self.bytes, self.base, self.banks, self.word = bytes_of(memory.dtype), memory.base, banks, word
-        self.writes, self.warp = access.writes, problem.program.warp_size
+        self.writes = access.writes
         self.wide = max(1, self.bytes // word)  # words of an element
         self.per = max(1, word // self.bytes)  # elements of a word
         self.groups = max(1, banks // self.wide)  # of banks, each for one element
+        at_once = lanes_at_once(self.bytes, banks, word)
+        self._lanes = lanes_of_phases(self.shape, problem.program.warp_size, at_once)
         self._known: dict[bytes, int] = {}
 
     def size(self, address: Vector) -> int:
@@ -95,20 +98,10 @@ class _Phases:
         if isinstance(address, np.ndarray):
             return self._of_known(np.where(mask & (address >= 0), address - self.base, -1))
         table = np.where(address.table >= 0, address.table - self.base, -1)
-        return sum(self._least(lanes, table, address) - 1 for each in self._lanes() if len(lanes := each[mask[each]]))
-
-    def _lanes(self) -> list[Lanes]:
-        """Return the threads of each phase."""
-        threads, at_once = self.shape.block_threads, lanes_at_once(self.bytes, self.banks, self.word)
-        return [
-            np.arange(first, min(first + at_once, warp + self.warp, block + threads))
-            for block in range(0, self.shape.count, threads)
-            for warp in range(block, block + threads, self.warp)
-            for first in range(warp, min(warp + self.warp, block + threads), at_once)
-        ]
+        return sum(self._least(lanes, table, address) - 1 for each in self._lanes if len(lanes := each[mask[each]]))
 
     def _of_known(self, cells: Lanes) -> int:
-        phases = self._lanes()
+        phases = self._lanes
         rows = np.full((len(phases), max(map(len, phases))), -1, np.int64)
         for row, lanes in zip(rows, phases, strict=True):
             row[: len(lanes)] = cells[lanes]
@@ -144,6 +137,17 @@ class _Phases:
         per, groups = (self.per, self.groups * self.per) if self.writes else (1, self.groups)
         reached = [{each % groups // per for each in column} for column in columns if column]
         return _fullest(reached, per)
+
+
+def lanes_of_phases(shape: LaunchShape, warp: int, at_once: int) -> list[Lanes]:
+    """Return the threads that shared memory serves together, phase by phase."""
+    threads = shape.block_threads
+    return [
+        np.arange(first, min(first + at_once, start + warp, block + threads))
+        for block in range(0, shape.count, threads)
+        for start in range(block, block + threads, warp)
+        for first in range(start, min(start + warp, block + threads), at_once)
+    ]
 
 
 def _alike(points: Words) -> list[npt.NDArray[np.bool_]]:

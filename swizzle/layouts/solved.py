@@ -16,9 +16,9 @@ from itertools import product
 import numpy as np
 from msgspec import Struct
 
-from swizzle.layouts.colouring import Ints
 from swizzle.layouts.requests import Requests
 from swizzle.layouts.tables import Vectors
+from symbolic.solve.edge_colours import Ints
 from symbolic.solve.sat import SatSolver
 
 _MOST_LITERALS, _MOST_CONFLICTS, _MOST_ABOVE = 1 << 15, 5_000, 4  # in sets; of a question; how many questions

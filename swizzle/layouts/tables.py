@@ -3,8 +3,8 @@
 A shorter vector, or a cell, lies at a fixed place of the longest vector that holds it. So what lanes want at once are
 sets of longest vectors, one for each place, and a phase takes as many turns as the most vectors of such a set that lie
 in the same banks. Where the sets fall into two sides, so that no two of a side share a vector, each vector is an edge
-between a set and a set, and an edge colouring spreads every set evenly over the banks (`colouring.py`; of sets with
-more vectors than there are places in the banks, D. de Werra, Equitable colorations of graphs, 1971).
+between a set and a set, and an edge colouring spreads every set evenly over the banks (`symbolic.solve.edge_colours`;
+of sets with more vectors than there are places in the banks, D. de Werra, Equitable colorations of graphs, 1971).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec import Struct
 
-from swizzle.layouts.colouring import Ints, edge_colours
 from swizzle.layouts.requests import Requests
+from symbolic.solve.edge_colours import Ints, edge_colours
 
 
 class Vectors(Struct, frozen=True):

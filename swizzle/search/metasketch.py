@@ -16,6 +16,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from swizzle.audit.certificate import Claim
+from swizzle.costs.conflicts import Conflicts
 from swizzle.costs.cost import floor_of
 from swizzle.costs.registry import costs_of
 from swizzle.problem.candidate import Candidate, NoFilling
@@ -134,6 +135,8 @@ class _Search(SearchState):
             if self.evident is not None:
                 self.last = self.claims[-1].space
                 return False
+            if self.best is not None and self._improved_by_tables():
+                return True
             if self.best is not None and (self.limits.space != "all" or not done or self.is_settled()):
                 return done
             if not done:
@@ -261,6 +264,25 @@ class _Search(SearchState):
         self.lowered = True
         self.all = sorted(self.all, key=self.ranking.of)
         return True
+
+    def _improved_by_tables(self) -> bool:
+        """Say whether a table has no conflicts where what was found has some, so that no other filling can beat it."""
+        assert self.problem is not None and self.plan is not None and self.reading is not None
+        cost = next(iter(self.goal.counted), None)
+        if not isinstance(cost, Conflicts) or not self.plan.colours_tables() or self.is_settled():
+            return False
+        from swizzle.search import coloured
+
+        assert self.ranking is not None and self.best is not None
+        self.tell(SPACES[-1], "tables without conflicts")
+        for candidate in coloured.candidates(self.problem, cost):
+            found = self.reading.judged(candidate)
+            if found is not None and self.ranking.of(found) < self.ranking.of(self.best):
+                self.best, self.last, self.recognised = found, SPACES[-1], True
+            if self.is_settled():
+                self.reason = ""
+                return True
+        return False
 
     def _is_hopeless(self, space: SpaceName) -> bool:
         """Say whether no values of the holes give what is asked, after spaces were searched in vain; ask that once."""

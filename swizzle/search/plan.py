@@ -16,7 +16,7 @@ from swizzle.problem.problem import Problem
 from swizzle.solution.solution import Limits, SpaceName
 from templates import table
 from templates.holes import SPACES
-from templates.registry import in_space, requested
+from templates.registry import TABLES, in_space, requested
 
 LIGHT: Final[tuple[SpaceName, ...]] = ("1", "2")  # the spaces that have a light part worth a search of its own
 # Each of these is varied by an experiment: python bench/tuned.py plan.LARGE 32 128 512
@@ -149,6 +149,12 @@ class Plan:
         holes = self.problem.program.holes
         one = len(holes) == 1 and bool(holes[0].families)
         return one and self.limits.canonical and self.floor == self.most
+
+    def colours_tables(self) -> bool:
+        """Say whether tables without conflicts are looked for (`coloured.py`), beyond what outputs tell."""
+        named = all(not set(TABLES).isdisjoint(hole.families) for hole in self.problem.program.holes)
+        asked = self.limits.space in (None, "all", SPACES[-1])
+        return self.looks_at_functions() and not self.all_solutions and named and asked
 
     def may_stay_open(self, space: SpaceName) -> bool:
         """Say whether a space is left open when its search by tables becomes long: Space 3 contains all its functions.
