@@ -19,7 +19,8 @@ from swizzle.specs.verify import compare, run_canonical
 from symbolic.ir.sites import Site, Sites
 from symbolic.limits import OutOfTime
 from symbolic.machine.run import Run
-from symbolic.second.forward import Cases, Forward, exactly, fresh, no, some_of
+from symbolic.second.formulas import Cases, exactly, fresh, no, some_of
+from symbolic.second.forward import Forward
 from symbolic.second.terms import TermValues
 from symbolic.solve.answer import Sat, Unknown, Unsat
 from symbolic.solve.engines import SolverName

@@ -24,7 +24,7 @@ from swizzle.problem.problem import Problem
 from swizzle.search import lightest
 from swizzle.search.answer import result_of
 from swizzle.search.cegis import Cegis
-from swizzle.search.chains import fillings
+from swizzle.search.chain_search import fillings
 from swizzle.search.engine import Engine
 from swizzle.search.hopeless import hopeless
 from swizzle.search.plan import Plan

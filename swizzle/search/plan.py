@@ -113,7 +113,7 @@ class Plan:
         return space not in LIGHT and space != last and self.floor == self.most and self._searches(last)
 
     def tries_chains(self, space: SpaceName) -> bool:
-        """Say whether fillings of a space are first looked for by trying the functions of one hole (`chains.py`).
+        """Say whether fillings of a space are first looked for by trying the functions of one hole (`chain_search.py`).
 
         It is quick, but proves nothing: where families were asked for that have too many functions for a proof anyway.
         """
@@ -124,13 +124,13 @@ class Plan:
         return families and self.limits.canonical and not self.all_solutions and self.floor == self.most
 
     def leaves_out(self, space: SpaceName) -> bool:
-        """Say whether some functions of this space are too many for any search but that by `chains.py`."""
+        """Say whether some functions of this space are too many for any search but that by `chain_search.py`."""
         some = self.problem.families if space == SPACES[-1] else ()
         holes = zip(self.problem.program.holes, self.problem.points, strict=True)
         return any(requested(hole, points, space, some) for hole, points in holes)
 
     def leaves_out_all(self, space: SpaceName) -> bool:
-        """Say whether all functions of some hole in this space are too many for any search but that by `chains.py`."""
+        """Say whether all functions of a hole are too many for any search of this space but `chain_search.py`."""
         holes = zip(self.problem.program.holes, self.problem.points, strict=True)
         return any(
             hole.families and requested(hole, points, space) == in_space(hole.families, space) for hole, points in holes

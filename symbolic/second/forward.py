@@ -8,9 +8,9 @@ one thread at a time, when it is asked for, and kept. It is slow and simple.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from msgspec import Struct
 from pysmt.environment import get_env
@@ -23,67 +23,11 @@ from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY
 from symbolic.ir.program import DType, Expr, Program, Stmt
 from symbolic.ir.walk import never_read_back
 from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
-
-Cases: TypeAlias = dict[Any, FNode]  # exclusive and exhaustive
+from symbolic.second.formulas import Cases, both, combine, grouped, no, some_of
 
 
 class NotCovered(Exception):
     """The program does something that this reading does not follow."""
-
-
-def both(*formulas: FNode) -> FNode:
-    """Return the conjunction."""
-    some = {f: None for f in formulas if not f.is_true()}
-    if any(f.is_false() for f in some):
-        return get_env().formula_manager.FALSE()
-    return get_env().formula_manager.And(list(some))
-
-
-def some_of(formulas: Iterable[FNode]) -> FNode:
-    """Return the disjunction."""
-    some = {f: None for f in formulas if not f.is_false()}
-    if any(f.is_true() for f in some):
-        return get_env().formula_manager.TRUE()
-    return get_env().formula_manager.Or(list(some))
-
-
-def no(formula: FNode) -> FNode:
-    """Return the negation."""
-    manager = get_env().formula_manager
-    if formula.is_true() or formula.is_false():
-        return manager.FALSE() if formula.is_true() else manager.TRUE()
-    return manager.Not(formula)
-
-
-def true() -> FNode:
-    return get_env().formula_manager.TRUE()
-
-
-def fresh() -> FNode:
-    """Return a formula that may hold or not."""
-    return get_env().formula_manager.FreshSymbol()
-
-
-def exactly(count: int, formulas: Sequence[FNode]) -> FNode:
-    """Return 'exactly so many of these hold', by counting them one after another."""
-    manager = get_env().formula_manager
-    reached: list[FNode] = [manager.TRUE()]  # at least 0, 1, 2, ... so far, up to count + 1
-    for formula in formulas:
-        grown = [manager.TRUE()]
-        for j in range(1, min(len(reached), count + 1) + 1):
-            before = reached[j] if j < len(reached) else manager.FALSE()
-            grown.append(some_of((before, both(reached[j - 1], formula))))
-        reached = grown
-    least = reached[count] if count < len(reached) else manager.FALSE()
-    return both(least, no(reached[count + 1])) if count + 1 < len(reached) else least
-
-
-def is_odd(formulas: Sequence[FNode]) -> FNode:
-    """Return 'an odd number of these hold'."""
-    found = get_env().formula_manager.FALSE()
-    for formula in formulas:
-        found = some_of((both(found, no(formula)), both(no(found), formula)))
-    return found
 
 
 class Lazy:
@@ -253,7 +197,7 @@ class Forward:
             return cases[0][1]
         if dtype.is_data:
             return self.values.choose(cases)
-        return _grouped((value, both(f, g)) for f, some in cases for value, g in some.items())
+        return grouped((value, both(f, g)) for f, some in cases for value, g in some.items())
 
     def _store(self, array: str, indices: tuple[Expr, ...], value: Expr, mask: Lazy) -> None:
         if array in self._outputs and isinstance(value, ir.Cast) and self.values.whole:
@@ -372,7 +316,7 @@ class Forward:
                 inner = self._value(operand, mask)
                 if dtype.is_data:
                     return Lazy(lambda t: self.values.apply(op, [inner(t)], dtype))
-                return Lazy(lambda t: _grouped((UNARY[op][0](v), f) for v, f in inner(t).items()))
+                return Lazy(lambda t: grouped((UNARY[op][0](v), f) for v, f in inner(t).items()))
             case ir.Binary(op, left, right, dtype):
                 a, b = self._value(left, mask), self._value(right, mask)
                 if dtype.is_data:
@@ -404,7 +348,7 @@ class Forward:
                 return self._select(condition, then, otherwise, dtype, mask)
             case ir.Lookup(entries, index):
                 at, last = self._value(index, mask), len(entries) - 1
-                return Lazy(lambda t: _grouped((entries[min(max(v, 0), last)], f) for v, f in at(t).items()))
+                return Lazy(lambda t: grouped((entries[min(max(v, 0), last)], f) for v, f in at(t).items()))
             case ir.Cast(operand, dtype):
                 inner = self._value(operand, mask)
                 if operand.dtype.is_data:
@@ -467,7 +411,7 @@ class Forward:
             return base[t] + (moved if 0 <= moved < size else own[t])  # type: ignore[no-any-return]
 
         def compute(t: int) -> Any:
-            givers = _grouped((source(t, i), f) for i, f in lane(t).items())
+            givers = grouped((source(t, i), f) for i, f in lane(t).items())
             return self.values.choose([(f, value(u)) for u, f in givers.items() if not f.is_false()])
 
         return Lazy(compute)
@@ -499,16 +443,3 @@ class Forward:
         if outer is not None:
             self._scalars[declared.final.parameter] = outer
         return found
-
-
-def _grouped(cases: Iterable[tuple[Any, FNode]]) -> Cases:
-    groups: dict[Any, list[FNode]] = {}
-    for value, formula in cases:
-        if not formula.is_false():
-            groups.setdefault(value, []).append(formula)
-    return {value: some_of(formulas) for value, formulas in groups.items()}
-
-
-def combine(function: Callable[[Any, Any], Any], a: Cases, b: Cases) -> Cases:
-    """Apply a function to every pair of cases."""
-    return _grouped((function(x, y), both(f, g)) for x, f in a.items() for y, g in b.items())

@@ -20,7 +20,8 @@ from symbolic.algebra.numbers import conversion
 from symbolic.algebra.operator_laws import find_law, law_of
 from symbolic.algebra.terms import Term, Terms
 from symbolic.ir.program import DeclareAccumulator, DType
-from symbolic.second.forward import Cases, NotCovered, both, no, some_of
+from symbolic.second.formulas import Cases, both, no, some_of
+from symbolic.second.forward import NotCovered
 from symbolic.solve.floor_division import signed_floor_div, signed_floor_mod, unsigned_floor_div
 
 FEW = 1024  # cases of a value

@@ -22,7 +22,8 @@ from symbolic.algebra.numbers import conversion
 from symbolic.algebra.operator_laws import find_law, law_of
 from symbolic.algebra.terms import UNWRITTEN, WIDEN, Term, Terms, binary, unary
 from symbolic.ir.program import DeclareAccumulator, DType, FunctionName
-from symbolic.second.forward import NotCovered, both, exactly, is_odd, no, some_of
+from symbolic.second.formulas import both, exactly, is_odd, no, some_of
+from symbolic.second.forward import NotCovered
 
 MOST_PRODUCTS = 50_000
 MOST_CONTRIBUTIONS = 20_000  # to one accumulator in which something may cancel

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.second.forward import Cases, both, no, some_of
+from symbolic.second.formulas import Cases, both, no, some_of
 from templates.second.cond import COMPARISONS, CondHole
 from templates.second.groups import OneOf, Point
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.second.forward import Cases
+from symbolic.second.formulas import Cases
 from templates.second.groups import OneOf, Point, distinct
 
 COMPARISONS = (operator.eq, operator.ne, operator.ge, operator.gt, operator.le, operator.lt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from symbolic.second.forward import Cases, both, some_of
+from symbolic.second.formulas import Cases, both, some_of
 from templates.second.groups import Description, OneOf, Point
 
 

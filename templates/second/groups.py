@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from symbolic.second.forward import Cases, exactly, fresh, some_of
+from symbolic.second.formulas import Cases, exactly, fresh, some_of
 
 Point: TypeAlias = tuple[int, ...]
 ValueTable: TypeAlias = npt.NDArray[np.int64]

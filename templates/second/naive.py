@@ -12,7 +12,7 @@ import numpy as np
 
 from symbolic.ir.program import Hole
 from symbolic.limits import OutOfTime
-from symbolic.second.forward import Cases, both, some_of
+from symbolic.second.formulas import Cases, both, some_of
 from templates.second.groups import OneOf, Point, ValueTable, distinct
 
 Depth: TypeAlias = Literal[1, 2]

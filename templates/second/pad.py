@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from symbolic.second.forward import Cases
+from symbolic.second.formulas import Cases
 from templates.second.groups import OneOf, Point
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.second.forward import Cases, both, no
+from symbolic.second.formulas import Cases, both, no
 from templates.second.cond import CondHole
 from templates.second.groups import Point
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.second.forward import Cases
+from symbolic.second.formulas import Cases
 from templates.second.groups import OneOf, Point
 
 BYTES = 64

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.second.forward import Cases, both, some_of
+from symbolic.second.formulas import Cases, both, some_of
 from templates.primitives import xform
 from templates.second.groups import OneOf, Point, distinct, inverse
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from symbolic.second.forward import Cases, both, no, some_of
+from symbolic.second.formulas import Cases, both, no, some_of
 from templates.second.groups import OneOf, Point
 
 

@@ -27,7 +27,8 @@ from symbolic.ir.program import DType, Program
 from symbolic.ir.sites import Sites
 from symbolic.limits import OutOfTime
 from symbolic.machine.run import Run
-from symbolic.second.forward import Cases, Forward, NotCovered, combine, exactly, fresh, no, some_of, true
+from symbolic.second.formulas import Cases, combine, exactly, fresh, no, some_of, true
+from symbolic.second.forward import Forward, NotCovered
 from symbolic.second.numbers import Cased, NumberValues, bits, is_signed, symbol
 from symbolic.solve.answer import Sat, Unknown
 from symbolic.solve.engines import SolverName

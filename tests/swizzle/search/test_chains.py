@@ -11,7 +11,8 @@ import pytest
 
 from swizzle import Limits, SwizzleError, load, solve
 from swizzle.problem.problem import Problem
-from swizzle.search.chains import Chains, Ways, _Sieve
+from swizzle.search.chain_search import _Sieve
+from swizzle.search.chains import Chains, Ways
 from swizzle.search.sweep import Sweep, sweep_around, sweeping
 from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.loading import family_of
