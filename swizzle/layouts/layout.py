@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from cuda_out.c.identifiers import is_c_name
 from swizzle.layouts.access import mistake
 from swizzle.layouts.picture import svg
-from swizzle.layouts.steps import Addresses, FlipBits, Listed, Pad, Rotate, Step
+from swizzle.layouts.steps import Addresses, FlipBits, FlipRun, Listed, Pad, Rotate, Step
 from symbolic.errors import Place
 from symbolic.ir.index import lanes_of
 from symbolic.ir.program import Binary, Const, DType, Expr, Load, Var
@@ -55,7 +55,7 @@ class Layout(Struct, frozen=True):
     @property
     def kind(self) -> str:
         """What the layout is, in a word or two."""
-        names = {Pad: "pad", Rotate: "rotate", FlipBits: "xor", Listed: "table"}
+        names = {Pad: "pad", Rotate: "rotate", FlipBits: "xor", FlipRun: "xor", Listed: "table"}
         if self.steps:
             return " + ".join(names[type(step)] for step in self.steps)
         if len(self.shape) == 2:
@@ -243,6 +243,11 @@ class _Split(Struct, frozen=True):
                 return _Split(self.row, _remainder(_sum(self.column, turn), n), n, self.rows, self.size)
             case FlipBits(columns):
                 return self._flipped(columns)
+            case FlipRun(shift, ones):
+                x, row = self.whole(), (1 << shift) - 1
+                run = binary("^", x, binary("+" if ones else "-", x, number(1, _NOWHERE)))
+                flipped = binary("&", binary("&", binary(">>", x, number(shift, _NOWHERE)), run), number(row, _NOWHERE))
+                return _one(binary("^", x, flipped), (self.size + row) // (row + 1) * (row + 1))
             case Listed():
                 return _one(Load("TABLE", (self.whole(),), DType.INDEX, _NOWHERE), max(step.values) + 1)
 

@@ -21,7 +21,7 @@ from swizzle.layouts.bit_matrices import lightest
 from swizzle.layouts.families import Base, Batch, bases, pads, rotations, swizzles
 from swizzle.layouts.layout import TMA_MODES, Layout, agrees
 from swizzle.layouts.requests import Requests, requests_of
-from swizzle.layouts.steps import Addresses, Listed, Step, swizzle
+from swizzle.layouts.steps import Addresses, FlipRun, Listed, Step, swizzle
 from swizzle.layouts.tables import spread_evenly
 from symbolic.machine.accesses import BANKS, WORD
 
@@ -222,13 +222,16 @@ class _Search:
         def heavy() -> list[_Found]:
             return self._at_least([rotations(base, requests, per=True) for base in some if rotate], in_place=True)
 
+        def runs() -> list[_Found]:
+            return self._runs(some) if xor and len(requests.shape) == 1 else []
+
         def larger() -> list[_Found]:
             batches = [swizzles(base, requests) for base in some if xor] + [
                 pads(base, requests) for base in some if pad
             ]
             return self._at_least(batches, in_place=False)
 
-        return [light, matrices, heavy, larger]
+        return [light, matrices, heavy, runs, larger]
 
     def _batches(self, base: Base) -> list[Batch]:
         found = [swizzles(base, self.requests)] if "xor" in self.families else []
@@ -343,6 +346,19 @@ class _Search:
                 if each is not None and each.bytes == self._tight:
                     found.append(each)
         return found
+
+    def _runs(self, some: Sequence[Base]) -> list[_Found]:
+        """Return the layouts for trees in one array, counted."""
+        row = self.requests.banks * self.requests.word * 8 // self.requests.bits
+        if row & (row - 1) or row < 2:
+            return []
+        shift = row.bit_length() - 1
+        found = (
+            self._counted(base, (*base.steps, FlipRun(shift, ones)), ("xor", -1 - ones))
+            for base in some
+            for ones in (True, False)
+        )
+        return [each for each in found if each is not None and each.bytes == self._tight]
 
     def _table(self) -> _Found | None:
         """Return a table under which every phase takes its least turns, where it is known that there is one."""

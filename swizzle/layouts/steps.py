@@ -1,4 +1,4 @@
-"""What is done to a linear address to make a layout of it: four steps, each an injection of the natural numbers.
+"""What is done to a linear address to make a layout of it: five steps, each an injection of the natural numbers.
 
 A layout takes a cell's address in some order of the axes and applies its steps, one after the other. All addresses
 count elements. `Pad(32, 1)` after the row-major order of a 32x32 tile is the pitch of 33 that everybody knows;
@@ -87,6 +87,21 @@ class FlipBits(Struct, frozen=True):
         return (b, low, s) if bits == [(high + i, low + i) for i in range(b)] and s >= b else None
 
 
+class FlipRun(Struct, frozen=True):
+    """x ^ ((x >> shift) & (x ^ (x + 1)) & (2 ** shift - 1)): bits are flipped up to the lowest one that is 0.
+
+    Without `ones`, up to the lowest one that is 1: x - 1 for x + 1. A level of a tree in one array is the addresses
+    that end in the same run of bits. Their banks repeat after 2 ** shift of them, wherever a warp begins.
+    """
+
+    shift: int
+    ones: bool = True
+
+    def of(self, x: Addresses) -> Addresses:
+        run = x ^ (x + (1 if self.ones else -1))
+        return x ^ ((x >> self.shift) & run & ((1 << self.shift) - 1))
+
+
 class Listed(Struct, frozen=True):
     """Where no formula is known: the address of each cell, listed."""
 
@@ -96,7 +111,7 @@ class Listed(Struct, frozen=True):
         return np.array(self.values, np.int64)[x]
 
 
-Step: TypeAlias = Pad | Rotate | FlipBits | Listed
+Step: TypeAlias = Pad | Rotate | FlipBits | FlipRun | Listed
 
 
 def swizzle(b: int, m: int, s: int) -> FlipBits:

@@ -1,9 +1,10 @@
 """Threads without gaps: the element that thread t works on in a step, and how many threads do.
 
 Where a step is done by every second, fourth, ... element, a thread for each element leaves most of a warp idle. So the
-elements of a step are counted, and thread t takes number t of them; or thread t + 1 does, if that is said with less, as
-where the first element of a row is done already. Both are expressions, found as conditions are, and
-compared at every size that is tried.
+elements of a step are counted, and thread t takes number t of them; or thread t + 1 does, where the first element of a
+row is done already. Of both, that is taken in which thread t reads the t-th stretch of the array, as other steps do, so
+that one layout suits all. The element and the count are expressions, found as conditions are, and compared at every
+size that is tried.
 """
 
 from __future__ import annotations
@@ -58,10 +59,11 @@ def _dense(loop: ScanLoop, step: ScanStep, tried: int) -> DenseStep | None:
     count = _count(loop, rounds, lists)
     free = all(len(own) < size // base for own, (size, _) in zip(lists, rounds, strict=True))  # a thread to leave out
     firsts = (0, 1) if free else (0,)
-    choices = [(term.weight, first, term) for first in firsts if (term := _element(loop, rounds, lists, first))]
-    if count is None or not choices:
+    terms = [(first, term) for first in firsts if (term := _element(loop, rounds, lists, first))]
+    if count is None or not terms:
         return None
-    _, first, term = min(choices, key=lambda choice: choice[:2])
+    choices = [(_astray(step, rounds, lists, first), term.weight, first, term) for first, term in terms]
+    _, _, first, term = min(choices, key=lambda choice: choice[:3])
     found = DenseStep(first, term.expression, add(count, constant(first)))
     for size in sizes(base, tried):
         for d in loop.distances(size):
@@ -73,6 +75,16 @@ def _dense(loop: ScanLoop, step: ScanStep, tried: int) -> DenseStep | None:
             ):
                 return None
     return found
+
+
+def _astray(step: ScanStep, rounds: Rounds, lists: Sequence[Column], first: int) -> bool:
+    """Tell whether some thread takes an element that is not in its stretch of the array."""
+    for (size, d), own in zip(rounds, lists, strict=True):
+        if len(own) > 1:
+            taken = np.broadcast_to(evaluate(step.source, {"i": own, "d": d, "N": size}), own.shape)
+            if (taken // (own[1] - own[0]) != np.arange(len(own)) + first).any():
+                return True
+    return False
 
 
 def _element(loop: ScanLoop, rounds: Rounds, lists: Sequence[Column], first: int) -> IndexTerm | None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from swizzle import layouts
 from swizzle.layouts.layout import Layout, agrees, linear
-from swizzle.layouts.steps import FlipBits, Listed, Pad, Rotate, Step, swizzle
+from swizzle.layouts.steps import FlipBits, FlipRun, Listed, Pad, Rotate, Step, swizzle
 
 
 @st.composite
@@ -32,6 +32,8 @@ def any_layout(draw: st.DrawFn) -> Layout:
     if draw(st.booleans()):
         columns = tuple(draw(st.integers(0, (1 << j) - 1)) for j in range(draw(st.integers(0, 9))))
         steps.append(FlipBits(columns))
+    if draw(st.booleans()):
+        steps.append(FlipRun(draw(st.integers(1, 6)), draw(st.booleans())))
     if draw(st.booleans()):
         steps.append(Pad(draw(st.integers(1, 40)), draw(st.integers(1, 9))))
     return Layout(shape, 32, order, tuple(steps))
@@ -51,7 +53,7 @@ def test_the_formula_gives_what_the_steps_give(layout: Layout) -> None:
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 def test_the_device_function_gives_what_the_steps_give(tmp_path: Path) -> None:
-    """Compiled by a host compiler, with every warning an error: a pad, a turn, flipped bits, a table, three axes."""
+    """Compiled by a host compiler, with every warning an error: a pad, a turn, flipped bits, tables, three axes."""
     table = tuple(np.random.default_rng(0).permutation(63).tolist())
     some = [
         layouts.padded((24, 36), 37),
@@ -59,6 +61,7 @@ def test_the_device_function_gives_what_the_steps_give(tmp_path: Path) -> None:
         layouts.swizzled((64, 64), 3, 2, 6),
         layouts.xored((24, 36), [0, 1, 2, 5, 0, 7, 3, 64]),
         Layout((7, 9), 32, (0, 1), (Listed(table),)),
+        *(Layout((96,), 32, (0,), (FlipRun(5, ones),)) for ones in (True, False)),
         Layout((4, 6, 8), 32, (2, 0, 1), (Rotate(6, 5, 3, 2), Pad(12, 3))),
         layouts.row_major((1, 5)),
     ]
