@@ -349,10 +349,7 @@ class _Search:
 
     def _runs(self, some: Sequence[Base]) -> list[_Found]:
         """Return the layouts for trees in one array, counted."""
-        row = self.requests.banks * self.requests.word * 8 // self.requests.bits
-        if row & (row - 1) or row < 2:
-            return []
-        shift = row.bit_length() - 1
+        shift = self.requests.cycle.bit_length() - 1
         found = (
             self._counted(base, (*base.steps, FlipRun(shift, ones)), ("xor", -1 - ones))
             for base in some
