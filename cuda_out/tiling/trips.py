@@ -18,6 +18,7 @@ from typing_extensions import assert_never
 
 from cuda_out.passes.finals import inline_finals
 from cuda_out.tiling.blocks import uses_blocks
+from cuda_out.tiling.state_updates import StateUpdate, state_updates
 from cuda_out.tiling.tiling import AXES, Masks, Tiling
 from cuda_out.tiling.translation import NotTranslated, Translated, translated
 from symbolic.algebra.operator_laws import law_of
@@ -144,6 +145,7 @@ class _Masked:
         self.loops = {id(each.loop): each for each in loops}
         self.along, self.declared, self.length, self.masks = along, declared, length, masks
         self.parameters = {parameter.name for parameter in program.parameters}
+        self.updates = {id(each.statements[0]): each for each in state_updates(program.body)}
         self.fresh = FreshNames(all_names(program))
         self.guards: tuple[Expr, ...] = ()
         self.inside: set[str] = set()  # variables that number elements one by one
@@ -151,10 +153,14 @@ class _Masked:
 
     def body(self, body: Body) -> Body:
         found: list[Stmt] = []
-        for stmt in body:
-            found += self._statement(stmt)
-            gone = assigned_in((stmt,))
-            if not isinstance(stmt, ir.Assign):
+        waiting = list(body)
+        while waiting:
+            update = self.updates.get(id(waiting[0]))
+            some = update.statements if update else tuple(waiting[:1])
+            found += self._update(update) if update else self._statement(waiting[0])
+            del waiting[: len(some)]
+            gone = assigned_in(some)
+            if update or not isinstance(some[0], ir.Assign):
                 self.of = {name: each for name, each in self.of.items() if name not in gone}
             self.of = {n: e for n, e in self.of.items() if not any(names_in(condition) & gone for condition in e)}
         return tuple(found)
@@ -214,6 +220,11 @@ class _Masked:
             *self._only(conditions, replace(stmt, value=ir.Var(name, stmt.value.dtype, stmt.place))),
         )
 
+    def _update(self, update: StateUpdate) -> Body:
+        """Return an update of a state, which is left out where something that it is made of does not exist."""
+        conditions = self._needed([part for expr in update.state for part in subexpressions(expr)])
+        return self._only(conditions, *update.statements) if conditions else tuple(map(self._filled, update.statements))
+
     def _computed(self, stmt: ir.Assign | ir.Store | ir.Accumulate) -> Body:
         parts = [part for expr in own_expressions(stmt) for part in subexpressions(expr)]
         shuffles = any(isinstance(part, ir.Shuffle) for part in parts)
@@ -224,15 +235,15 @@ class _Masked:
             self.of = {**self.of, stmt.name: conditions}
         return (self._filled(stmt),)
 
-    def _only(self, conditions: tuple[Expr, ...], stmt: Stmt) -> Body:
-        """Return a statement that runs only where all of this is true."""
+    def _only(self, conditions: tuple[Expr, ...], *some: Stmt) -> Body:
+        """Return statements that run only where all of this is true."""
         guards, self.guards = self.guards, (*self.guards, *conditions)
-        found = self._filled(stmt)
+        found = tuple(map(self._filled, some))
         self.guards = guards
-        asked = conditions[0]
+        asked, place = conditions[0], some[0].place
         for more in conditions[1:]:
-            asked = ir.Logic("and", asked, more, stmt.place)
-        return (ir.If(asked, (found,), (), stmt.place),)
+            asked = ir.Logic("and", asked, more, place)
+        return (ir.If(asked, found, (), place),)
 
     def _filled(self, stmt: Stmt) -> Stmt:
         return map_own(stmt, self._expr)

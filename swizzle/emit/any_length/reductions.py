@@ -3,7 +3,8 @@
 1. Every trip of a loop does what its first does, moved by one chunk (`cuda_out.tiling.trips.one_trip`). It asks only
    whether elements exist.
 2. Trips share nothing but what they add to: a variable, an accumulator or an element of an array to which the loop only
-   applies one operator that commutes. What else a trip computes in, it has written before, and nobody reads later.
+   applies one operator that commutes, or puts states behind each other in the order of trips. What else a trip computes
+   in, it has written before, and nobody reads later.
 3. At lengths of less than one chunk, one, a few, and more than the sketch has, the kernel is its specification.
 
 By 1 and 2, after T trips a thread holds what each trip alone would give it, put together by an operator for which the
@@ -23,6 +24,7 @@ from msgspec.structs import replace
 from cuda_out.analysis.facts import Facts, launch_facts, range_of
 from cuda_out.analysis.flow import rewrite
 from cuda_out.passes.finals import inline_finals
+from cuda_out.tiling.state_updates import state_updates
 from cuda_out.tiling.tiling import Masks, Span, TiledAxis, Tiling
 from cuda_out.tiling.translation import NotTranslated
 from cuda_out.tiling.trips import ChunkLoop, chunk_loops, is_length, one_trip, update_of, with_length
@@ -247,7 +249,18 @@ class _Loops:
         added: dict[str, set[Any]] = {}
         other: dict[str, Stmt] = {}
         mentioned: set[str] = set()
+        states = {id(each.statements[0]): each for each in state_updates(loop.body)}
+        in_order = {each.joined.operator for each in states.values()}
+        parts_of = {id(stmt) for each in states.values() for stmt in each.statements}
         for stmt in statements(loop.body):
+            if (state := states.get(id(stmt))) is not None:
+                if not state.of_any_length:
+                    raise Fixed(f"line {stmt.place.line}: {state.joined.operator} is proved of a number of elements")
+                for name in state.words:
+                    added.setdefault(name, set()).add(state.joined.operator)
+                mentioned |= {name for expr in state.state for name in names_in(expr)}
+            if id(stmt) in parts_of:
+                continue
             update, own = update_of(stmt), _written(stmt)
             if update is not None and own is not None:
                 name, op = update
@@ -261,7 +274,7 @@ class _Loops:
         carried = {
             name
             for name, ops in added.items()
-            if len(ops) == 1 and name not in mentioned and name not in other and _commutes(*ops)
+            if len(ops) == 1 and name not in mentioned and name not in other and (ops <= in_order or _commutes(*ops))
         }
         exposed = _exposed(loop.body)
         arrays = {s.name: s for s in statements(program.body) if isinstance(s, ir.DeclareArray)}
