@@ -19,6 +19,7 @@ from swizzle.homes.sources import WARP, NoSources, Places, Sources
 from swizzle.layouts.conversions.bounds import bound_of
 from swizzle.layouts.conversions.convert import in_registers
 from swizzle.layouts.conversions.network import ExchangeNetwork, Input
+from swizzle.layouts.conversions.select_bound import SelectBound, ways_of
 from swizzle.layouts.conversions.shared import SharedPlan, through_shared
 from swizzle.layouts.distribution import MOST_SLOTS, Distribution
 from swizzle.layouts.search import FAMILIES
@@ -26,6 +27,8 @@ from swizzle.layouts.search import FAMILIES
 Home: TypeAlias = Literal["shuffle", "shared", "vector"]
 FAR: Final = 1.5
 """How much longer than shared memory at its best a network may take, to be improved upon: variants differ by less."""
+MOST_COUNTED: Final = 16
+"""Of more words, no bound of selects is worked out: shared memory is faster."""
 ACROSS: Final = "elements go from warp to warp"
 NOTHING: Final = "nothing is wanted"
 UNLIKE: Final = "the warps of a block do not exchange alike"
@@ -88,8 +91,8 @@ class Way(Struct, frozen=True):
         return f"{said}, {turns:g} turns"
 
 
-def floor_of(home: Home, sources: Sources) -> Floor:
-    """Return what a home takes at least."""
+def floor_of(home: Home, sources: Sources, *, single: bool = False) -> Floor:
+    """Return what a home takes at least. `single`: it is the only exchange, whose selects no other one's hide."""
     bits, (mine, theirs) = sources.bits, (sources.mine, sources.theirs)
     if not (theirs >= 0).any():
         return Floor(0, NOTHING)
@@ -101,6 +104,9 @@ def floor_of(home: Home, sources: Sources) -> Floor:
             return Floor(None, UNLIKE)
         least = bound_of(mine[0], theirs[0], max(1, 32 // bits))
         words = max(1, bits // 32)
+        fewer = _fewer(mine[0], theirs[0], least.shuffles) if single and bits == 32 else None
+        if fewer is not None and fewer.clocks > least.shuffles:
+            return Floor(fewer.clocks, f"{fewer.shuffles} shuffles take {fewer.selects} selects at least")
         return Floor(least.shuffles * words, least.reason)
     warps = len(mine)
     away = _away(mine.reshape(-1, mine.shape[2]), theirs.reshape(-1, theirs.shape[2]))
@@ -119,6 +125,17 @@ def floor_of(home: Home, sources: Sources) -> Floor:
     turns = (turns_of(loaded) + max(turns_of(stored), turns_of([len(moved)]))) / warps
     what = "128 bytes" if home == "vector" or bits >= 32 else "32 elements"
     return Floor(turns, f"a turn stores or loads {what}")
+
+
+def _fewer(mine: Places, theirs: Places, shuffles: int) -> SelectBound | None:
+    """Return the bound of selects where words are permuted; None where it is not known."""
+    slots, held = mine.shape[1], mine >= 0
+    if not shuffles or slots > MOST_COUNTED or len(np.unique(mine[held])) < held.sum():
+        return None
+    where = np.full(int(max(mine.max(), theirs.max())) + 2, -1, np.int64)  # the last is that of -1
+    where[mine[held]] = np.flatnonzero(held)
+    ways = ways_of(where[theirs].T, slots)
+    return None if ways is None else ways.bound(shuffles)
 
 
 def _away(mine: Places, theirs: Places) -> npt.NDArray[np.bool_]:

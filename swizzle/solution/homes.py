@@ -185,7 +185,7 @@ class _Homes:
     def choices(self, sources: Sequence[Sources]) -> Iterator[_Choice]:
         """Yield a home for each exchange, those that take the least first."""
         floors = [
-            {home: floor_of(home, each) for home in PREFERRED if home in hole.families}
+            {home: floor_of(home, each, single=len(sources) == 1) for home in PREFERRED if home in hole.families}
             for hole, each in zip(self.holes, sources, strict=True)
         ]
         found = []
@@ -193,7 +193,7 @@ class _Homes:
             some = tuple(floor[home] for floor, home in zip(floors, homes, strict=True))
             clocks = [each.clocks for each in some]
             whole = sum(c * each.times for c, each in zip(clocks, sources, strict=True) if c is not None)
-            found.append(_Choice(homes, some, None if None in clocks else round(whole)))
+            found.append(_Choice(homes, some, None if None in clocks else ceil(whole)))
         found.sort(key=lambda each: (each.least is None, each.least or 0))
         decided = self.alone and all(each.decided for each in sources)
         self.least = found[0].least if decided else None

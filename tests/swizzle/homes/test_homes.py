@@ -161,6 +161,14 @@ def test_sums_are_compared_term_by_term() -> None:
     assert solve(plain).best.cost == weighted.best.cost
 
 
+def test_selects_bound_an_exchange() -> None:
+    """4x4 words in every four threads: four shuffles would take ten selects, and three take fourteen."""
+    table = [32 * (t % 4) + t // 4 * 4 + slot for slot in range(4) for t in range(32)]
+    found = solve(moving(table, 32))
+    assert found.best.cost == {"clocks": 5} and found.optimal
+    assert found.certificate["homes"][0]["because"] == "4 shuffles take 10 selects at least"
+
+
 def test_elements_in_any_order_over_several_threads() -> None:
     """There it is open whether others would be cheaper: nothing is called minimal."""
     text = """

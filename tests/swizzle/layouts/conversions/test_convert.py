@@ -70,7 +70,7 @@ def test_random_permutations_of_bits(seed: int) -> None:
     source, target = bit_texts(rng, registers + 5, registers)
     for options in ({}, {"fewest": "shuffles"}):
         found = convert(source, target, bits=bits, via="shuffles", **options)
-        assert lands(found) and found.shuffles >= found.bound
+        assert lands(found) and found.shuffles >= found.bound and found.clocks >= found.clocks_bound
     assert lands(convert(source, target, bits=bits, via="shared"))
 
 
