@@ -84,8 +84,12 @@ def kernel(
     dtype: ElementType,
     threads: int | None,
     place: Any,
+    known: str,
 ) -> ScanKernel:
-    """Return a scan of one block. `place` is a layout, True for the best one, or False for none."""
+    """Return a scan of one block. `place` is a layout, True for the best one, or False for none.
+
+    `known` is what is known of the algorithm at other sizes.
+    """
     own = isinstance(operator, Operator | ScanOperator)
     if not own and operator not in (*INFIX, *CALLED):
         known = ", ".join((*INFIX, *CALLED))
@@ -106,7 +110,7 @@ def kernel(
         if isinstance(operator, ScanOperator)
         else _OneWord(scan, operator.name if isinstance(operator, Operator) else operator, dtype.dtype.value, nothing)
     )
-    text = _Text(name, scan, data, layout).text()
+    text = _Text(name, scan, data, layout, known).text()
     return ScanKernel(name, text, scan.threads, found, operator if own else None)  # type: ignore[arg-type]
 
 
@@ -227,8 +231,8 @@ class _Words(_OneWord):
 
 
 class _Text:
-    def __init__(self, name: str, scan: BlockScan, data: _OneWord, layout: Layout) -> None:
-        self.name, self.scan, self.data, self.layout = name, scan, data, layout
+    def __init__(self, name: str, scan: BlockScan, data: _OneWord, layout: Layout, known: str) -> None:
+        self.name, self.scan, self.data, self.layout, self.known = name, scan, data, layout, known
         self.plain = layout.formula == "x"
 
     def _at(self, index: str) -> list[str]:
@@ -247,7 +251,8 @@ class _Text:
         scan, data, size = self.scan, self.data, self.scan.size
         threads, own = scan.threads, "i" if scan.threads == scan.size else "t"
         cells = self.layout.bytes * 8 // self.layout.bits
-        lines = [f"# A scan of {size} elements by {threads} threads.", *data.head()]
+        what = "An exclusive scan" if scan.algorithm.exclusive else "A scan"
+        lines = [f"# {what} of {size} elements by {threads} threads.", f"# Its loops are {self.known}.", *data.head()]
         if not self.plain:
             formula = self.layout.formula.replace("x", "j")
             lines += ["@cuda.jit(device=True)", "def place(j):  # where element j is kept", f"    return {formula}", ""]

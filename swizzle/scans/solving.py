@@ -90,7 +90,7 @@ class Scan(Struct, frozen=True):
         memory: the layout with the fewest bank conflicts, then bytes, then instructions; a layout of your own; or, if
         False, in order.
         """
-        return kernel(self.name, self.loops, size, operator, dtype, threads, place)
+        return kernel(self.name, self.loops, size, operator, dtype, threads, place, self.known)
 
     def accesses(self, size: int, threads: int | None = None) -> list[Access]:
         """Return what the warps of `kernel(size, threads=...)` ask of shared memory, for `swizzle.layouts`.

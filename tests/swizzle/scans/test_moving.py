@@ -363,6 +363,10 @@ def test_kernels_are_scans_of_words(name: str, backward: bool) -> None:
     for op, dtype in ((then, u32), ("+", f32), ("max", f32), ("*", i32), ("&", i32), ("|", u32)):
         made = scan.kernel(32, operator=op, dtype=dtype)
         assert verify(made.sketch.program, made.sketch.spec).equal, (op, made)
+        assert made.text.startswith(
+            "# An exclusive scan of 32 elements by 32 threads.\n"
+            "# Its loops are an exclusive scan for N = 2, 4, 8, ..., 2^30: proved, by induction over the steps.\n"
+        )
     made = scan.kernel(16, operator=scan_operator(smoothed))
     assert verify(made.sketch.program, made.sketch.spec).equal
     x, a = np.arange(1.0, 17), np.full(16, 0.5)
