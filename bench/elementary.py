@@ -10,7 +10,7 @@ import argparse
 import time
 from pathlib import Path
 
-from swizzle.operators.elementary.entries import TABLE, TYPES, written
+from swizzle.operators.elementary.entries import TABLE, TYPES, table, written
 from swizzle.operators.elementary.generation import collected, generate
 from swizzle.operators.elementary.judging import SECONDS
 
@@ -18,15 +18,15 @@ from swizzle.operators.elementary.judging import SECONDS
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kept", type=Path)
-    parser.add_argument("--leaves", type=int, default=6, help="of a single word")
-    parser.add_argument("--pair", type=int, default=4, help="of each word of a pair")
+    parser.add_argument("--leaves", type=int, default=7, help="of a single word")
+    parser.add_argument("--pair", type=int, default=4, help="of each word of a pair; 1: pairs stay as they are")
     parser.add_argument("--types", default=",".join(TYPES))
     parser.add_argument("--seconds", type=float, default=SECONDS, help="for the proof of a law")
     parser.add_argument("--table", type=Path, default=TABLE)
     given = parser.parse_args()
     types = given.types.split(",")
     generate(given.kept, types, given.leaves, given.pair, lambda text: print(text, flush=True), given.seconds)
-    found = collected(given.kept)
+    found = collected(given.kept) + (list(table(2)) if given.pair < 2 else [])
     given.table.write_text(written(found), encoding="utf-8")
     print(f"{len(found)} operators with an identity, {time.process_time():.0f} s of processor time")
 
