@@ -21,7 +21,7 @@ from swizzle.layouts.tables import Vectors
 from symbolic.solve.edge_colours import Ints
 from symbolic.solve.sat import SatSolver
 
-_MOST_LITERALS, _MOST_CONFLICTS, _MOST_ABOVE = 1 << 15, 5_000, 4  # in sets; of a question; how many questions
+_MOST_LITERALS, _MOST_CONFLICTS = 1 << 15, 5_000  # of a question: in all sets, for each turn that is counted
 
 Phase = tuple[int, tuple[tuple[int, ...], ...]]
 """Its least turns, and sets of vectors: it takes as many turns as the most vectors of a set that lie in one group."""
@@ -40,9 +40,8 @@ def fewest(requests: Requests, known: int) -> Fewest:
     if vectors is None:
         return Fewest(None, bound)
     phases = Counter((least, tuple(sets)) for least, sets in vectors.wanted(requests) if sets)
-    if sum(len(some) for _, sets in phases for some in sets) * vectors.groups > _MOST_LITERALS:
-        return Fewest(None, bound)
-    for above in range(min(known - requests.least, _MOST_ABOVE)):
+    literals = sum(len(some) for _, sets in phases for some in sets) * vectors.groups
+    for above in range(min(known - bound, _MOST_LITERALS // max(1, literals))):
         with closing(_Question(phases, len(vectors.members), vectors.groups, above)) as question:
             found = question.answer()
             if found:
