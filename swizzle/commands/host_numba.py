@@ -24,20 +24,21 @@ from swizzle.emit.any_length.conditions import FixedSize
 from swizzle.emit.emitters import numba_source
 from swizzle.hosts.composition import FilledHost
 from swizzle.hosts.lengths import HostTiling
-from swizzle.hosts.numba_text import empty_together
+from swizzle.hosts.numba_text import empty_together, host_numba
 from swizzle.solution.words import count
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Axis, Parameter
 
 
 def try_host_numba(
-    filled: FilledHost, sizes: HostTiling | FixedSize, text: str, tried: Mapping[str, Sequence[LaunchSize]]
+    filled: FilledHost, sizes: HostTiling | FixedSize, text: str | None, tried: Mapping[str, Sequence[LaunchSize]]
 ) -> NumbaText:
-    """Return what is found out about the module `text`; `tried` are the sizes of each kernel."""
+    """Return what is found out about the module `text`, None for the one that is printed; `tried` are the sizes of each
+    kernel."""
     verdicts, json = list[tuple[str, NumbaVerdict]](), dict[str, Any]()
     own = filled.host.name
     try:
-        module = _HostModule(filled, sizes, text)
+        module = _HostModule(filled, sizes, host_numba(filled, (), sizes) if text is None else text)
         for name, at in tried.items():
             tiling = sizes.kernels.get(name) if isinstance(sizes, HostTiling) else None
             checks = NumbaChecks(FilledKernel(at[0].filled.program, at[0].filled.spec, (), tiling), at, own)

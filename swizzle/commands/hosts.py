@@ -234,7 +234,7 @@ def _emitted(filled: FilledHost, told: Told) -> None:
         for text in (host_text(filled, (), "cu", sizes), host_text(filled, (), "header", sizes)):
             compile_both_forms(text, "", next(iter(sources.values())).namespace, ARCHITECTURES[0])
         told.lines.append("both forms, the host function included: nvcc compiles them without warnings")
-    module = try_host_numba(filled, sizes, host_numba(filled, (), sizes), every_tried)
+    module = try_host_numba(filled, sizes, None, every_tried)
     told.lines += module.lines
     told.settle(module.status)
     told.json["emitted"]["numba"] = module.json
