@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,8 @@ class Moves(Struct, frozen=True):
     """One side: of each instruction the slots that it moves, and the address of the first for each thread, in elements.
 
     `on` is False where a thread does nothing: another one stores the cell, it holds nothing, or it keeps its words.
+    A thread that wants nothing loads what another one of its phase does, which takes no turn; where none of a phase
+    wants anything, none of it loads.
     """
 
     width: int
@@ -95,7 +98,7 @@ class SharedPlan(Struct, frozen=True):
         for some, address, on in zip(self.loads.slots, self.loads.addresses, self.loads.on, strict=True):
             for k, slot in enumerate(some):
                 held[on, slot] = memory[address[on] + k]
-                if not on.all():
+                if self.own and not on.all():
                     held[~on, slot] = _flat(source)[~on, self.own[slot // per] * per + slot % per]
         wanted = _flat(target)
         return bool(((wanted < 0) | (held == wanted)).all())
@@ -181,6 +184,7 @@ def _fewest_turns(
             gets = keepers.loads(two[2], max(1, 32 // bits))
         else:
             continue
+        gets &= _phases_asking(target, *two[1:], bits)
         loaded = np.unique(_flat(target)[:, [slot for some in two[2] for slot in some]][np.repeat(gets, two[1], 0).T])
         puts = _first_holders(source, one[2], set(loaded.tolist()) - {-1})
         accesses = [_access("stores", source, *one, puts), _access("loads", target, *two, gets)]
@@ -239,6 +243,21 @@ def _vectors(each: Distribution, bits: int, widest: int) -> Iterator[Vectors]:
             width //= 2
 
 
+def _by_phase(threads: npt.NDArray[Any], width: int, bits: int) -> npt.NDArray[Any]:
+    """Part the last axis, of threads, into those that are served together."""
+    lanes = min(LANES, 32 * LANES // (width * bits))
+    return threads.reshape(*threads.shape[:-1], -1, lanes)
+
+
+def _phases_asking(
+    each: Distribution, width: int, groups: tuple[tuple[int, ...], ...], bits: int
+) -> npt.NDArray[np.bool_]:
+    """Return which threads are in a phase where somebody wants a vector: (vectors, threads)."""
+    wants = np.stack([_flat(each)[:, some[0]] >= 0 for some in groups])
+    phases = _by_phase(wants, width, bits)
+    return np.broadcast_to(phases.any(axis=-1, keepdims=True), phases.shape).reshape(wants.shape)
+
+
 def _first_holders(each: Distribution, groups: tuple[tuple[int, ...], ...], loaded: set[int]) -> npt.NDArray[np.bool_]:
     """Return which threads store each vector, the first that holds cells that are loaded: (vectors, threads)."""
     flat = _flat(each)
@@ -272,5 +291,7 @@ def _moves(each: Distribution, vectors: Vectors, layout: Layout, bits: int, on: 
     _, width, groups = vectors
     flat, table = _flat(each), layout.table().reshape(-1)
     firsts = np.stack([flat[:, some[0]] for some in groups])
-    held = firsts >= 0
-    return Moves(width, groups, np.where(held, table[np.maximum(firsts, 0)], 0), on, bits)
+    held = _by_phase(firsts >= 0, width, bits)
+    addresses = _by_phase(np.where(firsts < 0, 0, table[np.maximum(firsts, 0)]), width, bits)
+    with_another = np.take_along_axis(addresses, held.argmax(axis=-1)[..., None], -1)
+    return Moves(width, groups, np.where(held, addresses, with_another).reshape(firsts.shape), on, bits)

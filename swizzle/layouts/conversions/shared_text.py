@@ -50,7 +50,8 @@ class _Side:
             times = self.variable if step == 1 else f"{self.variable} * {step}"
             return f"{times} + {index[0]}" if index[0] else times
         table = f"{self.name}_{self.what}{len(self.tables)}"
-        self.tables.append(f"__constant__ unsigned short {table}[{count}] = {{{', '.join(map(str, index))}}};\n")
+        entry = "unsigned short" if max(index) < 1 << 16 else "unsigned"
+        self.tables.append(f"__constant__ {entry} {table}[{count}] = {{{', '.join(map(str, index))}}};\n")
         return f"{table}[{self.variable}]"
 
     def condition(self, number: int) -> str:
@@ -104,10 +105,9 @@ def shared_text(plan: SharedPlan, name: str, title: str) -> str:
         if on.all():
             get.append(f"    const {loads.type} {got} = {loads.place(number)};\n")
         else:
-            kept = ", ".join(
-                f"x[{word}]" for word in _words([plan.own[slot // per] * per for slot in slots], per, halves)
-            )
-            kept = kept if size == 32 else f"make_{loads.type}({kept})"
+            own = [plan.own[slot // per] * per for slot in slots] if plan.own else []
+            kept = ", ".join(f"x[{word}]" for word in _words(own, per, halves))
+            kept = f"make_{loads.type}({kept or ', '.join('0' * (size // 32))})" if size > 32 else kept or "0"
             get.append(f"    {loads.type} {got} = {kept};\n")
             if on.any():
                 get.append(f"    {loads.condition(number)}{got} = {loads.place(number)};\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import numpy as np
@@ -226,3 +227,47 @@ def test_what_is_said_to_be_minimal() -> None:
         "the selects are open: 5 shuffles take 11 selects at least, by the entropy of the ways of whole words"
     )
     assert proofs["f16"] == "0 shuffles at least: each lane has what it wants; no select is needed"
+
+
+def loads_turns(cells: list[list[int | None]], lines: list[list[int | None]], bits: int) -> tuple[int, int]:
+    """Return the turns of the loads as every thread that loads does it, and how many turns are said for all."""
+    warps = len(cells) // 32
+    source = distribution(lambda n, lane, warp=0: cells[32 * warp + lane][n], registers=len(cells[0]), warps=warps)
+    target = distribution(lambda n, lane, warp=0: lines[32 * warp + lane][n], registers=len(lines[0]), warps=warps)
+    plan = convert(source, target, bits=bits, via="shared").shared
+    assert plan is not None and plan.gives(source, target)
+    turns = 0
+    for moves in (plan.stores, plan.loads):
+        size = moves.width * bits // 8
+        lanes = min(32, 128 // size)
+        for address, on in zip(moves.addresses.tolist(), moves.on.tolist(), strict=True):
+            for first in range(0, len(address), lanes):
+                places = [address[t] * bits // 8 for t in range(first, first + lanes) if on[t]]
+                words = {(at + k) // 4 for at in places for k in range(size)}
+                turns += max((sum(word % 32 == bank for word in words) for bank in range(32)), default=0)
+    return turns, plan.passes
+
+
+@pytest.mark.parametrize("bits", [16, 32, 64])
+def test_threads_that_want_nothing_take_no_turns(bits: int) -> None:
+    """What they load is what another one of their phase loads; where nobody wants anything, nobody loads."""
+    for seed in range(4):
+        rng = random.Random(seed)
+        cells: list[int | None] = [n if n < 40 else None for n in rng.sample(range(64), 64)]
+        wanted = [rng.randrange(40) if rng.random() < 0.6 else None for _ in range(64)]
+        turns, said = loads_turns(
+            [[cells[n], cells[n + 32]] for n in range(32)], [[wanted[n], wanted[n + 32]] for n in range(32)], bits
+        )
+        assert turns == said
+    turns, said = loads_turns([[n] for n in range(64)], [[n + 32 if n < 16 else None] for n in range(64)], bits)
+    assert turns == said == 2
+
+
+def test_tables_of_addresses_hold_what_is_large() -> None:
+    """An address may be more than 16 bits hold."""
+    far = distribution(lambda n, lane: 101 * lane * lane + n, registers=1)
+    text = convert(far, distribution(lambda n, lane: 101 * (31 - lane) ** 2), bits=8, via="shared").cuda("f")
+    tables = re.findall(r"__constant__ ([a-z ]+) f_\w+\[32\] = \{([^}]*)\}", text)
+    most = [(kind, max(map(int, values.split(", ")))) for kind, values in tables]
+    assert most and all(value >= 1 << 16 for _, value in most)
+    assert {kind for kind, _ in most} == {"unsigned"}
