@@ -246,7 +246,7 @@ def _written(loop: Loop) -> list[Carrier]:
         return found
     from swizzle.operators.elementary.matching import matched
 
-    return list(itertools.islice(matched(loop), 2))
+    return list(itertools.islice(matched(loop), 4))
 
 
 def _with_fewer_words(loop: Loop, words: int) -> list[Carrier]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from swizzle.operators.loop import BOOL, Loop, name_of
@@ -59,16 +60,18 @@ def inductive(
 
 
 def orders(
-    names: Mapping[str, Any], samples: Sequence[Sequence[Any]], named: Mapping[str, Expression]
-) -> list[Expression]:
-    """Return what samples suggest: which words are at least zero, or at most; which is at most another; which has at
-    most the size of another; under flags."""
+    names: Mapping[str, Any], samples: Sequence[Sequence[Any]], named: Mapping[str, Expression],
+    firsts: Mapping[str, Expression] = MappingProxyType({}),
+) -> list[Expression]:  # fmt: skip
+    """Return what samples suggest: which words are at least zero, or at most, or what is first in them; which is at
+    most another; which has at most the size of another; under flags."""
     atoms: list[Expression] = []
     numbers = [name for name, dtype in names.items() if dtype is not BOOL]
     flags = [named[name] for name, dtype in names.items() if dtype is BOOL]
     zero = constant(0)
     for name in numbers:
-        atoms += [less_equal(zero, named[name]), less_equal(named[name], zero)]
+        for bound in dict.fromkeys((zero, firsts.get(name, zero))):
+            atoms += [less_equal(bound, named[name]), less_equal(named[name], bound)]
         atoms += [less_equal(named[name], named[other]) for other in numbers if other != name]
     atoms += [each for flag in flags for each in (flag, negation(flag))]
     holds = compiled(list(names), atoms or [TRUE])

@@ -30,6 +30,7 @@ from symbolic.expressions.expression import (
     maximum,
     multiply,
     number_name,
+    subexpressions,
     subtract,
 )
 
@@ -75,6 +76,8 @@ def known_carriers(loop: Loop) -> Iterator[Carrier]:
         for order in itertools.permutations(words):
             sides = [[number_name(f"{side}.{word}") for word in order] for side in "ab"]
             combine = dict(zip(order, row(*sides), strict=True))
+            if any(not loop.state[word].is_float and _real(each) for word, each in combine.items()):
+                continue
             own = {word: name_of(word, loop.state[word]) for word in words}
             lift = {word: loop.begun[word] for word in words}
             carrier = Carrier(
@@ -84,6 +87,11 @@ def known_carriers(loop: Loop) -> Iterator[Carrier]:
             if fits(carrier):
                 yield carrier
                 break
+
+
+def _real(node: Expression) -> bool:
+    """Tell whether a number is none of the whole numbers, whatever it is of."""
+    return any(each.operator in ("exp", "log", "/") for each in subexpressions(node))
 
 
 def fits(carrier: Carrier) -> bool:

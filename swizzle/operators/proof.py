@@ -123,7 +123,8 @@ class Prover:
         if self._invariant is None:
             carrier = self.carrier
             named = {word: name_of(word, dtype) for word, dtype in carrier.words.items()}
-            likely = orders(carrier.words, self._samples, named)
+            firsts = {word: each for word, each in self.loop.initial.items() if not each.infinite and not each.truth}
+            likely = orders(carrier.words, self._samples, named, firsts)
             steps = [
                 (dict(carrier.lift), lambda _: TRUE),
                 (carrier.combined(carrier.part("a"), carrier.part("b")),

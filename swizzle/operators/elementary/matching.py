@@ -17,12 +17,13 @@ import numpy as np
 from msgspec import Struct
 
 from swizzle.operators.carrier import Carrier
-from swizzle.operators.elementary.entries import Elementary, neutral, table
+from swizzle.operators.elementary.entries import TYPES, Elementary, neutral, table
 from swizzle.operators.elementary.together import Together
 from swizzle.operators.loop import BOOL, Loop, name_of
 from swizzle.operators.samples import random_rows, random_states
 from swizzle.operators.splits import on_arrays
 from symbolic.expressions.expression import (
+    TRUE,
     Expression,
     constant,
     number_name,
@@ -115,7 +116,24 @@ def _fitting(
                     same = (alike.together.values(columns) == wanted).all(axis=(1, 2))
                     those += [alike.entries[place] for place in np.flatnonzero(same)]
             for _, entry in sorted(those, key=lambda each: each[0]):
-                yield from _carrier(loop, order, entry, lift, k)
+                for each in _lifts(loop, order, lift):
+                    yield from _carrier(loop, order, entry, each, k)
+
+
+def _lifts(loop: Loop, order: Sequence[str], lift: dict[str, Expression]) -> list[dict[str, Expression]]:
+    """Return the words of an element; where one is an infinity of whole numbers, as integers have it, also with the
+    limits of their type, which words that wrap have. Where a range is promised, words are integers first."""
+    dtype = loop.state[order[0]]
+    if dtype.is_float or not any(node.infinite for each in lift.values() for node in subexpressions(each)):
+        return [lift]
+    least, greatest = TYPES[dtype.value].limits
+
+    def limit(leaf: Expression) -> Expression:
+        return constant(least if leaf.value < 0 else greatest) if leaf.infinite else leaf
+
+    limited = {word: rebuilt(each, limit) for word, each in lift.items()}
+    promised = loop.range.length is not None or loop.range.where is not TRUE
+    return [lift, limited] if promised else [limited, lift]
 
 
 def _constants(loop: Loop) -> list[Any]:

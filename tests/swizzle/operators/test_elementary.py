@@ -336,6 +336,38 @@ def test_an_operator_of_the_table_fits_the_first_element() -> None:
     assert not list(matched(greatest_product.loop))
 
 
+@serial
+def least_of_some(x: i32):
+    s = 10
+    for v in x:
+        if s > v and v > 2:
+            s = v
+    return s
+
+
+@serial
+def second_least(x: i32):
+    m, t = 1000, 1000
+    for v in x:
+        t = min(t, max(m, v))
+        m = min(m, v)
+    return t
+
+
+@pytest.mark.parametrize("loop", [least_of_some, second_least], ids=lambda each: each.name)
+def test_words_that_wrap_have_limits_instead_of_infinities(loop: Serial) -> None:
+    """Laws of such words are asked of words, and their identity is one of them."""
+    found = operator_of(loop.loop)
+    assert found.status == "proved" and found.carrier is not None and found.proofs is not None
+    assert not any(node.infinite for each in found.carrier.lift.values() for node in subexpressions(each))
+    assert {each.value for each in (found.proofs.identity or {}).values()} == {2**31 - 1}
+    words = found.carrier
+    for rows in itertools.product([-(2**31), 2, 3, 9, 10, 2**31 - 1], repeat=3):
+        last = words.joined(words.lifted(rows[1:2]), words.lifted(rows[2:]))
+        whole = words.finished(words.joined(words.lifted(rows[:1]), last))
+        assert whole == loop.loop.finished(loop.loop.after([(v,) for v in rows])), rows
+
+
 def test_subgraphs() -> None:
     """Of what needs what: an arg-maximum and an arg-minimum have two words each, and sums stand alone."""
     assert subgraphs(eight.loop) == [

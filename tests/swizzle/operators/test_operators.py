@@ -299,3 +299,42 @@ def test_integers_beside_real_numbers_wrap_too() -> None:
     assert found.status == "refuted" and "no i32" in found.witness
     assert operator_of(beside.loop, "integers").status == "proved"
     assert operator_of(promised.loop).status == operator_of(counted.loop).status == "proved"
+
+
+@serial
+def least_from_50(x: i32):
+    s = 50
+    for v in x:
+        s = min(s, v)
+    return s
+
+
+@serial
+def greatest_from_minus_1000(x: f32):
+    s = -1000
+    for v in x:
+        if v > s:
+            s = v
+    return s
+
+
+@serial
+def no_softmax(x: i32):
+    s, t = 0, 0
+    for v in x:
+        s = s + v
+        t = t * s
+    return t + s
+
+
+@pytest.mark.parametrize("loop", [least_from_50, greatest_from_minus_1000], ids=lambda each: each.name)
+def test_a_start_bounds_the_words_that_elements_make(loop: Serial) -> None:
+    """A minimum that begins with 50 is never above it: the step needs that."""
+    found = operator_of(loop.loop)
+    assert found.status == "proved" and found.proofs is not None and found.proofs.laws["step"].on_carrier
+
+
+def test_whole_numbers_are_no_exponentials() -> None:
+    """The maximum, 0, of a sum that is scaled by 1, is no online softmax where words are whole numbers."""
+    found = operator_of(no_softmax.loop)
+    assert found.status == "proved" and "exp" not in found.source()
