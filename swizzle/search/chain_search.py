@@ -40,10 +40,10 @@ def fillings(problem: Problem, templates: Sequence[Template]) -> Iterator[tuple[
             yield from _with(chains, templates, hole, choice)[0]
         some = chains.ways(outputs[-1:], {})
         asked = list(dict.fromkeys(hole for hole, _ in some.asked))
-        if len(asked) < len(templates):
-            return
         if len(some.output) == 1:
             yield from _filled(chains, templates, chains.ways(outputs, {}), {})
+            return
+        if len(asked) < len(templates):
             return
         for hole in asked:
             yield from _trying(problem, templates, chains, hole)

@@ -130,3 +130,21 @@ def test_nothing_is_claimed_of_tables_that_are_not_found(tmp_path: Path) -> None
     assert result.status in ("unknown", "unsat")
     if result.status == "unknown":
         assert result.reason == "of constant_table, only functions that the outputs tell were looked at"
+
+
+def test_two_holes_that_give_outputs_of_their_own(tmp_path: Path) -> None:
+    """No output asks both, so each table is read off its own outputs."""
+    path = tmp_path / "k.py"
+    path.write_text(
+        "from swizzle import cuda, f32, sketch, spec, sw_index\n"
+        "@spec\ndef wanted(x):\n"
+        "    return [x[i**3 % 127] for i in range(128)] + [x[(i * i + 5 * i + 3) % 128] for i in range(128)]\n"
+        "@sketch(spec=wanted, block=128, x=f32[128], y=f32.out[256])\n"
+        "def k(x, y):\n    t = cuda.threadIdx.x\n"
+        '    y[t] = x[sw_index(t, 128, families="rotate, table, constant_table")]\n'
+        '    y[t + 128] = x[sw_index(t, 128, families="table, constant_table")]\n',
+        encoding="utf-8",
+    )
+    result = solve(load(path)[0])
+    assert [hole.formula[:12] for hole in result.best.holes] == ["(0, 1, 8, 27", "(3, 9, 17, 2"]
+    assert [hole.table_bytes for hole in result.best.holes] == [128, 128]
