@@ -95,6 +95,8 @@ def kernel(
         known = ", ".join((*INFIX, *CALLED))
         what = f"one of {known}, an operator of your own, or scan_operator(...) of a loop"
         mistake(f"the operator is {operator!r}", what, fix="name one of these, or pass the operator itself")
+    if not isinstance(dtype, ElementType):
+        mistake(f"the type of the elements is {dtype!r}", "f32, i32, u32 or another type of data", fix="dtype=i32")
     scan = block_scan(algorithm, size, threads)
     found = None
     layout = place if isinstance(place, Layout) else row_major((size,))

@@ -27,6 +27,7 @@ from symbolic.algebra.functions import AND_THEN, GROUPED
 from symbolic.algebra.joined_words import JoinedWords
 from symbolic.algebra.operator_laws import LAWS, Law, find_law, infix, law_of
 from symbolic.algebra.states import StateLaw, States
+from symbolic.algebra.word_functions import WordFunction
 from symbolic.ir.program import FunctionName, OperatorName
 
 Term: TypeAlias = int
@@ -158,6 +159,8 @@ class Terms:
                 return self.words.apply(op, args)
             if isinstance(op, FunctionName) and op.row.packed is not None:
                 return self.states.apply(op, args)
+            if isinstance(op, FunctionName) and isinstance(op.row, WordFunction) and self._constants.issuperset(args):
+                return self._of_numbers(op, args)
             return self.choices.apply(op, *args) if is_choice(op) else self.intern(op, tuple(args))
         if isinstance(law, StateLaw) and (empty := self.states.empty(op)) is not None and empty in args:
             args = [arg for arg in args if arg != empty] or [empty]
@@ -174,6 +177,11 @@ class Terms:
                 if op == "+" and self.scale(a)[0] != self.scale(b)[0]:
                     return self.intern(op, (a, b) if a < b else (b, a))
         return self._put_together(op, law, args)
+
+    def _of_numbers(self, op: FunctionName, args: Sequence[Term]) -> Term:
+        """Return what a function on words makes of numbers, as a specification has it: a number where it is one."""
+        found = op.row.on_numbers([self.nodes[arg][1][0] for arg in args]).item()
+        return self.const(found) if found == found else self.intern(op, tuple(args))
 
     def _put_together(self, op: str, law: Law, args: Sequence[Term]) -> Term:
         """Return what an operator makes of its operands' items and constants, put together by its law."""

@@ -167,6 +167,7 @@ def test_mistakes() -> None:
         (lambda: scan.network(0), "the size is 0"),
         (lambda: scans.solve(relaxed_from=Network(2, ((-1, 0),))), "relaxed_from is"),  # type: ignore[arg-type]
         (lambda: scan.kernel(64, operator="-"), "the operator is '-'"),
+        (lambda: scan.kernel(64, dtype="i32"), "the type of the elements is 'i32'"),  # type: ignore[arg-type]
     ):
         with pytest.raises(SwizzleError) as error:
             call()

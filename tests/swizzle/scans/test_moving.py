@@ -376,6 +376,33 @@ def test_kernels_are_scans_of_words(name: str, backward: bool) -> None:
         assert list(map(float, made.sketch.spec(x, a))) == wanted
 
 
+@serial
+def counted_on(x: i32):
+    h = 5
+    for v in x:
+        h = h + v
+    return h
+
+
+@serial
+def smoothed_on(x: f32, a: f32):
+    h = 0.1
+    for v, g in zip(x, a, strict=True):
+        h = g * h + v
+    return h
+
+
+def test_the_result_of_no_element_is_a_number() -> None:
+    """A loop that does not begin with 0: the result of the identity is a number in kernel and specification alike."""
+    for op in (scan_operator(counted_on), scan_operator(smoothed_on)):
+        for backward in (False, True):
+            made = solved("blelloch", backward).kernel(8, operator=op)
+            assert verify(made.sketch.program, made.sketch.spec).equal
+            text = made.text.replace("if i == 0:" if backward else "if i == 7:", "if i == 1:")
+            wrong = ScanKernel(made.name, text, made.threads, None, op).sketch
+            assert text != made.text and not verify(wrong.program, wrong.spec).equal
+
+
 def test_swapped_operands_are_no_scan() -> None:
     """The usual text of the loop, with what is taken on the left; and the other changes that a hand makes."""
     made = solved("blelloch", False).kernel(16, operator=then, dtype=u32)
