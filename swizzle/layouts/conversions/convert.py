@@ -7,8 +7,9 @@ before it counts as one. Of all the one that takes the fewest clocks is returned
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from math import inf
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -35,6 +36,9 @@ from swizzle.layouts.conversions.select_bound import SelectBound, ways_of
 from swizzle.layouts.conversions.shared import SharedPlan, through_shared
 from swizzle.layouts.conversions.ships import shipped
 from swizzle.layouts.distribution import Cells, Distribution
+from symbolic.errors import SwizzleError
+
+MOST_SHARED: Final = 227 << 10
 
 
 def convert(
@@ -75,8 +79,13 @@ def convert(
     known = _in_one_warp(source, target)
     if known is None:
         if via == "shuffles":
-            mistake("elements go from one warp to another", "a conversion within warps", 'via="shared" or via="auto"')
-        plan = through_shared(source, target, bits, keep=True)
+            stay = all(np.isin(each, held).all() for each, held in _wanted_and_held(source, target))
+            mistake(
+                "warps exchange differently" if stay else "elements go from one warp to another",
+                "lanes that want the same of each other in all warps" if stay else "a conversion within warps",
+                'via="shared" or via="auto"',
+            )
+        plan = through_shared(source, target, bits, keep=True, at_most=MOST_SHARED)
         return Conversion(source, target, bits, None, plan, ShuffleBound(0, ""), permutation)
     return _within_warps(source, target, known, bits, via, arch, fewest, permutation)
 
@@ -98,8 +107,9 @@ def _within_warps(
             if network is not None and network.transpositions:
                 least = bound_of(source.cells[0], target.cells[0], 2, transposing=True)
     if via == "shared" or (via == "auto" and network is not None and network.clocks > max(2, least.shuffles)):
-        shared = through_shared(source, target, bits, keep=True)
-        if network is not None and (fewest != "clocks" or network.clocks <= shared.clocks):
+        with suppress(SwizzleError) if network else nullcontext():  # the tile may be too large
+            shared = through_shared(source, target, bits, keep=True, at_most=MOST_SHARED)
+        if network is not None and shared and (fewest != "clocks" or network.clocks <= shared.clocks):
             shared = None
     if network is None and shared is None:
         if via == "shuffles":
@@ -108,11 +118,17 @@ def _within_warps(
                 "fewer elements, or a permutation of bits",
                 'via="shared" or via="auto"',
             )
-        shared = through_shared(source, target, bits, keep=True)
+        shared = through_shared(source, target, bits, keep=True, at_most=MOST_SHARED)
     network = None if shared else network
     assert network is None or all(_lands(network, *each, bits) for each in zip(source.cells, target.cells, strict=True))
     fewer = _fewer(source, known, bits, network, least.shuffles, fewest) if network else None
     return Conversion(source, target, bits, network, shared, least, permutation, fewer)
+
+
+def _wanted_and_held(source: Distribution, target: Distribution) -> Iterator[tuple[Cells, Cells]]:
+    """Yield what each warp wants, and what it holds."""
+    for before, after in zip(source.cells, target.cells, strict=True):
+        yield after[after >= 0], before
 
 
 def _in_one_warp(source: Distribution, target: Distribution) -> Cells | None:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from swizzle.layouts.access import Access, Asked
+from swizzle.layouts.access import Access, Asked, mistake
 from swizzle.layouts.answer import FoundLayout
 from swizzle.layouts.distribution import LANES, Cells, Distribution
 from swizzle.layouts.layout import Layout
@@ -145,21 +145,29 @@ def through_shared(
     families: Sequence[Family] = FAMILIES,
     *,
     keep: bool = False,
+    at_most: int | None = None,
 ) -> SharedPlan:
     """Return the plan with the fewest turns: wide vectors first, narrower ones where no layout keeps them whole.
 
     Vectors have up to `widest` bits, and at least one element. `families` are those of the tile's layout. With `keep`,
-    warps may keep words that they hold.
+    warps may keep words that they hold. `at_most` limits the bytes of the tile: the user's error
+    where none is as small.
     """
     shape = source.shape
     if len(shape) > 4:
         shape = (prod(shape),)
         source, target = (Distribution(shape, each.cells, each.name) for each in (source, target))
-    plan = _fewest_turns(source, target, bits, widest, families, None)
-    assert plan is not None, "single elements can always be stored and loaded"
+    plan = _fewest_turns(source, target, bits, widest, families, None, at_most)
+    if plan is None:
+        assert at_most is not None, "single elements can always be stored and loaded"
+        mistake(
+            f"a tile of {prod(shape) * bits // 8} bytes, which shared memory does not hold",
+            f"{at_most} bytes at most, which is what a block of the largest GPUs may have",
+            fix="convert parts of the tile one after the other",
+        )
     keepers = _keepers(source, target, bits) if keep else None
     if keepers is not None:
-        split = _fewest_turns(source, target, bits, widest, families, keepers)
+        split = _fewest_turns(source, target, bits, widest, families, keepers, at_most)
         if split is not None and split.passes < plan.passes and split.clocks < plan.clocks:
             return split
     return plan
@@ -172,6 +180,7 @@ def _fewest_turns(
     widest: int,
     families: Sequence[Family],
     keepers: _Keepers | None,
+    at_most: int | None,
 ) -> SharedPlan | None:
     best_plan: SharedPlan | None = None
     stores, loads = (list(_vectors(each, bits, widest)) for each in (source, target))
@@ -190,7 +199,7 @@ def _fewest_turns(
         accesses = [_access("stores", source, *one, puts), _access("loads", target, *two, gets)]
         moved = (int(on.sum()) * width for on, width in ((puts, one[1]), (gets, two[1])))
         lower = sum(-(-count * bits // (32 * LANES)) for count in moved)
-        found = best(source.shape, accesses, bits=bits, families=families)
+        found = best(source.shape, accesses, bits=bits, families=families, at_most=at_most)
         if found.layout is None or (best_plan is not None and (found.passes or 0) >= best_plan.passes):
             continue
         plan = SharedPlan(

@@ -11,7 +11,7 @@ import pytest
 
 from bench.conversions import CASES, tritons_clocks
 from bench.conversions import structures as of_structures
-from swizzle import layouts
+from swizzle import SwizzleError, layouts
 from swizzle.layouts import convert, distribution
 from swizzle.layouts.conversions.rounds import schedules
 from swizzle.layouts.conversions.ships import QUAD, QUAD_OUTPUTS
@@ -271,3 +271,26 @@ def test_tables_of_addresses_hold_what_is_large() -> None:
     most = [(kind, max(map(int, values.split(", ")))) for kind, values in tables]
     assert most and all(value >= 1 << 16 for _, value in most)
     assert {kind for kind, _ in most} == {"unsigned"}
+
+
+def test_warps_that_exchange_differently_are_told_from_elements_that_leave_their_warp() -> None:
+    """Neither has shuffles."""
+    source = distribution(lambda n, lane, warp: 32 * warp + lane, warps=2)
+    part = distribution(lambda n, lane, warp: 32 * warp + (lane ^ 1) if warp else None, warps=2)
+    across = distribution(lambda n, lane, warp: 32 * (1 - warp) + lane, warps=2)
+    with pytest.raises(SwizzleError, match="warps exchange differently"):
+        convert(source, part, bits=32, via="shuffles")
+    with pytest.raises(SwizzleError, match="from one warp to another"):
+        convert(source, across, bits=32, via="shuffles")
+
+
+def test_a_tile_has_what_shared_memory_holds() -> None:
+    """What is larger in any layout is refused; registers do."""
+    source = distribution(lambda n, lane: 80 * lane * lane + n, registers=2)
+    target = distribution(lambda n, lane: 80 * (lane ^ 5) ** 2 + 1 - n, registers=2)
+    with pytest.raises(SwizzleError, match="a tile of 307528 bytes"):
+        convert(source, target, bits=32, via="shared")
+    assert convert(source, target, bits=32).shuffles == 2
+    mixed = random.Random(1).sample(range(64), 64)
+    target = distribution(lambda n, lane: 80 * (mixed[2 * lane + n] // 2) ** 2 + mixed[2 * lane + n] % 2, registers=2)
+    assert convert(source, target, bits=32).via == "shuffles"
