@@ -7,6 +7,8 @@ are read as these.
 
 from __future__ import annotations
 
+import math as python_math
+from collections.abc import Callable
 from math import prod
 from types import SimpleNamespace
 from typing import Any, Final
@@ -18,11 +20,15 @@ from symbolic.errors import SwizzleError
 
 
 class DataFunction:
-    """A function on data: `math.exp`. Call it in a kernel, or in a specification on numbers or data."""
+    """A function on data: `math.exp`. Call it in a kernel, or in a specification on numbers or data.
+
+    `on_numbers` is Python's function of that name, where it has one: it is what a lifted function calls.
+    """
 
     def __init__(self, row: FunctionRow) -> None:
         self.row = row
         self.__name__ = row.symbol
+        self.on_numbers: Callable[..., Any] = getattr(python_math, row.symbol, self)
         of = ", ".join(row.operands)
         self.__doc__ = f"{row.symbol}({of}) of float data, f32 or f64."
 
@@ -48,8 +54,6 @@ class MathNamespace(SimpleNamespace):
 
 
 def _namespace() -> MathNamespace:
-    import math as python_math
-
     constants = {name: getattr(python_math, name) for name in ("pi", "e", "tau", "inf")}
     return MathNamespace(**{name: DataFunction(row) for name, row in FUNCTIONS.items()}, **constants)
 

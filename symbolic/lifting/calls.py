@@ -138,6 +138,7 @@ class FunctionCalls(Expressions):
         lifted = getattr(function, "closure", None)
         if isinstance(lifted, Closure):
             function = lifted
+        function = getattr(function, "on_numbers", function)
         if isinstance(function, Closure):
             return self.enter(site, node, function, arguments, keywords)
         handler = builtins.HANDLED.get(function) if _hashable(function) else None

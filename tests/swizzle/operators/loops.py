@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import exp, inf, log
 
-from swizzle import f32, i32, serial, u32, u64
+from swizzle import f32, i32, math, serial, u32, u64
 
 LEAST = -(1 << 31)
 DECAY = 0.75
@@ -228,6 +228,16 @@ def softmax(x: f32):
     for v in x:
         new = max(m, v)
         s = s * exp(m - new) + exp(v - new)
+        m = new
+    return m, s
+
+
+@serial
+def softmax_by_swizzles_functions(x: f32):
+    m, s = -math.inf, 0
+    for v in x:
+        new = max(m, v)
+        s = s * math.exp(m - new) + math.exp(v - new)
         m = new
     return m, s
 

@@ -30,6 +30,7 @@ WORDS = {
     "recurrence": 2, "smoothed": 3, "automaton": 3, "argmax": 3, "second_largest": 2, "balanced": 2, "is_sorted": 3,
     "line_of_sight": 2, "second_largest_by_order": 2, "clamped": 3, "clamped_by_tests": 3, "softmax": 2,
     "log_sum_exp": 1, "parity": 1, "flags_met": 1, "flags_kept": 2, "seen": 0,
+    "softmax_by_swizzles_functions": 2,
     "by_thirteen": 13, "caught": 4, "of_two_words": 14, "furthest": 4, "best_product": 2,
 }  # fmt: skip
 """How many words of state each loop needs, at most."""
