@@ -1,12 +1,14 @@
 """Check that no hole feeds a hole: a hole's arguments must not depend on what another hole becomes.
 
-The check follows scalars: a variable depends on a hole when some assignment to it does, directly, through another
-variable, or by standing under a condition that does. The order of statements is not looked at.
+The check follows scalars: a variable depends on a hole when some assignment to it does, directly or through another
+variable, or when a condition that does chooses among its assignments. Where all of them stand in one branch of such a
+condition, nothing else may read it, and there it has one value. The order of statements is not looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from typing_extensions import assert_never
 
@@ -29,6 +31,8 @@ from symbolic.ir.program import (
 from symbolic.ir.walk import subexpressions
 from templates.holes import SCAN_KINDS
 
+_Branch: TypeAlias = tuple[int, ...]  # of conditions that depend on holes, from the outermost: which, and which side
+
 
 def check_hole_arguments(body: Sequence[Stmt], holes: Sequence[Hole]) -> None:
     """Refuse a hole with an argument that depends on a hole; those of a scan are filled before the others."""
@@ -37,7 +41,9 @@ def check_hole_arguments(body: Sequence[Stmt], holes: Sequence[Hole]) -> None:
     size = -1
     while size != len(tainted):
         size = len(tainted)
-        _spread(body, tainted, asked, under_hole=False)
+        assigned: dict[str, set[_Branch]] = {}
+        _spread(body, tainted, asked, assigned, branch=())
+        tainted.update(name for name, branches in assigned.items() if len(branches) > 1)
     if not tainted:
         return
     for expr in _expressions(body):
@@ -49,18 +55,22 @@ def check_hole_arguments(body: Sequence[Stmt], holes: Sequence[Hole]) -> None:
                             nested_hole(inner.place)
 
 
-def _spread(body: Sequence[Stmt], tainted: set[str], asked: set[int], under_hole: bool) -> None:
+def _spread(
+    body: Sequence[Stmt], tainted: set[str], asked: set[int], assigned: dict[str, set[_Branch]], branch: _Branch
+) -> None:
+    """Add variables that are assigned what depends on a hole, and note in which branches of holes any are assigned."""
     for statement in body:
         match statement:
             case Assign(name=name, value=value):
-                if under_hole or _depends(value, tainted, asked):
+                assigned.setdefault(name, set()).add(branch)
+                if _depends(value, tainted, asked):
                     tainted.add(name)
             case For(body=inner):
-                _spread(inner, tainted, asked, under_hole)
+                _spread(inner, tainted, asked, assigned, branch)
             case If(condition=condition, then=then, otherwise=otherwise):
-                under = under_hole or _depends(condition, tainted, asked)
-                _spread(then, tainted, asked, under)
-                _spread(otherwise, tainted, asked, under)
+                chosen = _depends(condition, tainted, asked)
+                for side, inner in enumerate((then, otherwise)):
+                    _spread(inner, tainted, asked, assigned, (*branch, id(statement), side) if chosen else branch)
             case Store() | Accumulate() | DeclareArray() | DeclareAccumulator() | Barrier():
                 pass
             case _:
