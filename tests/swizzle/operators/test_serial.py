@@ -38,7 +38,7 @@ def of_swz(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, object]:
     """The loops of `loops.py` as a `.swz` file has them."""
     text = Path(loops.__file__).read_text(encoding="utf-8")
     text = text[text.index("LEAST") :].replace(", strict=True", "")
-    text = re.sub(r"\b(inf|exp|log)\b(?!_)", r"math.\1", text)
+    text = re.sub(r"(?<!\.)\b(inf|exp|log)\b(?!_)", r"math.\1", text)
     file = tmp_path_factory.mktemp("swz") / "loops.swz"
     file.write_text(text, encoding="utf-8")
     return load_names(file)
