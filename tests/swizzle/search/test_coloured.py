@@ -67,6 +67,7 @@ def most_in_a_bank(phases: list[list[int]]) -> int:
     return max(max(np.bincount(np.array(cells) % 8)) for cells in phases)
 
 
+@pytest.mark.slow
 def test_rows_are_turned_by_a_table(tmp_path: Path) -> None:
     """By what makes r * r % 7 a permutation: no rate of a rotation does that."""
     without = solved(tmp_path, ROWS, "rotate")
