@@ -25,6 +25,7 @@ from symbolic.ir.walk import (
     own_expressions,
     statements,
     substitute,
+    trips_of,
 )
 
 MOST = 4096  # statements that one loop may become
@@ -45,11 +46,8 @@ def unrolled_for_numba(program: Program) -> Program:
 
 def _trips(loop: ir.For) -> range | None:
     """Return a loop's values where they are constants, and few enough."""
-    bounds = [each.value for each in (loop.start, loop.stop, loop.step) if isinstance(each, ir.Const)]
-    if len(bounds) < 3:
-        return None
-    values = range(*map(int, bounds))
-    return values if len(values) * len(list(statements(loop.body))) <= MOST else None
+    values = trips_of(loop)
+    return values if values is not None and len(values) * len(list(statements(loop.body))) <= MOST else None
 
 
 def _reads(body: Body, chosen: bool, static: frozenset[str], arrays: frozenset[str]) -> Iterator[bool]:

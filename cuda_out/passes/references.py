@@ -13,7 +13,7 @@ from cuda_out.analysis.values import is_computable
 from cuda_out.passes.rotation import Loops
 from symbolic.ir import program as ir
 from symbolic.ir.program import Expr, Stmt
-from symbolic.ir.walk import Body, assigned_in, map_own, names_in, rebuild, subexpressions
+from symbolic.ir.walk import Body, assigned_in, map_own, names_in, rebuild, subexpressions, trips_of
 
 Definitions: TypeAlias = dict[str, Expr]  # the value of a variable, where it has not changed since
 
@@ -122,12 +122,9 @@ class _Walk:
 
 def _values(stmt: ir.For, facts: Facts) -> tuple[int, ...]:
     """Return the values that a static loop's variable may have; none when the loop never runs."""
-    trip = trip_range(stmt, facts)
-    match stmt:
-        case ir.For(start=ir.Const(value=start), stop=ir.Const(value=stop), step=ir.Const(value=step)) if step:
-            return tuple(range(int(start), int(stop), int(step)))
-        case _ if trip is None:
-            return ()
-        case _:
-            assert trip is not None
-            return tuple(range(int(trip.lo), int(trip.hi) + 1)) if trip.hi - trip.lo < LARGEST else ()
+    trips, trip = trips_of(stmt), trip_range(stmt, facts)
+    if trips is not None:
+        return tuple(trips)
+    if trip is None or trip.hi - trip.lo >= LARGEST:
+        return ()
+    return tuple(range(int(trip.lo), int(trip.hi) + 1))

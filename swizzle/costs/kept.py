@@ -18,7 +18,7 @@ from swizzle.problem.problem import Problem
 from symbolic.ir import program as ir
 from symbolic.ir.program import Expr
 from symbolic.ir.sites import Site, Sites, walk
-from symbolic.ir.walk import Body, bodies, children, statements
+from symbolic.ir.walk import Body, bodies, children, statements, trips_of
 
 _Writing: TypeAlias = ir.Assign | ir.Store | ir.Accumulate
 
@@ -66,8 +66,7 @@ def _writing(
     for stmt in body:
         match stmt:
             case ir.For():
-                rounds = _rounds(stmt)
-                yield from _writing(stmt.body, (*loops, stmt), certain and bool(rounds))
+                yield from _writing(stmt.body, (*loops, stmt), certain and bool(trips_of(stmt)))
             case ir.If():
                 for side in bodies(stmt):
                     yield from _writing(side, loops, False)
@@ -107,18 +106,9 @@ def _read(stmt: _Writing) -> Iterator[str]:
                 pass
 
 
-def _rounds(loop: ir.For) -> range | None:
-    """Return what a loop's variable becomes, None where that is computed."""
-    match loop:
-        case ir.For(start=ir.Const(value=start), stop=ir.Const(value=stop), step=ir.Const(value=step)) if step:
-            return range(int(start), int(stop), int(step))
-        case _:
-            return None
-
-
 def _may_be_vector(loop: ir.For) -> bool:
     """Say whether the passes may put rounds of a loop together (`cuda_out.passes.vectorize`)."""
-    rounds = _rounds(loop)
+    rounds = trips_of(loop)
     return rounds is None or (
         rounds.start == 0 and rounds.step == 1 and 2 <= len(rounds) <= LONGEST and not len(rounds) % 2
     )

@@ -33,7 +33,7 @@ from symbolic.ir.program import (
     Var,
 )
 from symbolic.ir.sites import walk
-from symbolic.ir.walk import rewrite_statement, within_loops
+from symbolic.ir.walk import rewrite_statement, trips_of, within_loops
 from templates.holes import kind_of
 
 AGAIN: Final = "_again"
@@ -151,7 +151,7 @@ def _more_iterations(program: Program) -> Iterator[Variant]:
     """One more iteration of each loop that accumulates; what is accumulated gets a condition of its own."""
     for loop in [s for s, _ in within_loops(program.body) if isinstance(s, For)]:
         inside = _accumulates_in(loop)
-        trips = _trips(loop)
+        trips = trips_of(loop)
         if not inside or not trips:
             continue
         holes = list(program.holes)
@@ -167,11 +167,6 @@ def _more_iterations(program: Program) -> Iterator[Variant]:
         yield Variant(
             "iteration", change, replace(program, body=swap(program.body, loop, (longer,)), holes=tuple(holes))
         )
-
-
-def _trips(loop: For) -> range | None:
-    bounds = [e.value for e in (loop.start, loop.stop, loop.step) if isinstance(e, Const)]
-    return range(*map(int, bounds)) if len(bounds) == 3 and bounds[2] else None
 
 
 def _wrapped(loop: For, trips: range, holes: Sequence[Hole]) -> For:

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from swizzle.homes.formulas import Thread
-from swizzle.homes.sources import WARP, Exchange, exchanges_of
+from swizzle.homes.formulas import WARP, Thread
+from swizzle.homes.sources import Exchange, exchanges_of
 from swizzle.homes.ways import Way
 from swizzle.layouts.conversions.network import ExchangeNetwork, Input, LaneExchange, Mix
 from swizzle.layouts.conversions.shared import Moves, SharedPlan

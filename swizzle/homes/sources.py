@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from swizzle.homes.formulas import WARP
 from swizzle.homes.matching import Matching, Preference
 from swizzle.homes.recorder import Recorder
 from swizzle.homes.trials import tried_ways
@@ -25,7 +26,6 @@ from symbolic.ir.walk import own_expressions, statements, subexpressions
 from symbolic.machine.run import Run
 from templates.holes import HOME
 
-WARP = 32
 Places: TypeAlias = npt.NDArray[np.int64]
 
 

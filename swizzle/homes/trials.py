@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from swizzle.homes.formulas import WARP
 from swizzle.homes.recorder import Recorder
 from swizzle.specs.specification import Meaning, outputs
 from symbolic.algebra.operator_laws import find_law
@@ -23,7 +24,6 @@ from symbolic.machine.run import Run
 from symbolic.values.vector import Vector
 
 MOST_TRIALS = 400
-WARP = 32
 Ints = npt.NDArray[np.int64]
 
 

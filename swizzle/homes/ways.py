@@ -15,7 +15,8 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from swizzle.homes.sources import WARP, NoSources, Places, Sources
+from swizzle.homes.formulas import WARP
+from swizzle.homes.sources import NoSources, Places, Sources
 from swizzle.layouts.conversions.bounds import bound_of
 from swizzle.layouts.conversions.convert import in_registers
 from swizzle.layouts.conversions.network import ExchangeNetwork, Input

@@ -10,7 +10,7 @@ A specification is run on words, too, and what it says is then said of states (`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from symbolic.algebra.functions import FunctionRow, Packed
@@ -156,15 +156,25 @@ class States:
 
     def replaced(self, term: Term, old: Term, new: Term) -> Term:
         """Return a term with another one in the place of a state."""
-        known, waiting = {old: new}, [term]
+
+        def made(part: Term, inner: list[Term]) -> Term:
+            op, args = self.terms.nodes[part]
+            return self.terms.apply(op, inner) if inner and inner != list(args) else part
+
+        return self._rewritten(term, {old: new}, made)
+
+    def _rewritten(self, term: Term, known: dict[Term, Term], made: Callable[[Term, list[Term]], Term]) -> Term:
+        """Return what a term becomes, of what its parts became."""
+        waiting = [term]
         while waiting:
             part = waiting[-1]
             op, args = self.terms.nodes[part]
             inner = () if op in ("atom", "const", "unwritten") else args
             missing = [each for each in inner if each not in known]
             if not missing:
-                found = [known[each] for each in inner]
-                known.setdefault(waiting.pop(), part if found == list(inner) else self.terms.apply(op, found))
+                waiting.pop()
+                if part not in known:
+                    known[part] = made(part, [known[each] for each in inner])
             waiting += missing
         return known[term]
 
@@ -180,16 +190,8 @@ class States:
 
     def of_states(self, term: Term, operators: tuple[OperatorName, ...]) -> Term:
         """Return a term on words as one on states of these operators."""
-        known, waiting = self._known.setdefault(operators, {}), [term]
-        while waiting:
-            part = waiting[-1]
-            op, args = self.terms.nodes[part]
-            inner = () if op in ("atom", "const", "unwritten") else args
-            missing = [each for each in inner if each not in known]
-            if not missing:
-                known[waiting.pop()] = self._of_states(part, [known[each] for each in inner], known, operators)
-            waiting += missing
-        return known[term]
+        known = self._known.setdefault(operators, {})
+        return self._rewritten(term, known, lambda part, inner: self._of_states(part, inner, known, operators))
 
     def _of_states(
         self, term: Term, inner: Sequence[Term], known: Mapping[Term, Term], operators: Sequence[OperatorName]

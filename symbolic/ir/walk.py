@@ -260,6 +260,15 @@ def assigned_in(body: Iterable[Stmt]) -> frozenset[str]:
     return frozenset(found)
 
 
+def trips_of(loop: ir.For) -> range | None:
+    """Return what a loop's variable becomes, None where that is computed."""
+    match loop:
+        case ir.For(start=ir.Const(value=start), stop=ir.Const(value=stop), step=ir.Const(value=step)) if step:
+            return range(int(start), int(stop), int(step))
+        case _:
+            return None
+
+
 def surely_assigned(body: Iterable[Stmt]) -> frozenset[str]:
     """Return the variables that a body assigns in every lane that runs it; of loops those that run for certain."""
     found: set[str] = set()
@@ -269,8 +278,8 @@ def surely_assigned(body: Iterable[Stmt]) -> frozenset[str]:
                 found.add(name)
             case ir.If(then=then, otherwise=otherwise):
                 found |= surely_assigned(then) & surely_assigned(otherwise)
-            case ir.For(start=ir.Const(value=start), stop=ir.Const(value=stop), step=ir.Const(value=step), body=inner):
-                if step and len(range(int(start), int(stop), int(step))):
+            case ir.For(body=inner):
+                if trips_of(stmt):
                     found |= surely_assigned(inner)
             case _:
                 pass
