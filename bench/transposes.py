@@ -1,6 +1,6 @@
 """The paper's section 8: transpositions in three steps, at all sizes, found by the search and verified.
 
-    python bench/transposes.py [--most 64] [--every 1] [--space 4] [--apart]
+    python -m bench.transposes [--most 64] [--every 1] [--space 4] [--apart]
 
 With `--every K`, every K-th size is done; with `--apart`, each without what the others became. Times are of the
 processor, in one process.
@@ -15,8 +15,8 @@ from contextlib import nullcontext
 from math import gcd
 from pathlib import Path
 
+from bench.sweeps import sweeping
 from swizzle import Limits, load, solve
-from swizzle.search.sweep import sweeping
 from swizzle.sketches.loading import family_of
 
 FILE = Path(__file__).resolve().parent.parent / "case_studies" / "transpose_steps.py"

@@ -105,11 +105,10 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
 FIXED = {
     "swizzle.search.chains.NOWHERE",
     "swizzle.search.metasketch.BETWEEN_COUNTS",
-    "swizzle.search.sweep.MOST_RULES",
     "templates.xform_functions.WORD",
 }
-"""Numbers that change no time of a question here: what is no cell, how often progress is shown, the bits of a word, and
-how many guesses a sweep tries (`bench/transposes.py`)."""
+"""Numbers that change no time of a question here: what is no cell, how often progress is shown, and the bits of a
+word."""
 
 QUESTIONS = (
     "transpose | 3",

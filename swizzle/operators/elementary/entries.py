@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
 
-from symbolic.expressions.expression import (
-    BUILDERS,
-    Expression,
-    constant,
-    number_name,
-    rebuilt,
-)
+from symbolic.expressions.expression import BUILDERS, Expression, constant, number_name
 from symbolic.expressions.formulas import REALS, Sort
 
 TYPES: Final = {
@@ -27,14 +20,12 @@ TYPES: Final = {
     "f32": REALS,
 }
 """The five types; floating-point numbers are real numbers, in any precision."""
-NEUTRAL: Final = ("0", "1", "-1", "least", "greatest", "k")
-"""What a word of an identity may be: a number, the least or the greatest of the type (of reals an infinity), or k."""
 TABLE: Final = Path(__file__).with_name("table.json")
 
 
 class Elementary(Struct, frozen=True):
-    """An associative operator: `lists` (`as_lists`) give the words of two parts, over x0, x1, those of the first one,
-    y0, y1, and k. `left` and `right` say on which sides `identity` changes nothing."""
+    """An associative operator: `lists` (an operator and what it is of, nested) give the words of two parts, over x0,
+    x1, those of the first one, y0, y1, and k. `left` and `right` say on which sides `identity` changes nothing."""
 
     lists: tuple[Any, ...]
     identity: tuple[str, ...]
@@ -68,18 +59,6 @@ def neutral(what: str, sort: Sort) -> Expression:
     return constant(int(what) % (1 << sort.bits) if sort.kind == "word" and not sort.signed else int(what))
 
 
-# ---- texts -------------------------------------------------------------------------------------------------------
-
-
-def as_lists(node: Expression) -> Any:
-    """Return an expression as nested lists, which JSON has: an operator and what it is of."""
-    if node.operator == "name":
-        return node.value
-    if node.constant:
-        return node.value
-    return [node.operator, *map(as_lists, node.arguments)]
-
-
 def of_lists(what: Any) -> Expression:
     """Return the expression that nested lists say."""
     if isinstance(what, str):
@@ -87,17 +66,6 @@ def of_lists(what: Any) -> Expression:
     if isinstance(what, list):
         return BUILDERS[what[0]](*map(of_lists, what[1:]))
     return constant(what)
-
-
-def written(some: Iterable[Elementary]) -> str:
-    """Return the text of a table, an operator a line."""
-    rows = (
-        [list(one.lists), " ".join(one.identity), "".join(
-            letter for letter, holds in (("l", one.left), ("r", one.right), ("c", one.commutative)) if holds
-        ), " ".join(one.types)]
-        for one in some
-    )  # fmt: skip
-    return "[\n" + ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows) + "\n]\n"
 
 
 @lru_cache(maxsize=4)
@@ -111,15 +79,3 @@ def table(words: int) -> tuple[Elementary, ...]:
         for lists, identity, laws, types in json.loads(TABLE.read_text(encoding="utf-8"))
         if len(lists) == words
     )  # fmt: skip
-
-
-def leaves(node: Expression) -> int:
-    """Return how many names and numbers an expression has, as the table counts them: a factor -1 is a difference."""
-    if node.operator == "*" and node.arguments[0].constant and node.arguments[0].value == -1:
-        return sum(map(leaves, node.arguments[1:]))
-    return sum(map(leaves, node.arguments)) if node.arguments else 1
-
-
-def renamed(node: Expression, spelled: Callable[[str], str]) -> Expression:
-    """Return an expression with other names."""
-    return rebuilt(node, lambda leaf: number_name(spelled(leaf.value)) if leaf.operator == "name" else leaf)

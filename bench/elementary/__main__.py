@@ -10,9 +10,9 @@ import argparse
 import time
 from pathlib import Path
 
-from swizzle.operators.elementary.entries import TABLE, TYPES, table, written
-from swizzle.operators.elementary.generation import collected, generate
-from swizzle.operators.elementary.judging import SECONDS
+from bench.elementary.generation import collected, generate, written
+from bench.elementary.judging import SECONDS
+from swizzle.operators.elementary.entries import TABLE, TYPES, table
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -12,8 +12,7 @@ from typing import Any, Final
 import numpy as np
 from msgspec import Struct
 
-from swizzle.operators.elementary.entries import TYPES, Elementary, as_lists, of_lists
-from swizzle.operators.elementary.enumeration import (
+from bench.elementary.enumeration import (
     SampleColumns,
     Trees,
     columns_of,
@@ -22,8 +21,9 @@ from swizzle.operators.elementary.enumeration import (
     samples,
     within,
 )
-from swizzle.operators.elementary.judging import SECONDS, Judged, elementary, other_way_round, swapped
-from swizzle.operators.elementary.sieve import Sieve
+from bench.elementary.judging import SECONDS, Judged, as_lists, elementary, other_way_round, swapped
+from bench.elementary.sieve import Sieve
+from swizzle.operators.elementary.entries import TYPES, Elementary, of_lists
 from symbolic.expressions.expression import Expression
 from symbolic.expressions.formulas import Sort
 
@@ -369,3 +369,14 @@ def _verdict(name: str, candidate: TableCandidate, seconds: float, law: Judged |
     )  # fmt: skip
     identity = "" if operator is None else " ".join(operator.identity)
     return {"verdict": law.verdict, "witness": law.witness, "identity": identity, "laws": laws}
+
+
+def written(some: Iterable[Elementary]) -> str:
+    """Return the text of a table, an operator a line."""
+    rows = (
+        [list(one.lists), " ".join(one.identity), "".join(
+            letter for letter, holds in (("l", one.left), ("r", one.right), ("c", one.commutative)) if holds
+        ), " ".join(one.types)]
+        for one in some
+    )  # fmt: skip
+    return "[\n" + ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows) + "\n]\n"

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba import njit
 
-from swizzle.operators.elementary.enumeration import EACH, SAME, SampleColumns, Trees
+from bench.elementary.enumeration import EACH, SAME, SampleColumns, Trees
 
 Array = Any
 OPERATORS: Final = 5

@@ -10,13 +10,21 @@ from typing import Any, Final
 import numpy as np
 from msgspec import Struct
 
-from swizzle.operators.elementary.entries import NEUTRAL, TYPES, Elementary, as_lists, neutral, renamed
-from swizzle.operators.elementary.enumeration import corners, dtype_of
-from swizzle.operators.elementary.integers import equal_as_integers
-from swizzle.operators.elementary.orders import associative_by_order, commutative_by_order
+from bench.elementary.enumeration import NEUTRAL, corners, dtype_of
+from bench.elementary.integers import equal_as_integers
+from bench.elementary.orders import associative_by_order, commutative_by_order
+from swizzle.operators.elementary.entries import TYPES, Elementary, neutral
 from swizzle.operators.equations import prove
 from swizzle.operators.splits import on_arrays
-from symbolic.expressions.expression import FALSE, TRUE, Expression, number_name, subexpressions, substituted
+from symbolic.expressions.expression import (
+    FALSE,
+    TRUE,
+    Expression,
+    number_name,
+    rebuilt,
+    subexpressions,
+    substituted,
+)
 from symbolic.expressions.formulas import Sort, Verdict
 from symbolic.expressions.numbers import value_of
 
@@ -206,3 +214,17 @@ def other_way_round(combine: Sequence[Expression]) -> tuple[Expression, ...]:
     """Return the operator on its parts in the other order: it is associative if the operator is."""
     sides = {"x": "y", "y": "x"}
     return tuple(renamed(each, lambda name: sides.get(name[0], name[0]) + name[1:]) for each in combine)
+
+
+def renamed(node: Expression, spelled: Callable[[str], str]) -> Expression:
+    """Return an expression with other names."""
+    return rebuilt(node, lambda leaf: number_name(spelled(leaf.value)) if leaf.operator == "name" else leaf)
+
+
+def as_lists(node: Expression) -> Any:
+    """Return an expression as nested lists, which JSON has: an operator and what it is of."""
+    if node.operator == "name":
+        return node.value
+    if node.constant:
+        return node.value
+    return [node.operator, *map(as_lists, node.arguments)]
