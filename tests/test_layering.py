@@ -317,7 +317,7 @@ def test_a_bad_house_is_found(sources: dict[str, str]) -> None:
             "templates/a.py": "from symbolic.ir.program import Program\nfrom .holes import Hole",
             "templates/holes.py": "",
         },
-        {"cuda_out/passes/a.py": "from ..analysis.facts import Facts", "cuda_out/analysis/facts.py": ""},
+        {"cuda_out/passes/a.py": "from ..analysis.facts import Facts", "symbolic/ir/facts.py": ""},
         {"swizzle/commands/a.py": "import templates, cuda_out.c.printer, symbolic.machine.machine, numpy"},
         {"case_studies/a.py": "from __future__ import annotations\nfrom swizzle import sketch"},
         {"swizzle/__init__.py": "def f():\n    from swizzle.show.b import g", "swizzle/show/b.py": ""},

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from cuda_out.analysis.facts import Facts, after, facts_where, loop_facts
 from symbolic.ir import program as ir
+from symbolic.ir.facts import Facts, after, facts_where, loop_facts
 from symbolic.ir.program import Stmt
 from symbolic.ir.walk import Body
 

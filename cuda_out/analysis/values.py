@@ -1,6 +1,6 @@
 """Which values does an index expression take, over all threads and loop variables together? Computed with NumPy.
 
-Ranges (`cuda_out.analysis.facts`) do not know how values belong together, such as lane and thread, or two uses of one
+Ranges (`symbolic.ir.facts`) do not know how values belong together, such as lane and thread, or two uses of one
 variable. If there are few enough threads and other variables, the expression is simply evaluated at each *point*. A
 point is an assignment of its variables and coordinates, named as in `Facts`.
 """
@@ -13,9 +13,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from cuda_out.analysis.facts import Facts, range_of
 from symbolic.ir import program as ir
-from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY, looked_up
+from symbolic.ir.facts import Facts, leaf, range_of
+from symbolic.ir.index import lanes_of
 from symbolic.ir.program import Expr, Program
 from symbolic.ir.walk import subexpressions
 
@@ -27,17 +27,6 @@ MOST: Final = 1 << 20  # points
 _OF_THREAD: Final = frozenset(
     {"threadIdx.x", "threadIdx.y", "threadIdx.z", "laneid.x", "warpid.x"}
 )  # known from the thread's number together
-
-
-def leaf(expr: Expr) -> str | None:
-    """Return the name that a variable or a coordinate has in `Facts`; None for any other expression."""
-    match expr:
-        case ir.Var(name=name):
-            return name
-        case ir.Coordinate(name=name, axis=axis):
-            return f"{name}.{axis}"
-        case _:
-            return None
 
 
 def leaves_in(exprs: Iterable[Expr]) -> frozenset[str]:
@@ -88,29 +77,7 @@ def _threads(program: Program, facts: Facts) -> dict[str, Column]:
 def evaluate(expr: Expr, at: Points) -> Any:
     """Return the values of an INDEX or BOOL expression; an operand that a select does not choose may hold anything."""
     with np.errstate(all="ignore"):
-        return _evaluate(expr, at)
-
-
-def _evaluate(expr: Expr, at: Points) -> Any:
-    match expr:
-        case ir.Const(value=value):
-            return np.asarray(value)
-        case ir.Var() | ir.Coordinate():
-            return at[leaf(expr) or ""]
-        case ir.Unary(op=op, operand=operand):
-            return UNARY[op][1](_evaluate(operand, at))
-        case ir.Binary(op=op, left=left, right=right):
-            return BINARY[op][1](_evaluate(left, at), _evaluate(right, at))
-        case ir.Compare(op=op, left=left, right=right):
-            return COMPARE[op][1](_evaluate(left, at), _evaluate(right, at))
-        case ir.Logic(op=op, left=left, right=right):
-            return LOGIC[op][1](_evaluate(left, at), _evaluate(right, at))
-        case ir.Select(condition, then, otherwise):
-            return np.where(_evaluate(condition, at), _evaluate(then, at), _evaluate(otherwise, at))
-        case ir.Lookup(entries=entries, index=index):
-            return looked_up(entries)[1](_evaluate(index, at))
-        case _:
-            raise AssertionError(f"{type(expr).__name__} has no value known before the kernel runs")
+        return np.asarray(lanes_of(expr, at))
 
 
 def is_computable(expr: Expr, facts: Facts) -> bool:

@@ -16,7 +16,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from typing_extensions import assert_never
 
-from cuda_out.analysis.facts import Facts, facts_where, range_of
 from cuda_out.c.identifiers import c_name
 from cuda_out.c.types import C_TYPE, HALF_BITS, OF_HALF, TO_HALF, is_unsigned, literal, nearest_half, reciprocal
 from cuda_out.c.width import is_wide
@@ -25,6 +24,7 @@ from cuda_out.passes.words import WordMove, per_word
 from cuda_out.tiling.text import TileText
 from symbolic.algebra.operator_laws import infix
 from symbolic.ir import program as ir
+from symbolic.ir.facts import Facts, facts_where, range_of
 from symbolic.ir.program import Axis, DType, Expr
 
 LOOSEST: Final = 0

@@ -15,7 +15,6 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from cuda_out.analysis.facts import LONGEST
 from cuda_out.c.emitter import Emitter
 from cuda_out.c.expressions import function_name
 from cuda_out.c.helpers import external_text, helper_text, operator_text, word_function_text
@@ -28,6 +27,7 @@ from cuda_out.tiling.tiling import AXES, Tiling
 from symbolic.algebra.word_functions import named_apart, word_functions_of
 from symbolic.errors import Place
 from symbolic.ir import program as ir
+from symbolic.ir.facts import LONGEST
 from symbolic.ir.program import Axis, DType, Parameter, Program
 from symbolic.ir.walk import functions_of, operators_of, own_expressions, statements, subexpressions
 from symbolic.machine.launch_shape import require_hardware_warp

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from typing_extensions import assert_never
 
-from cuda_out.analysis.facts import Facts, after, decide, facts_where, launch_facts, loop_facts, range_of
 from cuda_out.analysis.placement import DeclarationPoint, Path, Scalar, declarations, placements
 from cuda_out.analysis.shared_memory import ALIGNMENT, dynamic_shared
 from cuda_out.analysis.unroll import loops_to_unroll
@@ -35,6 +34,7 @@ from cuda_out.tiling.tiling import Tiling
 from symbolic.algebra.operator_laws import law_of
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir import program as ir
+from symbolic.ir.facts import Facts, after, decide, facts_where, launch_facts, loop_facts, range_of
 from symbolic.ir.program import DType, Program, ReductionOp, Stmt
 from symbolic.ir.walk import Body, all_names, assigned_in, names_in, own_expressions, statements, subexpressions
 

@@ -15,7 +15,6 @@ from typing import Final
 from msgspec import Struct, field
 from typing_extensions import assert_never
 
-from cuda_out.analysis.facts import Facts, facts_where, range_of
 from cuda_out.c.expressions import CText
 from cuda_out.c.types import is_unsigned
 from cuda_out.numba.identifiers import NUMBA_TYPE, python_name
@@ -24,6 +23,7 @@ from symbolic.algebra.operator_laws import infix, law_of, limits
 from symbolic.algebra.word_functions import WordFunction
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir import program as ir
+from symbolic.ir.facts import Facts, facts_where, range_of
 from symbolic.ir.program import DType, Expr, FunctionName
 
 TERNARY, UNARY, PRIMARY = 1, 12, 16

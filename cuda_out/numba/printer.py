@@ -14,7 +14,6 @@ from math import prod
 
 from msgspec import Struct
 
-from cuda_out.analysis.facts import LONGEST
 from cuda_out.analysis.shared_memory import MOST_STATIC, dynamic_shared
 from cuda_out.c.expressions import CText
 from cuda_out.c.identifiers import different_names
@@ -29,6 +28,7 @@ from cuda_out.tiling.text import TileText, tile_text
 from cuda_out.tiling.tiling import AXES, Tiling
 from symbolic.algebra.word_functions import WordFunction, word_functions_of
 from symbolic.errors import SwizzleError
+from symbolic.ir.facts import LONGEST
 from symbolic.ir.program import Axis, OperatorName, Parameter, Program
 from symbolic.ir.walk import FreshNames, all_names, operators_of
 from symbolic.machine.launch_shape import require_hardware_warp

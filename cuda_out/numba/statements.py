@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing_extensions import assert_never
 
-from cuda_out.analysis.facts import Facts, after, decide, facts_where, launch_facts, loop_facts
 from cuda_out.analysis.placement import DeclarationPoint, Path, declarations, placements
 from cuda_out.numba.expressions import NumbaExpressions
 from cuda_out.numba.lines import PythonLines
 from symbolic.ir import program as ir
+from symbolic.ir.facts import Facts, after, decide, facts_where, launch_facts, loop_facts
 from symbolic.ir.program import Program, Stmt
 from symbolic.ir.walk import Body, FreshNames, subexpressions
 

@@ -13,10 +13,10 @@ from typing import TypeAlias
 from msgspec.structs import replace
 from typing_extensions import assert_never
 
-from cuda_out.analysis.facts import Facts, range_of
 from cuda_out.passes.linear import ScaledAtom, collected, sum_of, terms_of, without_remainders
 from symbolic.errors import Place
 from symbolic.ir import program as ir
+from symbolic.ir.facts import Facts, range_of
 from symbolic.ir.program import DType, Expr
 from symbolic.ir.walk import same
 

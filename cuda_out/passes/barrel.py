@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.analysis.facts import Facts, after, facts_where, launch_facts, loop_facts
 from cuda_out.analysis.registers import Elements, elements, is_overwritten, local_arrays, reads, written
 from cuda_out.analysis.unroll import is_static, static_names
 from cuda_out.analysis.values import leaves_in
@@ -26,6 +25,7 @@ from cuda_out.passes.references import At, Definitions, forget, update_definitio
 from cuda_out.passes.rotate_steps import rotate_back, rotate_into
 from cuda_out.passes.rotation import Reference, Rotation, find_rotation, static_index
 from symbolic.ir import program as ir
+from symbolic.ir.facts import Facts, after, facts_where, launch_facts, loop_facts
 from symbolic.ir.program import Expr, Program, Stmt
 from symbolic.ir.walk import Body, FreshNames, all_names, assigned_in, statements, subexpressions, surely_assigned
 

@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from cuda_out.analysis.facts import Facts, after, facts_where, launch_facts, loop_facts
 from cuda_out.analysis.unroll import operand_arrays, static_names
 from cuda_out.passes.index_tree import (
     LARGEST,
@@ -29,6 +28,7 @@ from cuda_out.passes.index_tree import (
     map_conditions,
 )
 from symbolic.ir import program as ir
+from symbolic.ir.facts import Facts, after, facts_where, launch_facts, loop_facts
 from symbolic.ir.program import Expr, Program, Stmt
 from symbolic.ir.walk import (
     Body,

@@ -7,10 +7,10 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from cuda_out.analysis.facts import Facts, facts_where, range_of
 from cuda_out.analysis.unroll import is_static
 from symbolic.errors import Place
 from symbolic.ir import program as ir
+from symbolic.ir.facts import Facts, facts_where, range_of
 from symbolic.ir.program import DType, Expr
 from symbolic.ir.walk import rebuild, subexpressions
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from cuda_out.analysis.facts import Facts, range_of
 from symbolic.errors import Place
 from symbolic.ir import program as ir
+from symbolic.ir.facts import Facts, range_of
 from symbolic.ir.program import DType, Expr
 from symbolic.ir.walk import same
 

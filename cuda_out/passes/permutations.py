@@ -14,13 +14,13 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec.structs import replace
 
-from cuda_out.analysis.facts import Facts, launch_facts, loop_facts
 from cuda_out.analysis.registers import local_arrays
-from cuda_out.analysis.values import Column, evaluate, is_computable, leaf, leaves_in, points
+from cuda_out.analysis.values import Column, evaluate, is_computable, leaves_in, points
 from cuda_out.passes.arithmetic import constant
 from cuda_out.passes.rotation import Reference, find_rotation
 from cuda_out.passes.simplify import simplify_expression
 from symbolic.ir import program as ir
+from symbolic.ir.facts import Facts, launch_facts, leaf, loop_facts
 from symbolic.ir.program import BinaryOp, DType, Expr, Program, Stmt
 from symbolic.ir.walk import Body, FreshNames, all_names, map_bodies, rewrite_expression, subexpressions, substitute
 

@@ -8,10 +8,10 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.analysis.facts import Facts, after, facts_where, loop_facts, trip_range
 from cuda_out.analysis.values import is_computable
 from cuda_out.passes.rotation import Loops
 from symbolic.ir import program as ir
+from symbolic.ir.facts import Facts, after, facts_where, loop_facts, trip_range
 from symbolic.ir.program import Expr, Stmt
 from symbolic.ir.walk import Body, assigned_in, map_own, names_in, rebuild, subexpressions, trips_of
 

@@ -21,11 +21,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from cuda_out.analysis.facts import Facts
 from cuda_out.analysis.values import Column, Points, evaluate, is_computable, leaves_in, points
 from cuda_out.passes.arithmetic import constant
 from cuda_out.passes.simplify import simplify_expression
 from symbolic.ir import program as ir
+from symbolic.ir.facts import Facts
 from symbolic.ir.program import DType, Expr, Program
 from symbolic.ir.walk import same, substitute
 

@@ -19,7 +19,6 @@ from functools import reduce
 
 from msgspec.structs import replace
 
-from cuda_out.analysis.facts import Facts, after, facts_where, launch_facts, loop_facts
 from cuda_out.analysis.unroll import is_static, register_arrays, static_names
 from cuda_out.analysis.values import is_computable, leaves_in
 from cuda_out.passes.arithmetic import constant
@@ -28,6 +27,7 @@ from cuda_out.passes.simplify import simplify_expression
 from cuda_out.passes.variables import variable_counts
 from cuda_out.passes.vectors import arrays_in_memory, is_contiguous, multiple_of, step_of, without
 from symbolic.ir import program as ir
+from symbolic.ir.facts import Facts, after, facts_where, launch_facts, loop_facts
 from symbolic.ir.program import DType, Expr, Program, Stmt
 from symbolic.ir.walk import (
     Body,

@@ -15,9 +15,9 @@ from math import gcd, prod
 
 from msgspec import Struct
 
-from cuda_out.analysis.intervals import Range
 from cuda_out.analysis.unroll import is_static, static_names
 from cuda_out.tiling.tiling import Span, TiledAxis, Tiling
+from symbolic.ir.intervals import Range
 from symbolic.ir.program import Axis, Binary, Const, Coordinate, Expr, Load, Parameter, Program, Store
 from symbolic.ir.walk import FreshNames, own_expressions, statements, subexpressions
 

@@ -26,13 +26,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 from typing_extensions import assert_never
 
-from cuda_out.analysis.facts import Facts, after, launch_facts, loop_facts, range_of
-from cuda_out.analysis.intervals import ANY, Range
 from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.simplify import simplify
 from cuda_out.tiling.blocks import coordinates, endless
 from symbolic.errors import Place
 from symbolic.ir import program as ir
+from symbolic.ir.facts import Facts, after, launch_facts, loop_facts, range_of
+from symbolic.ir.intervals import ANY, Range
 from symbolic.ir.program import DType, Expr, Program, Stmt
 from symbolic.ir.walk import Body
 

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from cuda_out.analysis.facts import LONGEST
 from cuda_out.c.printer import CudaSource
 from cuda_out.ptx.far import FarValidator, far_validators
 from cuda_out.ptx.long_loops import LongValidator, long_validators, turning
@@ -23,6 +22,7 @@ from cuda_out.tiling.tiling import Tiling
 from swizzle.commands.sizes import LaunchSize, size_at
 from swizzle.emit.any_length.near_ends import NearEnds, Rest
 from symbolic.algebra.terms import Term
+from symbolic.ir.facts import LONGEST
 from symbolic.ir.program import Axis
 
 _TRIPS: Final = (13, 25, 49)

@@ -16,7 +16,6 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.analysis.facts import LONGEST
 from cuda_out.c.printer import MAX_BLOCKS, CudaSource
 from cuda_out.compile.launch import gpu_available, launch, structure
 from cuda_out.emulate.emulate import emulate
@@ -26,6 +25,7 @@ from swizzle.emit.sizes import sizes_of as find
 from swizzle.solution.solution import Solution
 from symbolic.algebra.numbers import NUMPY_DTYPES, as_numbers, in_memory
 from symbolic.errors import SwizzleError
+from symbolic.ir.facts import LONGEST
 from symbolic.ir.program import Axis, DType, Parameter, Program
 
 BF16_TYPES: Final = ("<V2", "|V2", "<u2")

@@ -58,21 +58,21 @@ def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int]
         body = (*reader.scratch, *body)
         _check_depth(body)
         check_hole_arguments(body, expressions.holes)
-        check_gathers(body, parameters, expressions.holes, launch)
+        program = Program(
+            kernel.definition.name,
+            tuple(parameters),
+            body,
+            tuple(expressions.holes),
+            launch.block,
+            launch.grid,
+            launch.warp_size,
+            kernel.place,
+        )
+        check_gathers(program)
     except RecursionError:
         kernel.source.mistake(
             kernel.definition, "the kernel is nested too deeply", "shorter expressions", fix="split its expressions"
         )
-    program = Program(
-        kernel.definition.name,
-        tuple(parameters),
-        body,
-        tuple(expressions.holes),
-        launch.block,
-        launch.grid,
-        launch.warp_size,
-        kernel.place,
-    )
     program = with_combined_states(program)
     state_names(program)
     return _in_source_order(program) if program.holes else in_words(program)

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.ir.program import Binary, Compare, Const, Expr, Logic, Lookup, Select, Unary, Var
+from symbolic.ir.facts import leaf
+from symbolic.ir.program import Binary, Compare, Const, Coordinate, Expr, Logic, Lookup, Select, Unary, Var
 
 BINARY: dict[str, tuple[Callable[[int, int], int], Callable[[Any, Any], Any]]] = {
     "+": (operator.add, np.add),
@@ -57,12 +58,12 @@ def looked_up(entries: Sequence[int]) -> tuple[Callable[[int], int], Callable[[A
 
 
 def lanes_of(node: Expr, named: Mapping[str, Any]) -> Any:
-    """Return what an expression over names alone is, one value a lane, or one value for all."""
+    """Return what an expression over names (`leaf`) alone is, one value a lane, or one value for all."""
     match node:
         case Const(value):
             return value
-        case Var(name):
-            return named[name]
+        case Var() | Coordinate():
+            return named[leaf(node) or ""]
         case Unary(op, operand):
             return UNARY[op][1](lanes_of(operand, named))
         case Binary(op, left, right):

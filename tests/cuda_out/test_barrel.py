@@ -7,7 +7,6 @@ from random import Random
 
 import pytest
 
-from cuda_out.analysis.facts import launch_facts
 from cuda_out.analysis.unroll import is_static
 from cuda_out.analysis.values import evaluate
 from cuda_out.c.printer import print_cuda
@@ -20,6 +19,7 @@ from cuda_out.passes.pipeline import optimize
 from cuda_out.passes.rotation import Reference, find_rotation
 from cuda_out.passes.simplify import simplify
 from symbolic.ir import program as ir
+from symbolic.ir.facts import launch_facts
 from symbolic.ir.program import DType, Expr, Program
 from symbolic.ir.walk import own_expressions, same, statements, subexpressions
 from tests.cuda_out.build import (

@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuda_out.analysis.facts import launch_facts
-from cuda_out.analysis.intervals import Range
 from cuda_out.analysis.values import evaluate, is_computable, leaves_in, points
 from cuda_out.c.printer import print_cuda
 from cuda_out.compile.toolchain import available_tools, compile_cuda
@@ -24,6 +22,8 @@ from cuda_out.passes.simplify import simplify, simplify_expression
 from cuda_out.passes.strength import reduce_strength, strong
 from cuda_out.passes.variables import plain_coordinates, reuse_names
 from symbolic.ir import program as ir
+from symbolic.ir.facts import launch_facts
+from symbolic.ir.intervals import Range
 from symbolic.ir.program import DType, Expr, Program
 from symbolic.ir.walk import own_expressions, same, statements, subexpressions
 from tests.cuda_out.build import (

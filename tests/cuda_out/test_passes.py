@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuda_out.analysis.facts import launch_facts
 from cuda_out.analysis.unroll import is_static, loops_to_unroll, register_arrays, register_indices, static_names
 from cuda_out.passes.barrel import rotate_registers
 from cuda_out.passes.copies import merge_copies
@@ -27,6 +26,7 @@ from cuda_out.passes.strength import reduce_strength
 from cuda_out.passes.variables import plain_coordinates, reuse_names
 from cuda_out.passes.vectorize import vectorize
 from symbolic.ir import program as ir
+from symbolic.ir.facts import launch_facts
 from symbolic.ir.program import Expr, Program
 from symbolic.ir.walk import own_expressions, same, statements, subexpressions
 from tests.cuda_out.build import (

@@ -14,8 +14,6 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from cuda_out.analysis.facts import FARTHEST
-from cuda_out.analysis.intervals import Range
 from cuda_out.passes.simplify import simplify
 from cuda_out.passes.variables import plain_coordinates
 from cuda_out.tiling.blocks import coordinates, edge_comparisons, endless, index_ranges
@@ -30,6 +28,8 @@ from swizzle.specs.verify import run_canonical
 from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import SwizzleError
 from symbolic.ir import program as ir
+from symbolic.ir.facts import FARTHEST
+from symbolic.ir.intervals import Range
 from symbolic.ir.layout import flat_index, unflattened
 from symbolic.ir.program import Axis, DType, Expr, Parameter, Program, Stmt
 from symbolic.ir.walk import Body, map_bodies, map_own, rebuild

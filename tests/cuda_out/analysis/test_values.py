@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from cuda_out.analysis.intervals import Range
 from cuda_out.analysis.values import evaluate, is_computable
+from symbolic.ir.intervals import Range
 from tests.cuda_out.build import op, select, var
 from tests.cuda_out.reference import OPERATORS
 

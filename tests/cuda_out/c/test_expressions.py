@@ -10,11 +10,11 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from cuda_out.analysis.facts import Facts, range_of
-from cuda_out.analysis.intervals import Range
 from cuda_out.c.expressions import ExpressionPrinter
 from cuda_out.c.helpers import coordinate_text, helper_text
 from symbolic.ir import program as ir
+from symbolic.ir.facts import Facts, range_of
+from symbolic.ir.intervals import Range
 from symbolic.ir.program import DType, Expr
 from symbolic.ir.walk import subexpressions
 from tests.cuda_out.build import F32, HERE, data, kernel, load, num, op, select, shuffle, un, var, where

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuda_out.analysis.facts import launch_facts
 from cuda_out.analysis.values import evaluate, is_computable, leaves_in, points
 from cuda_out.c.printer import print_cuda
 from cuda_out.compile.toolchain import available_tools, compile_cuda
@@ -22,6 +21,7 @@ from cuda_out.passes.vectors import WORD, multiple_of, vector_accesses
 from cuda_out.ptx.validate import validate
 from symbolic.algebra.terms import Terms
 from symbolic.ir import program as ir
+from symbolic.ir.facts import launch_facts
 from symbolic.ir.program import DType, Expr, Program
 from symbolic.ir.walk import statements
 from tests.cuda_out.build import (

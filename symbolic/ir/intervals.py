@@ -1,8 +1,6 @@
-"""Ranges of index expressions: which integers can this expression be, at this point of the program?
+"""Ranges of integers and their arithmetic: a closed interval each, an open end of which is infinite.
 
-A `Range` is a closed interval of integers; an open end is infinite. Coordinates get their ranges from the launch shape,
-loop variables from the loop's bounds, and scalar variables from what is assigned to them; conditions narrow ranges. The
-answer is always an over-approximation, in Python's unbounded integers.
+What an operation gives is always an over-approximation, in Python's unbounded integers.
 
     >>> Range(0, 31).floor_mod(Range(8, 8))
     Range(lo=0, hi=7)
@@ -32,13 +30,13 @@ def _floor_div(a: Bound, b: Bound) -> Bound:
 
 
 class Range(Struct, frozen=True):
-    """All integers from lo to hi, both included; lo <= hi; an end without a bound is infinite."""
+    """All integers from lo to hi, both included; an end without a bound is infinite. Only `NOTHING` has none."""
 
     lo: Bound
     hi: Bound
 
     def __post_init__(self) -> None:
-        assert self.lo <= self.hi, f"empty range {self.lo}..{self.hi}"
+        assert self.lo <= self.hi or self.lo == -self.hi == math.inf, f"empty range {self.lo}..{self.hi}"
 
     @property
     def value(self) -> int | None:
@@ -136,3 +134,5 @@ class Range(Struct, frozen=True):
 
 
 ANY = Range(-math.inf, math.inf)
+NOTHING = Range(math.inf, -math.inf)
+"""No integer; it joins with any range, and is no operand."""

@@ -1,7 +1,8 @@
-"""What is known about index values at a point of the program: abstract interpretation over `intervals.Range`.
+"""What is known about whole numbers at a point of the program: abstract interpretation over `intervals.Range`.
 
-`Facts` maps the name of a scalar variable, or of a coordinate such as "threadIdx.x", to its range. A name that is not
-in it can have any value. Facts are never changed in place.
+`Facts` maps the name of a scalar variable, or of a coordinate such as "threadIdx.x", to its range; "x[]" are the
+elements of an array, and "?0" is the first hole. A name that is not in it can have any value of its type. Facts are
+never changed in place. The statements below follow variables alone; who knows what arrays hold says so in the facts.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Final, TypeAlias
 
 from typing_extensions import assert_never
 
-from cuda_out.analysis.intervals import ANY, Range
 from symbolic.ir import program as ir
+from symbolic.ir.intervals import ANY, NOTHING, Range
 from symbolic.ir.program import DType, Expr, Program, Stmt
 from symbolic.ir.walk import Body, assigned_in
 
@@ -48,21 +49,47 @@ def launch_facts(program: Program) -> Facts:
     return facts
 
 
-def range_of(expr: Expr, facts: Facts) -> Range:
-    """Return a range that holds every value of an INDEX expression (for any other dtype: all integers)."""
-    if expr.dtype is not DType.INDEX:
+def leaf(expr: Expr) -> str | None:
+    """Return the name that a variable or a coordinate has in `Facts`; None for any other expression."""
+    match expr:
+        case ir.Var(name=name):
+            return name
+        case ir.Coordinate(name=name, axis=axis):
+            return f"{name}.{axis}"
+        case _:
+            return None
+
+
+def numbers_of(dtype: DType) -> Range:
+    """Return the numbers of a type; an INDEX has no bounds, and of floats and states nothing is known."""
+    if dtype is DType.BOOL:
+        return Range(0, 1)
+    if dtype in (DType.INDEX, DType.STATE) or dtype.is_float:
         return ANY
+    signed = dtype.value.startswith("i")
+    return Range(-(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1) if signed else Range(0, (1 << dtype.bits) - 1)
+
+
+def range_of(expr: Expr, facts: Facts) -> Range:
+    """Return a range that holds every value of an expression: of a float all numbers, of integer data what is left of
+    them where they wrap."""
+    whole = numbers_of(expr.dtype)
+    if expr.dtype in (DType.BOOL, DType.STATE) or expr.dtype.is_float:
+        return whole
+    found = _before_wrapping(expr, facts, whole)
+    return found if found == NOTHING or found.within(whole.lo, whole.hi) else whole
+
+
+def _before_wrapping(expr: Expr, facts: Facts, whole: Range) -> Range:
     match expr:
         case ir.Const(value=value):
             return Range(int(value), int(value))
-        case ir.Var(name=name):
-            return facts.get(name, ANY)
-        case ir.Coordinate(name=name, axis=axis):
-            return facts.get(f"{name}.{axis}", ANY)
+        case ir.Var() | ir.Coordinate():
+            return facts.get(leaf(expr) or "", whole)
         case ir.Unary(op=op, operand=operand):
             return _unary(op, range_of(operand, facts))
         case ir.Binary(op=op, left=left, right=right):
-            return binary_range(op, range_of(left, facts), range_of(right, facts))
+            return _binary(op, range_of(left, facts), range_of(right, facts), expr.dtype)
         case ir.Select(condition, then, otherwise):
             chosen = decide(condition, facts)
             if chosen is not None:
@@ -74,13 +101,25 @@ def range_of(expr: Expr, facts: Facts) -> Range:
             return Range(min(entries), max(entries))
         case ir.Shuffle(value=value):
             return range_of(value, facts)
-        case ir.Apply() | ir.Load() | ir.Cast() | ir.HoleCall() | ir.AccumulatorValue() | ir.Compare() | ir.Logic():
-            return ANY
+        case ir.Cast(operand=operand):
+            return range_of(operand, facts)
+        case ir.Load(array=array):
+            return facts.get(f"{array}[]", whole)
+        case ir.HoleCall(hole=hole):
+            return facts.get(f"?{hole}", whole)
+        case ir.Apply(function=function, operands=operands):
+            if function.row.compares:
+                return range_of(operands[2], facts).join(range_of(operands[3], facts))
+            return facts.get(f"{function.row.array}[]", whole) if function.row.array else whole
+        case ir.AccumulatorValue() | ir.Compare() | ir.Logic():
+            return whole
         case _:
             assert_never(expr)
 
 
 def _unary(op: ir.UnaryOp, operand: Range) -> Range:
+    if operand == NOTHING:
+        return NOTHING
     match op:
         case "-":
             return -operand
@@ -92,6 +131,16 @@ def _unary(op: ir.UnaryOp, operand: Range) -> Range:
             return ANY
         case _:
             assert_never(op)
+
+
+def _binary(op: ir.BinaryOp, left: Range, right: Range, dtype: DType) -> Range:
+    if NOTHING in (left, right):
+        return NOTHING
+    if dtype.is_data and (
+        (op in ("//", "%") and right.lo <= 0) or (op in ("<<", ">>") and not right.within(0, dtype.bits - 1))
+    ):
+        return ANY  # of an index these are mistakes; data may be anything
+    return binary_range(op, left, right)
 
 
 def binary_range(op: ir.BinaryOp, left: Range, right: Range) -> Range:
@@ -188,13 +237,9 @@ def facts_where(condition: Expr, truth: bool, facts: Facts) -> Facts:
 
 def _narrow(expr: Expr, op: ir.CompareOp, other: Range, facts: Facts) -> Facts:
     """Narrow a variable or coordinate, knowing that `expr op something in other`."""
-    match expr:
-        case ir.Var(name=name, dtype=DType.INDEX):
-            key = name
-        case ir.Coordinate(name=coordinate, axis=axis):
-            key = f"{coordinate}.{axis}"
-        case _:
-            return facts
+    key = leaf(expr)
+    if key is None or expr.dtype is not DType.INDEX:
+        return facts
     known = facts.get(key, ANY)
     match op:
         case "<":
@@ -231,7 +276,7 @@ def trip_range(stmt: ir.For, facts: Facts) -> Range | None:
         if start.value is not None and step.value is not None and not math.isinf(last):
             last += (start.value - last) % -step.value
         return Range(last, start.hi)
-    return ANY
+    return start.join(stop)
 
 
 def loop_facts(stmt: ir.For, facts: Facts) -> Facts:

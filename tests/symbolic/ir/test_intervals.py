@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuda_out.analysis.facts import binary_range
-from cuda_out.analysis.intervals import ANY, Range
+from symbolic.ir.facts import binary_range
+from symbolic.ir.intervals import ANY, Range
 from tests.cuda_out.reference import OPERATORS
 
 ends = st.one_of(st.integers(-70, 70), st.sampled_from([-math.inf, math.inf]))

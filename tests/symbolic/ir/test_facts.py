@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
 from random import Random
+from typing import Any
 
+import numpy as np
 import pytest
 
-from cuda_out.analysis.facts import after_body, decide, facts_where, launch_facts, loop_facts, range_of
-from cuda_out.analysis.intervals import ANY, Range
 from cuda_out.passes.simplify import simplify_expression
-from symbolic.ir.program import Expr, Stmt
-from tests.cuda_out.build import assign, branch, kernel, loop, num, op, select, un, var, where
+from symbolic.algebra.numbers import NUMPY_DTYPES, Numbers
+from symbolic.ir.facts import after_body, decide, facts_where, launch_facts, loop_facts, numbers_of, range_of
+from symbolic.ir.intervals import ANY, NOTHING, Range
+from symbolic.ir.program import Binary, Cast, Const, DType, Expr, Load, Stmt, Unary
+from tests.cuda_out.build import HERE, assign, branch, kernel, loop, num, op, select, un, var, where
 from tests.cuda_out.random_programs import random_condition, random_index
 from tests.cuda_out.reference import Block
 
@@ -66,9 +70,11 @@ def test_variables_are_followed_through_the_program(body: list[Stmt], expected: 
     ],
 )
 def test_a_loop_variable_stays_within_its_bounds(start: int, stop: int, step: int, expected: Range) -> None:
-    """The last value is the last that the step reaches."""
+    """The last value is the last that the step reaches; of any step, none is beyond start or stop."""
     stmt = loop("k", stop, start=start, step=step)
     assert range_of(var("k"), loop_facts(stmt, {})) == expected
+    unknown = range_of(var("k"), loop_facts(loop("k", stop, start=start, step=var("by")), {}))
+    assert unknown == Range(min(start, stop), max(start, stop))
 
 
 def test_values_that_reach_a_variable_after_many_iterations_count() -> None:
@@ -128,3 +134,77 @@ def test_a_coordinate_ranges_over_just_its_values(
             assert facts[f"{name}.{axis}"] == Range(extent[number], extent[number])
     for name, values in (("laneid", [t[3] % warp for t in threads]), ("warpid", [t[3] // warp for t in threads])):
         assert facts[f"{name}.x"] == Range(min(values), max(values))
+
+
+INTEGERS = (DType.I32, DType.U32, DType.I64, DType.U64)
+COUNT = 16
+
+
+def data_expression(random: Random, depth: int, dtype: DType) -> Expr:
+    """Return an expression on the elements of an array of each type, with its operators and conversions."""
+    if depth == 0:
+        number = Const(random.choice([1, 2, 7, 30, 255, 2**31 - 1]), dtype, HERE)
+        return random.choice([Load(f"{kind}_{dtype.value}", (), dtype, HERE) for kind in ("few", "any")] + [number])
+    left = data_expression(random, depth - 1, dtype)
+    match random.choice(["unary", "cast", *["binary"] * 4]):
+        case "unary":
+            return Unary(random.choice(["-", "~", "abs"]), left, dtype, HERE)
+        case "cast":
+            return Cast(data_expression(random, depth - 1, random.choice(INTEGERS)), dtype, HERE)
+        case _:
+            chosen = random.choice(["+", "-", "*", "min", "max", "//", "%", "&", "|", "^", "<<", ">>"])
+            return Binary(chosen, left, data_expression(random, random.randrange(depth), dtype), dtype, HERE)
+
+
+def numbers_there(expr: Expr, loaded: Mapping[str, Any]) -> Any:
+    """Return what NumPy makes of an expression, lane by lane."""
+    algebra = Numbers()
+    match expr:
+        case Load(array=array):
+            return loaded[array]
+        case Const(value=number, dtype=dtype):
+            return np.full(COUNT, algebra.constant(number, dtype))
+        case Unary(op=sign, operand=operand, dtype=dtype):
+            return algebra.unary(sign, numbers_there(operand, loaded), dtype)
+        case Cast(operand=operand, dtype=dtype):
+            return algebra.cast(numbers_there(operand, loaded), operand.dtype, dtype)
+        case Binary(op=sign, left=left, right=right, dtype=dtype):
+            return algebra.binary(sign, numbers_there(left, loaded), numbers_there(right, loaded), dtype)
+    raise AssertionError(expr)
+
+
+def test_data_wraps_to_its_type() -> None:
+    """Oracle: random expressions on data of full width and of small ranges, as NumPy computes them."""
+    random, rng, known = Random(3), np.random.default_rng(3), 0
+    for dtype in INTEGERS * 150:
+        facts, loaded = {}, {}
+        for kind in INTEGERS:
+            low = random.choice([0, 1, -5]) if kind.value.startswith("i") else random.randrange(9)
+            facts[f"few_{kind.value}[]"] = few = Range(low, low + random.randrange(12))
+            whole = numbers_of(kind)
+            ends = [[found.lo, found.hi] for found in (few, whole)]
+            for name, (least, most) in zip(("few", "any"), ends, strict=True):
+                some = rng.integers(int(least), int(most), COUNT, NUMPY_DTYPES[kind], endpoint=True)
+                some[:2] = least, most
+                loaded[f"{name}_{kind.value}"] = rng.permutation(some)
+        expr = data_expression(random, random.randrange(1, 4), dtype)
+        with np.errstate(all="ignore"):
+            values = [int(value) for value in numbers_there(expr, loaded)]
+        found = range_of(expr, facts)
+        assert found.lo <= min(values) and max(values) <= found.hi, (expr, found, values)
+        known += found != numbers_of(dtype)
+    assert known > 150
+
+
+def test_what_no_fact_says_may_be_anything_of_its_type() -> None:
+    """Of floats nothing is known; a condition is 0 or 1; and nothing is computed of no value at all."""
+    assert range_of(Load("x", (), DType.U8, HERE), {}) == Range(0, 255)
+    assert range_of(Cast(Load("x", (), DType.I64, HERE), DType.I16, HERE), {}) == Range(-(2**15), 2**15 - 1)
+    assert range_of(Cast(Const(3.5, DType.F32, HERE), DType.I32, HERE), {}) == Range(-(2**31), 2**31 - 1)
+    assert range_of(Cast(op("<", where("laneid"), 3), DType.I32, HERE), LAUNCH) == Range(0, 1)
+    assert range_of(op("*", un("-", var("v")), "v"), {"v": NOTHING}) == NOTHING
+    few = Load("few", (), DType.I32, HERE)
+    for amount, expected in ((31, Range(0, 0)), (32, numbers_of(DType.I32))):
+        shifted = Binary(">>", few, Const(amount, DType.I32, HERE), DType.I32, HERE)
+        assert range_of(shifted, {"few[]": Range(0, 7)}) == expected
+    assert range_of(select(op("<", where("laneid"), 3), var("v"), 1), {**LAUNCH, "v": NOTHING}) == Range(1, 1)
