@@ -128,8 +128,8 @@ TOO_LITTLE: list[Any] = [
     ("fir", "sw_cond(lane, k)", "sw_cond(lane)"),
     pytest.param("moving_average", "sw_cond(lane, k)", "sw_cond(k)", marks=pytest.mark.slow),
     ("laplace3d", "in range(2)", "in range(1)"),
-    pytest.param("wave", "right = cuda.shfl_sync(cuda.FULL_MASK, a if sw_cond(lane) else b",
-                 "right = cuda.shfl_sync(cuda.FULL_MASK, a", marks=pytest.mark.slow),
+    pytest.param("wave", "here = cuda.shfl_sync(cuda.FULL_MASK, a if sw_cond(lane) else b",
+                 "here = cuda.shfl_sync(cuda.FULL_MASK, a", marks=pytest.mark.slow),
     pytest.param("max_pooling", "right = from_a if sw_cond(lane, W // 2) else from_b", "right = from_a",
                  marks=pytest.mark.slow),
 ]  # fmt: skip

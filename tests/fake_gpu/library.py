@@ -14,6 +14,8 @@ from cuda_out.c.kernel_text import parameters
 from cuda_out.emulate.emulate import EmulationError, emulate
 
 ILLEGAL_ADDRESS = 700
+STRUCTURE = re.compile(r"struct (\w+) \{\n  (\w+) at\[(\d+)\];")
+"""An array by value, as it is printed: its name, the elements' type, how many there are."""
 TYPES = {"float4": "f4", "float": "f4", "unsigned long long": "u8", "long long": "i8", "unsigned": "u4", "int": "i4"}
 ON_LAUNCH = ctypes.CFUNCTYPE(
     ctypes.c_int,
@@ -52,10 +54,10 @@ def run_on_cpu(
 ) -> int:  # fmt: skip
     """Run a launch on the emulation, as its text declares its arguments; return what CUDA's status would be."""
     given: list[Any] = []
+    structures = {name: element(of).itemsize * int(count) for name, of, count in STRUCTURE.findall(text)}
     for position, declaration in enumerate(parameters(text, entry)):
         place = arguments[position]
-        if found := re.search(rf"struct {declaration.split()[-2]} {{\n  (\w+) at\[(\d+)\];", text):
-            size = element(found[1]).itemsize * int(found[2])
+        if size := structures.get(declaration.replace("const ", "").split()[0]):
             given.append(np.void(ctypes.string_at(place, size)))
             continue
         dtype = element(declaration)

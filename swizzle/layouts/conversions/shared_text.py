@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from swizzle.layouts.conversions.shared import Moves, SharedPlan
-from swizzle.layouts.conversions.text import LANE, affine, lanes_where, parameters
+from swizzle.layouts.conversions.text import affine, lanes_where, numbered, parameters
 from swizzle.layouts.distribution import LANES
 
 _TYPES = {8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "uint2", 128: "uint4"}
@@ -121,12 +121,12 @@ def shared_text(plan: SharedPlan, name: str, title: str) -> str:
                 parts[word] = {0: f"{got}.{part}"}
     results = [f"    y[{word}] = {_joined(some)};\n" for word, some in sorted(parts.items())]
     barrier = "__syncwarp" if plan.warps == 1 else "__syncthreads"
-    lane = LANE if plan.warps == 1 else "    const unsigned thread = threadIdx.x;\n"
     tables = "".join(stores.tables + loads.tables)
     registers = parameters(words(plan.stores), words(plan.loads))
     head = f"__device__ __forceinline__ void {name}({registers}, void* tile) {{\n"
-    body = [*stores.head, *loads.head, *put, f"    {barrier}();\n", *get, *results]
-    return "".join([tables, "\n" * bool(tables), f"// {title}\n", head, lane, *body, "}\n"])
+    wait = [f"    {barrier}();\n"] if put else []
+    body = [*stores.head, *loads.head, *put, *wait, *get, *results]
+    return "".join([tables, "\n" * bool(tables), f"// {title}\n", head, numbered(body, plan.warps), *body, "}\n"])
 
 
 def _joined(parts: dict[int, str]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 from swizzle.layouts.conversions.network import (
     LANES,
@@ -21,6 +22,7 @@ from templates.xor import Matrix
 
 _NOWHERE = Place("", 0, 0)
 LANE = '    unsigned lane;\n    asm("mov.u32 %0, %%laneid;" : "=r"(lane));\n'
+THREAD = "    const unsigned thread = threadIdx.x;\n"
 
 
 def affine(values: Sequence[int], name: str) -> str | None:
@@ -157,11 +159,18 @@ def parameters(before: int, after: int) -> str:
     return f"const unsigned (&x)[{before}], unsigned (&y)[{after}]"
 
 
+def numbered(lines: Iterable[str], warps: int = 1) -> str:
+    """Return the declaration of the number of a lane, or of a thread of several warps, where lines use it: compilers
+    warn of one that they do not."""
+    name, declaration = ("lane", LANE) if warps == 1 else ("thread", THREAD)
+    return declaration if any(re.search(rf"\b{name}\b", line) for line in lines) else ""
+
+
 def cuda_text(network: ExchangeNetwork, name: str, title: str) -> str:
     """Return a device function that takes the registers x of every lane to the registers y, which are other ones."""
     text = _Text(network, name)
     lines = text.body()
-    lane = LANE if text.head else ""
+    lane = numbered(text.head)
     results = [f"    y[{k}] = {text.words[n]};\n" for k, n in enumerate(network.outputs)]
     head = f"__device__ __forceinline__ void {name}({parameters(network.words, len(network.outputs))}) {{\n"
     tables = "".join(text.tables) + "\n" * bool(text.tables)

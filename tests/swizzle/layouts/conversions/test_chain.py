@@ -84,6 +84,17 @@ def test_elements_of_64_bits() -> None:
     assert wrong_elements(convert("a | b c d e f", "c | b a d e f", bits=64)) == []
 
 
+@pytest.mark.parametrize("via", ["shuffles", "shared"])
+def test_no_number_is_declared_in_vain(via: str) -> None:
+    """Where nothing moves, and where all lanes read the same one: a compiler would warn of a number nobody uses."""
+    one = layouts.distribution(lambda r, lane: lane, registers=1)
+    for target in (one, layouts.distribution(lambda r, lane: (lane, 5)[r], registers=2)):
+        assert wrong_elements(convert(one, target, bits=32, via=via)) == []  # type: ignore[arg-type]
+    two = layouts.distribution(lambda r, lane, warp: 32 * warp + lane, registers=1, warps=2)
+    found = convert(two, two, bits=32, via="shared")
+    assert "thread" not in found.cuda("f") and wrong_elements(found) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(CASES))
 def test_the_others(name: str) -> None:
