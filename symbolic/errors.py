@@ -5,9 +5,11 @@ sat, unsat and unknown are values (`symbolic.core.query`), never exceptions; a b
 
 from __future__ import annotations
 
+import copyreg
 import linecache
+from collections.abc import Callable
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -65,7 +67,17 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
 
 
-class SwizzleError(Exception):
+class Portable(BaseException):
+    """An exception with an initializer of its own that goes from one process to another as it is, with all its fields.
+
+    Python makes an unpickled exception by calling its class with `args`, which is for those that have no initializer.
+    """
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+
+
+class SwizzleError(Portable, Exception):
     """A mistake of the user: the place, what was found, what was expected, how to fix it.
 
     The command line prints `str(error)` and leaves with `exit_code`; no traceback reaches the user.

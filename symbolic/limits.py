@@ -21,6 +21,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Final, Literal
 
+from symbolic.errors import Portable
 from symbolic.memory import held_bytes, size_text
 
 GRACE: Final = 0.5
@@ -45,7 +46,7 @@ Clock = Callable[[], float]
 Gauge = Callable[[], int]
 
 
-class Interruption(BaseException):
+class Interruption(Portable):
     """A limit was reached. It is no `Exception`, so that nobody who handles errors takes it for one.
 
     Without a message, as the watch raises it, it has that of the innermost scope that is over.

@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from multiprocessing import get_context
@@ -77,7 +78,7 @@ def solve(wanted: Sketch) -> dict[str, Any]:
     result = search(found, Limits(timeout=900.0))
     if result.status != "sat":
         why = "proved to have no solution in any space" if result.status == "unsat" else result.reason
-        return {"missing": f"{file}:{name}: {why}"}
+        return {"missing": f"{file}:{name}: {why}", "failed": result.status == "unknown"}
     best = result.best
     sizes = solution_sizes(best)
     source = cuda_source(best.program, provenance(best, [], found.parameters), sizes)
@@ -119,15 +120,21 @@ class Store:
         fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in row["kernel"].items()}
         return Kernel(**fields)
 
-    def prepare(self, wanted: Iterable[Sketch], jobs: int, say: Callable[[str], None] = print) -> None:
-        """Solve what is not known yet, several at once."""
-        open_ = [each for each in dict.fromkeys(wanted) if self.known(each) is None]
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-            running = {pool.submit(_solved_or_why, each): each for each in open_}
-            for number, done in enumerate(as_completed(running), 1):
-                row = self._keep(running[done], done.result())
-                outcome = row.get("missing") or f"{row['seconds']['total']:.1f} s"
-                say(f"{number}/{len(open_)} {running[done].name}: {outcome}")
+    def prepare(self, wanted: Iterable[Sketch], jobs: int, say: Callable[[str], None] = print) -> list[str]:
+        """Solve what is not known yet, several at once; return a line for each sketch that could not be decided.
+
+        Such a sketch is kept, too, so that a GPU is not kept waiting for it, and is tried again the next time.
+        """
+        known = {each: self.known(each) for each in wanted}
+        open_ = [each for each, row in known.items() if row is None or row.get("failed")]
+        failed = []
+        for number, (each, solved) in enumerate(_solved_by(open_, jobs), 1):
+            row = self._keep(each, solved)
+            outcome = row.get("missing") or f"{row['seconds']['total']:.1f} s"
+            if row.get("failed"):
+                failed.append(f"{each.name}: {outcome}")
+            say(f"{number}/{len(open_)} {each.name}: {outcome}")
+        return failed
 
     def _keep(self, wanted: Sketch, row: Mapping[str, Any]) -> dict[str, Any]:
         kept = {**row, "sources": sources_mark(wanted)}
@@ -138,11 +145,35 @@ class Store:
 
 
 def _solved_or_why(wanted: Sketch) -> dict[str, Any]:
-    """Solve a sketch; where the solver is not installed, say so, and do not keep that."""
+    """Solve a sketch; whatever goes wrong is said of this one. Where no solver is installed, that is not kept."""
     try:
         return solve(wanted)
     except ImportError as error:
         return {"missing": f"not solved before, and this machine has no solver ({error})", "passing": True}
+    except Exception as error:
+        return {"missing": f"{type(error).__name__}: {error}", "failed": True}
+
+
+def _solved_by(wanted: Sequence[Sketch], jobs: int) -> Iterator[tuple[Sketch, dict[str, Any]]]:
+    """Yield each sketch with its row, as they come, from so many processes.
+
+    A process that dies takes all the others with it. Then a single one goes on until it is known which sketch did it.
+    """
+    left, alone = dict.fromkeys(wanted), False
+    while left:
+        with ProcessPoolExecutor(1 if alone else jobs, mp_context=get_context("spawn")) as pool:
+            running = {pool.submit(_solved_or_why, each): each for each in left}
+            try:
+                for done in running if alone else as_completed(running):
+                    row = done.result()
+                    del left[running[done]]
+                    yield running[done], row
+            except BrokenProcessPool:
+                first = next(iter(left))
+                if alone:
+                    del left[first]
+                    yield first, {"missing": "the process that solved it died", "failed": True}
+                alone = not alone
 
 
 @lru_cache

@@ -22,7 +22,7 @@ from typing_extensions import assert_never
 
 from cuda_out.compile.children import Done, TooLong, call_child, is_confined, refused, run_child
 from cuda_out.compile.keeper import scratch_folder
-from symbolic.errors import SwizzleError
+from symbolic.errors import Portable, SwizzleError
 
 Tool: TypeAlias = Literal["nvcc", "nvrtc"]
 
@@ -51,7 +51,7 @@ class Compiled(Struct, frozen=True):
     tool: Tool
 
 
-class CompileError(RuntimeError):
+class CompileError(Portable, RuntimeError):
     """Text that Swizzle printed does not compile, or not without warnings: a bug of ours, not a mistake of the user."""
 
     def __init__(self, log: str, text: str) -> None:

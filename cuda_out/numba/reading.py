@@ -16,13 +16,14 @@ from msgspec import Struct
 from cuda_out.numba.identifiers import NUMBA_TYPE, OWN, python_name
 from cuda_out.numba.printer import operator_lines, word_function_lines
 from symbolic.algebra.word_functions import WordFunction, word_functions_of
+from symbolic.errors import Portable
 from symbolic.ir.program import FunctionName, OperatorName, Program
 from symbolic.ir.walk import operators_of
 
 TYPES: Final = {name: dtype for dtype, name in NUMBA_TYPE.items() if dtype.is_data}
 
 
-class NotRead(Exception):
+class NotRead(Portable, Exception):
     """A text that is not of the printed kind: where, and what is not understood."""
 
     def __init__(self, node: ast.AST | None, why: str) -> None:

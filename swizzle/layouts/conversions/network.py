@@ -286,17 +286,9 @@ PARITIES = _parities()
 
 
 def _without_dead(network: ExchangeNetwork) -> ExchangeNetwork:
-    """Leave out what no output needs, except inputs, and mixes that take one word whole everywhere."""
-    replaced: dict[int, int] = {}
-    for n, node in enumerate(network.nodes):
-        replaced[n] = n
-        if isinstance(node, Mix):
-            for word, source in enumerate((node.first, node.second)):
-                row = tuple(range(word * node.per, (word + 1) * node.per))
-                if all(each == row for each in node.picks):
-                    replaced[n] = replaced[source]
+    """Leave out what no output needs, except inputs."""
     used = set()
-    stack = [replaced[n] for n in network.outputs]
+    stack = list(network.outputs)
     while stack:
         n = stack.pop()
         if n in used:
@@ -304,9 +296,9 @@ def _without_dead(network: ExchangeNetwork) -> ExchangeNetwork:
         used.add(n)
         match network.nodes[n]:
             case LaneExchange(source):
-                stack.append(replaced[source])
+                stack.append(source)
             case Mix(first, second):
-                stack += [replaced[first], replaced[second]]
+                stack += [first, second]
     numbers: dict[int, int] = {}
     nodes: list[NetworkNode] = []
     for n, node in enumerate(network.nodes):
@@ -315,10 +307,8 @@ def _without_dead(network: ExchangeNetwork) -> ExchangeNetwork:
         numbers[n] = len(nodes)
         match node:
             case LaneExchange(source, lanes):
-                node = LaneExchange(numbers[replaced[source]], lanes)
+                node = LaneExchange(numbers[source], lanes)
             case Mix(first, second, picks):
-                node = Mix(numbers[replaced[first]], numbers[replaced[second]], picks)
+                node = Mix(numbers[first], numbers[second], picks)
         nodes.append(node)
-    return ExchangeNetwork(
-        network.words, network.per, tuple(nodes), tuple(numbers[replaced[n]] for n in network.outputs)
-    )
+    return ExchangeNetwork(network.words, network.per, tuple(nodes), tuple(numbers[n] for n in network.outputs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import prod
 
 import numpy as np
@@ -254,6 +255,14 @@ def test_an_array_that_another_kernel_uses_is_left_alone(other: str) -> None:
         assert found.verdict == "mended"
     else:
         assert found.verdict == "undecided" and "may be used by other, too" in found.arrays[0].why
+
+
+def test_an_array_inside_a_kernel_is_its_own() -> None:
+    """Another kernel that has a variable of the kernel's name does not use it."""
+    array = "__shared__ float t[32][32];\n"
+    text = re.sub(r"(?m)^(__device__|struct) .*\n", "", SHARED_BY_TWO).replace(array, "")
+    text = text.replace("float* y) {\n", f"float* y) {{\n  {array}", 1)
+    assert diagnosed(text.replace("OTHER", "float k = y[0]; y[1] = k;")).verdict == "mended"
 
 
 def test_a_function_that_another_kernel_calls() -> None:

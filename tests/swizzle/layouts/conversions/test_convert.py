@@ -13,6 +13,7 @@ from bench.conversions import CASES, tritons_clocks
 from bench.conversions import structures as of_structures
 from swizzle import SwizzleError, layouts
 from swizzle.layouts import convert, distribution
+from swizzle.layouts.conversions.network import LANES, Builder, Input, LaneExchange, Mix
 from swizzle.layouts.conversions.rounds import schedules
 from swizzle.layouts.conversions.ships import QUAD, QUAD_OUTPUTS
 from tests.swizzle.layouts.conversions.brute import lands
@@ -294,3 +295,19 @@ def test_a_tile_has_what_shared_memory_holds() -> None:
     mixed = random.Random(1).sample(range(64), 64)
     target = distribution(lambda n, lane: 80 * (mixed[2 * lane + n] // 2) ** 2 + mixed[2 * lane + n] % 2, registers=2)
     assert convert(source, target, bits=32).via == "shuffles"
+
+
+def test_what_only_a_doubled_mix_needed_is_left_out() -> None:
+    """Of a mix two lanes are read, in which an earlier one has the same: two shuffles are then nobody's."""
+    builder, lanes = Builder(1, 1), np.arange(LANES)
+    low = (lanes < 5)[:, None]
+
+    def mixed(first: int, second: int) -> int:
+        return builder.mix(first, second, np.where(low, builder.value(first), builder.value(second)))
+
+    up, farther = builder.shuffle(0, (lanes + 1) % LANES), builder.shuffle(0, (lanes + 2) % LANES)
+    down = mixed(builder.shuffle(0, (7 - lanes) % LANES), builder.shuffle(0, (16 - lanes) % LANES))
+    read = builder.shuffle(mixed(up, farther), np.where(lanes % 2, 3, 7))
+    network = builder.network([down, read])
+    assert [type(node) for node in network.nodes] == [Input, LaneExchange, LaneExchange, Mix, LaneExchange]
+    assert network.gives(np.stack([builder.value(down), builder.value(read)]))
