@@ -24,14 +24,18 @@ from bench.gpu import aos, conv, multiply, tiles
 from bench.gpu.backend import Backend, Emulation
 from bench.gpu.contenders import Setup
 from bench.gpu.device import Gpu, compile_all
+from bench.gpu.driver import DriverError, Refused
 from bench.gpu.guard import Guard
-from bench.gpu.kernels import TEXTS, Kernel, by_hand
-from bench.gpu.measure import Run, measure
+from bench.gpu.kernels import TEXTS, Kernel
+from bench.gpu.measure import Run, differ_kernel, fill_kernel, measure, sweep_kernel
+from bench.gpu.missing import Missing
 from bench.gpu.page import write_page, write_results
 from bench.gpu.problem import Case
-from bench.gpu.roofline import measure_roofline
+from bench.gpu.roofline import RATES, copy_kernel, measure_roofline, rate_kernel
 from bench.gpu.solved import ROOT, Sketch, Store, digest_of_sources, jobs_here
 from bench.kept import keep_rows, rows_so_far
+from cuda_out.compile.toolchain import compile_cuda
+from symbolic.errors import SwizzleError
 
 GIB = 1 << 30
 EMULATED_BYTES = 1 << 14
@@ -68,10 +72,17 @@ def fingerprint(backend: Backend, options: argparse.Namespace) -> str:
     return found.hexdigest()
 
 
+def tools() -> list[Kernel]:
+    """Return the kernels of the measurement itself, which compare nobody."""
+    rates = [rate_kernel(entry, LOOPS) for entry, *_ in RATES.values()]
+    both = [make(dtype) for make in (fill_kernel, differ_kernel) for dtype in ("float32", "uint32")]
+    return [copy_kernel(), sweep_kernel(), *rates, *both]
+
+
 def sweeping(backend: Backend, l2_bytes: int) -> Any:
     """Return what is done before each timed run: a buffer of twice the cache is read."""
     words = max(l2_bytes // 2, 1024)
-    kernel = by_hand("tools.cu", "sweep", 256, "xs", (1024,))
+    kernel = sweep_kernel()
     buffer, sink = backend.empty((words,), "uint32"), backend.empty((1,), "uint32")
     backend.poison(buffer)
     loaded = backend.load(kernel)
@@ -112,21 +123,16 @@ def main(arguments: Sequence[str]) -> int:
         write_page(kept["cases"], kept["device"], len(cases), options.page.name, options.docs)
         return 0
     if options.prepare:
-        setup.store.prepare(all_sketches(wanted), options.jobs, partial(print, flush=True))
-        if options.arch:
-            compile_all([kernel for case in wanted for kernel in kernels_of(case)], options.arch, CUBINS)
-        return 0
+        return prepare(wanted, setup.store, options)
     if options.emulate:
         return rehearse(wanted)
     backend = device()
     unfinished, broken_file = options.results / "unfinished-gpu.json", options.results / "broken-gpu.json"
     mark = fingerprint(backend, options)
     rows, broken = ({}, {}) if options.afresh else (rows_so_far(path, mark) for path in (unfinished, broken_file))
-    run = replace(
-        begin(backend, options),
-        broken={name: row["reason"] for name, row in broken.items()},
-        guard=Guard(broken_file, mark, broken, arguments, options.budget, started),
-    )
+    guard = Guard(broken_file, mark, broken, arguments, options.budget, started)
+    reasons = {name: row["reason"] for name, row in broken.items()}
+    run = replace(begin(backend, options), broken=reasons, guard=guard)
     longest = 0.0
     for case in wanted:
         if case.name in rows:
@@ -135,7 +141,7 @@ def main(arguments: Sequence[str]) -> int:
         if now - started + 1.5 * longest > options.budget:
             print(f"the budget of {options.budget:.0f} s is spent; started again, it goes on here", flush=True)
             break
-        rows[case.name] = measure(case, run)
+        rows[case.name] = row_of(case, run, guard)
         longest = max(longest, time.monotonic() - now)
         print(line(rows[case.name]), flush=True)
         keep_rows(unfinished, mark, rows)
@@ -147,19 +153,53 @@ def main(arguments: Sequence[str]) -> int:
     if complete:
         unfinished.unlink()
         broken_file.unlink(missing_ok=True)
-    return 0
+    return 1 if any("failed" in row for row in rows.values()) else 0
+
+
+def row_of(case: Case, run: Run, guard: Guard) -> dict[str, Any]:
+    """Return the row of a case, or, whatever the cause, one that says why it could not be measured: others go on."""
+    if case.name in run.broken:
+        return {"name": case.name, "group": case.group, "at": case.at, "failed": run.broken[case.name]}
+    try:
+        with guard.around(case.name):
+            return measure(case, run)
+    except Exception as error:
+        if isinstance(error, DriverError) and not isinstance(error, Refused):
+            raise  # the device is of no more use to this process
+        first = (str(error).splitlines() or [""])[0]
+        return {"name": case.name, "group": case.group, "at": case.at, "failed": f"{type(error).__name__}: {first}"}
+
+
+def prepare(wanted: Sequence[Case], store: Store, options: argparse.Namespace) -> int:
+    """Solve and compile what a machine with a GPU needs; return 1 where a sketch or a text failed, with a line each."""
+    if options.arch:  # before all the work: is there a compiler for it?
+        compile_cuda('extern "C" __global__ void empty() {}', options.arch)
+    failed = store.prepare(all_sketches(wanted), options.jobs, partial(print, flush=True))
+    if options.arch:
+        kernels = [*tools(), *(kernel for case in wanted for kernel in kernels_of(case))]
+        reasons = compile_all(kernels, options.arch, CUBINS)
+        for kernel, why in reasons.items():
+            said = f"{kernel.origin}: {kernel.entry}: {str(why).splitlines()[0]}"
+            if isinstance(why, Missing):  # other people's
+                print(f"not compiled: {said}")
+            else:
+                failed.append(said)
+        print(f"{len(dict.fromkeys(kernels)) - len(reasons)} kernels are compiled for {options.arch}")
+    print("\n".join(f"failed: {each}" for each in failed) or "nothing failed")
+    return 1 if failed else 0
 
 
 def rehearse(wanted: Sequence[Case]) -> int:
     """Run everything but the clock on the CPU emulation; return 1 where a result is wrong."""
     backend = Emulation(ROOT / "build" / "gpu" / "emulated")
     measure_roofline(backend, EMULATED_BYTES, 1, blocks=1, loops=1)
-    run, wrong = Run(backend, None, EMULATED_BYTES, 1, sweeping(backend, EMULATED_BYTES)), []
+    run, wrong, right = Run(backend, None, EMULATED_BYTES, 1, sweeping(backend, EMULATED_BYTES)), list[str](), 0
     for case in wanted:
         contenders = measure(case, run)["contenders"]
         print(f"{case.name:<48} " + ", ".join(f"{c['name']} {c['status']}" for c in contenders), flush=True)
         wrong += [f"{case.name}: {c['name']}: {c['reason']}" for c in contenders if c["status"] == "wrong"]
-    print("\n".join(wrong) or "every result is the specification's; nothing was timed")
+        right += sum(c["status"] == "right" for c in contenders)
+    print("\n".join(wrong) or f"{right} contenders ran, and every result is the specification's; nothing was timed")
     return 1 if wrong else 0
 
 
@@ -186,6 +226,8 @@ def begin(backend: Backend, options: argparse.Namespace) -> Run:
 
 def line(row: dict[str, Any]) -> str:
     """Return what is printed when a case is done."""
+    if "failed" in row:
+        return f"{row['name']:<48} failed: {row['failed']}"
 
     def best(ours: bool) -> str:
         timed = [c for c in row["contenders"] if c["ours"] is ours and c["status"] == "measured"]
@@ -198,4 +240,7 @@ def line(row: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except SwizzleError as error:
+        sys.exit(str(error))

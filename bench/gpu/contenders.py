@@ -32,13 +32,15 @@ class Setup:
 def solved(setup: Setup, name: str, sketches: Sequence[Sketch]) -> Contender:
     """Return a contender of ours whose variants are the same sketch for several values of its parameters."""
     variants: list[Variant] = []
-    reasons = []
+    reasons = {}
     for each in sketches:
         try:
             variants.append(OneKernel(each.label, setup.store.kernel(each)))
         except Missing as why:
-            reasons.append(str(why))
-    return Contender(name, True, variants, missing="" if variants else "; ".join(dict.fromkeys(reasons)))
+            reasons[each.label] = str(why)
+    if not variants:
+        return Contender(name, True, (), missing="; ".join(dict.fromkeys(reasons.values())))
+    return Contender(name, True, variants, missing="; ".join(f"{label}: {why}" for label, why in reasons.items()))
 
 
 def written(name: str, kernels: Mapping[str, Kernel] | Callable[[], Mapping[str, Kernel]]) -> Contender:

@@ -10,7 +10,6 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -24,6 +23,7 @@ from bench.gpu.driver import ATTRIBUTES, FUNCTION_ATTRIBUTES, Driver, Refused
 from bench.gpu.kernels import Kernel, Shape3
 from bench.gpu.missing import Missing
 from cuda_out.compile.toolchain import CompileError, compile_cuda
+from symbolic.errors import SwizzleError
 
 _NUMBERS = {"float32": ctypes.c_float, "int32": ctypes.c_int32, "uint32": ctypes.c_uint32, "int64": ctypes.c_int64}
 
@@ -164,15 +164,20 @@ class Gpu:
 # ---- compiling -------------------------------------------------------------------------------------------------
 
 
-def compile_all(kernels: Sequence[Kernel], arch: str, cache: Path) -> None:
-    """Compile kernels on all cores and keep them; what does not compile is found out when it is loaded."""
+def compile_all(kernels: Sequence[Kernel], arch: str, cache: Path) -> dict[Kernel, Exception]:
+    """Compile kernels on all cores and keep them; return why, for those that do not compile."""
 
-    def attempt(kernel: Kernel) -> None:
-        with suppress(CompileError, Missing):
+    def attempt(kernel: Kernel) -> Exception | None:
+        try:
             compiled(kernel, arch, cache)
+        except (CompileError, Missing, SwizzleError) as why:
+            return why
+        return None
 
+    distinct = list(dict.fromkeys(kernels))
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        list(pool.map(attempt, dict.fromkeys(kernels)))
+        reasons = list(pool.map(attempt, distinct))
+    return {kernel: why for kernel, why in zip(distinct, reasons, strict=True) if why is not None}
 
 
 def cached(kernel: Kernel, arch: str, cache: Path) -> Path:

@@ -1,4 +1,5 @@
-"""A contender that breaks the device, or never ends, costs its own place in the table and nothing else.
+"""A contender that breaks the device, or never ends, costs its own place in the table and nothing else; a case that
+does so outside of its contenders costs itself.
 
 After an access out of bounds a CUDA context is of no more use, and a kernel that hangs cannot be taken back: the
 process has to go. It is replaced by a new one with the same command line, which finds the rows that were kept, and the
@@ -30,7 +31,7 @@ def start_again(command: Sequence[str]) -> None:
 
 
 class Guard:
-    """Entered around every variant of a contender: `with guard(case, contender)`."""
+    """Entered around every variant of a contender, `with guard(case, contender)`, and around every case."""
 
     def __init__(
         self,
@@ -47,6 +48,19 @@ class Guard:
         self.path, self.mark, self.broken = path, mark, broken
         self.arguments, self.budget_s, self.started = arguments, budget_s, started
         self.patience_s, self.start = patience_s, start
+        self.left = False
+
+    @contextmanager
+    def around(self, case: str) -> Iterator[None]:
+        """Entered around a whole case: what breaks the device outside of its contenders costs the case."""
+        try:
+            yield
+        except Refused:
+            raise
+        except DriverError as error:
+            if not self.left:
+                self._leave(case, "", f"broke the device: {error}")
+            raise
 
     @contextmanager
     def __call__(self, case: str, contender: str) -> Iterator[None]:
@@ -66,7 +80,8 @@ class Guard:
             watch.cancel()
 
     def _leave(self, case: str, contender: str, reason: str) -> None:
-        name = f"{case}: {contender}"
+        self.left = True
+        name = f"{case}: {contender}" if contender else case
         print(f"{name} {reason}; it is left out from here on", flush=True)
         self.broken[name] = {"reason": reason}
         keep_rows(self.path, self.mark, self.broken)

@@ -12,12 +12,13 @@ import numpy as np
 
 from bench.gpu.backend import Backend, Buffer
 from bench.gpu.driver import Refused
-from bench.gpu.kernels import Lengths, by_hand
+from bench.gpu.kernels import Kernel, Lengths, by_hand
 from bench.gpu.missing import Missing
 from bench.gpu.problem import Array, ArraySpec, Bound, Case, Contender, Problem, Variant
 from bench.gpu.roofline import Roofline
 from cuda_out.compile.toolchain import CompileError
 from cuda_out.emulate.emulate import EmulationError
+from symbolic.errors import SwizzleError
 
 TRIAL_RUNS = 7
 """Runs of each variant, to find the fastest."""
@@ -47,6 +48,18 @@ class Wrong(Exception):
     """A variant's result is not the specification's."""
 
 
+def fill_kernel(dtype: str) -> Kernel:
+    return by_hand("tools.cu", "fill_floats" if dtype == "float32" else "fill_words", 256, "x", (1024,))
+
+
+def differ_kernel(dtype: str) -> Kernel:
+    return by_hand("tools.cu", "differ_floats" if dtype == "float32" else "differ_words", 256, "xyc", (8 * 1024,))
+
+
+def sweep_kernel() -> Kernel:
+    return by_hand("tools.cu", "sweep", 256, "xs", (1024,))
+
+
 @dataclass(slots=True)
 class Arrays:
     """The arrays of a problem on a device."""
@@ -56,10 +69,14 @@ class Arrays:
     buffers: dict[str, Buffer] = field(default_factory=dict)
 
     def __enter__(self) -> Arrays:
-        for number, array in enumerate(self.problem.arrays):
-            self.buffers[array.name] = self.backend.empty(array.shape, array.dtype)
-            if array.role == "in":
-                self._fill(array, number)
+        try:
+            for number, array in enumerate(self.problem.arrays):
+                self.buffers[array.name] = self.backend.empty(array.shape, array.dtype)
+                if array.role == "in":
+                    self._fill(array, number)
+        except Refused:  # memory, for one
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -68,7 +85,7 @@ class Arrays:
         self.buffers.clear()
 
     def _fill(self, array: ArraySpec, seed: int) -> None:
-        kernel = by_hand("tools.cu", "fill_floats" if array.dtype == "float32" else "fill_words", 256, "x", (1024,))
+        kernel = fill_kernel(array.dtype)
         fill = self.backend.load(kernel)
         count = array.words
         fill(kernel.grid({"x": count}), [self.buffers[array.name], np.uint32(seed + 1), np.int64(count)])
@@ -83,8 +100,7 @@ class Arrays:
     def differences(self, wanted: Buffer, tolerance: float) -> int:
         """Count the elements in which the output differs from another buffer."""
         array = self.problem.output
-        entry = "differ_floats" if array.dtype == "float32" else "differ_words"
-        kernel = by_hand("tools.cu", entry, 256, "xyc", (8 * 1024,))
+        kernel = differ_kernel(array.dtype)
         grid = kernel.grid({"x": array.words})
         counts = self.backend.empty((grid[0] * 8,), "uint32")
         arguments = [self.output, wanted, counts, np.float32(tolerance), np.int64(array.words)]
@@ -149,11 +165,11 @@ def _small(
                 try:
                     with run.guard(case.name, contender.name):
                         _check_small(variant, arrays, wanted, tolerance, lengths)
-                except (Missing, Refused, Wrong, CompileError, EmulationError) as why:
+                except (Missing, Refused, Wrong, CompileError, EmulationError, SwizzleError) as why:
                     right[contender.name].remove(variant)
                     row["reason"] = _said(row["reason"], why, variant)
                     if not right[contender.name]:
-                        row["status"] = "missing" if isinstance(why, Missing | Refused) else "wrong"
+                        row["status"] = "missing" if isinstance(why, Missing | Refused | SwizzleError) else "wrong"
 
 
 def _said(before: str, why: Exception, variant: Variant) -> str:

@@ -44,12 +44,17 @@ def write_results(rows: Sequence[Row], device: Mapping[str, Any], cases: int, re
 
 def write_page(rows: Sequence[Row], device: Mapping[str, Any], cases: int, file: str, docs: Path) -> list[Path]:
     """Write the page and its charts, from rows that a file holds."""
-    pictures = charts(rows)
+    pictures = charts(measured(rows))
     written = {docs / "images" / name: text for name, text in pictures.items()}
     written[docs / "gpu-benchmarks.md"] = page(rows, device, cases, file, list(pictures), why())
     for path, text in written.items():
         write_whole(path, text)
     return list(written)
+
+
+def measured(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of cases that came to an end; another has the reason instead of contenders."""
+    return [row for row in rows if "failed" not in row]
 
 
 def why() -> dict[str, str]:
@@ -67,11 +72,15 @@ def page(
     reasons: Mapping[str, str],
 ) -> str:
     """Return docs/gpu-benchmarks.md."""
+    rows, failed = measured(rows), [row for row in rows if "failed" in row]
     driver = f"{device['driver'] // 1000}.{device['driver'] % 1000 // 10}"
     lines = [HEAD, f"{device['name']}, {device['arch']}, driver for CUDA {driver}; all figures: {file}.", ""]
     if len(rows) < cases:
         lines += [f"{len(rows)} of the {cases} cases were measured.", ""]
-    lines += ["## Ceilings", "", *ceilings(rows), ""]
+    if failed:
+        lines += ["Not measured:", "", *(f"- {row['name']}: {row['failed']}" for row in failed), ""]
+    if rows:
+        lines += ["## Ceilings", "", *ceilings(rows), ""]
     for group in dict.fromkeys(row["group"] for row in rows):
         own = [row for row in rows if row["group"] == group]
         lines += [f"## {group}", "", *table(own, reasons), ""]
@@ -142,12 +151,14 @@ def _why(row: Row, own: Row | None, rival: Row | None, reasons: Mapping[str, str
 
 
 def missing(rows: Sequence[Row]) -> list[str]:
-    """Return a line for every contender that was not there or was wrong, with the reason and the sizes."""
+    """Return a line for every contender of which not all was measured: it, or some of its variants, were not there or
+    were wrong; with the reason and the sizes."""
     found: dict[tuple[str, str, str], list[int]] = {}
     for row in rows:
         for contender in row["contenders"]:
-            if contender["status"] != "measured":
-                key = contender["name"], contender["status"], contender["reason"]
+            if contender["status"] != "measured" or contender["reason"]:
+                status = "in part" if contender["status"] == "measured" else contender["status"]
+                key = contender["name"], status, contender["reason"]
                 found.setdefault(key, []).append(row["at"])
     return [
         f"- {name} at {', '.join(map(str, sizes))}: {status}: {reason}"

@@ -101,7 +101,8 @@ class OneKernel:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A way to solve a case. `missing` is why there is no variant; `exact`: sums of whole numbers come out as such."""
+    """A way to solve a case. `missing` is why there is no variant, or why some are not there; `exact`: sums of whole
+    numbers come out as such."""
 
     name: str
     ours: bool

@@ -5,15 +5,24 @@ Time is counted in launches. What these give are made-up samples: tests keep the
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+import bench.gpu.__main__ as command
 from bench.gpu import device
 from bench.gpu.driver import Driver
 from bench.gpu.kernels import Kernel
 from bench.gpu.missing import Missing
 from tests.fake_gpu.library import ON_LAUNCH, opened, run_on_cpu
+
+needs_toolkit = pytest.mark.skipif(
+    shutil.which("nvcc") is None or not (shutil.which("g++") or shutil.which("clang++")),
+    reason="the fake driver needs nvcc, for its cuda.h, and a C++ compiler",
+)
 
 
 class FakeGpu(device.Gpu):
@@ -51,3 +60,9 @@ class _Named:
     def __call__(self, grid: Any, arguments: Any) -> None:
         self.gpu.current = self.kernel
         self.loaded(grid, arguments)
+
+
+def run(tmp_path: Path, *words: str) -> int:
+    """Run the benchmarks' command with tiny inputs, its results in a folder of the test's own."""
+    folders = ["--results", str(tmp_path / "results"), "--docs", str(tmp_path / "docs")]
+    return command.main(["--bytes", "8192", "--runs", "3", *folders, *words])

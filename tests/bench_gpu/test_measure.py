@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -24,44 +23,12 @@ from bench.gpu.guard import Guard
 from bench.gpu.measure import summary
 from bench.gpu.missing import Missing
 from bench.gpu.solved import Store, sketch
-from tests.bench_gpu.fakes import FakeGpu
-from tests.fake_gpu.library import ILLEGAL_ADDRESS, build
+from tests.bench_gpu.fakes import FakeGpu, needs_toolkit, run
+from tests.fake_gpu.library import ILLEGAL_ADDRESS
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc, whose cuda.h the fake driver needs"),
-    pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="no C++ compiler"),
-]
+pytestmark = [pytest.mark.slow, needs_toolkit]
 OUT_OF_RESOURCES = 701
 CASE = "Multiplication of polynomials, coefficients, 32"
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("fake"))
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where compiled programs and solved kernels are shared by these tests."""
-    return tmp_path_factory.mktemp("gpu")
-
-
-@pytest.fixture
-def fake(library: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> FakeGpu:
-    """The benchmarks' device is the fake one, and no process is replaced."""
-    gpu = FakeGpu(library, folder)
-    monkeypatch.setattr(command, "device", lambda: gpu)
-    monkeypatch.setattr(command, "LOOPS", 1)
-    monkeypatch.setattr(command, "BLOCKS_PER_MULTIPROCESSOR", 1)
-    monkeypatch.setattr(command, "Store", lambda: Store(folder / "kernels.json"))
-    gpu.library.fake_forget()
-    return gpu
-
-
-def run(tmp_path: Path, *words: str) -> int:
-    folders = ["--results", str(tmp_path / "results"), "--docs", str(tmp_path / "docs")]
-    return command.main(["--bytes", "8192", "--runs", "3", *folders, *words])
 
 
 def test_a_case_from_the_command_line_to_the_page(fake: FakeGpu, tmp_path: Path, capsys: Any) -> None:

@@ -14,6 +14,8 @@ GRID = parameter("grid", 2, domain=range(1, 65))
 WARP = 32
 OUTPUTS = WARP * COLUMNS * WARPS * GRID
 INPUTS = OUTPUTS + K - 1
+WHOLE, REST = divmod(K - 1, COLUMNS)
+"""Lanes that have `columns` elements of the halo in `packed`, and how many the next lane has."""
 
 
 @spec
@@ -69,8 +71,11 @@ def packed(x, w, y):
     line = cuda.local.array((2, COLUMNS), f32)
     for m in range(COLUMNS):
         line[0, m] = x[first + m]
-    for m in range(min(K - 1, COLUMNS)):
-        if lane * COLUMNS < K - 1:
+    for m in range(COLUMNS if WHOLE > 0 else 0):
+        if lane < WHOLE:
+            line[1, m] = x[first + WARP * COLUMNS + m]
+    for m in range(REST):
+        if lane == WHOLE:
             line[1, m] = x[first + WARP * COLUMNS + m]
     out = accumulator(f32, outer="+", inner="*", shape=COLUMNS)
     for o in range(COLUMNS):
@@ -92,8 +97,11 @@ def packed_average(x, y):
     line = cuda.local.array((2, COLUMNS), f32)
     for m in range(COLUMNS):
         line[0, m] = x[first + m]
-    for m in range(min(K - 1, COLUMNS)):
-        if lane * COLUMNS < K - 1:
+    for m in range(COLUMNS if WHOLE > 0 else 0):
+        if lane < WHOLE:
+            line[1, m] = x[first + WARP * COLUMNS + m]
+    for m in range(REST):
+        if lane == WHOLE:
             line[1, m] = x[first + WARP * COLUMNS + m]
     out = accumulator(f32, outer="+", shape=COLUMNS, final=lambda s: s / K)
     for o in range(COLUMNS):
