@@ -427,7 +427,8 @@ def _one_less(formula: Expr) -> Iterator[Expr]:
     if isinstance(formula, Binary) and formula.op == "%":
         yield formula.left
     parts = children(formula)
-    for place, part in enumerate(parts):
+    looked_into = parts[:1] if isinstance(formula, Binary) and formula.op == ">>" else parts  # a shift stays below 32
+    for place, part in enumerate(looked_into):
         for other in _one_less(part):
             yield with_children(formula, (*parts[:place], other, *parts[place + 1 :]))
 

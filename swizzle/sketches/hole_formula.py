@@ -15,8 +15,8 @@ _SHOWN = 16  # entries
 
 class HoleFormula(Struct, frozen=True):
     """What a hole became. `formula` is Python over the sketch's own spelling of the hole's arguments;
-    `constants` are the template's (for the paper's sw_xform gs, c_f, d_f, c_r, d_r, c, wrap). `found_in` names the
-    sketch whose solution it was taken from, '' where it was found here."""
+    `constants` are the template's (for the paper's sw_xform gs, c_f, d_f, c_r, d_r, c, wrap), none where the formula is
+    all there is. `found_in` names the sketch whose solution it was taken from, '' where it was found here."""
 
     name: str
     kind: str

@@ -22,7 +22,7 @@ from templates.registry import FilledHole
 
 
 class WrittenHole(Struct, frozen=True):
-    """A hole of a scan that is filled: its formula is all there is of it."""
+    """A filled hole whose formula is all there is of it: one of a scan, or found in another sketch."""
 
     hole: Hole
     formula: str
@@ -33,7 +33,8 @@ class WrittenHole(Struct, frozen=True):
 
     def words(self) -> str:
         """Return what the hole does, in words."""
-        return {"when": "take where", "from": "take element", "place": "keep at"}[self.hole.kind] + f" {self.formula}"
+        verb = {"when": "take where", "from": "take element", "place": "keep at"}.get(self.hole.kind, "compute")
+        return f"{verb} {self.formula}"
 
 
 def fillings_of(solution: Solution) -> list[FilledHole | WrittenHole]:
@@ -42,7 +43,9 @@ def fillings_of(solution: Solution) -> list[FilledHole | WrittenHole]:
         return []
     functions = [hole for hole in solution.holes if hole.kind != HOME]
     return [
-        WrittenHole(hole, chosen.formula) if hole.kind in SCAN_KINDS else FilledHole(hole, chosen.constants)
+        WrittenHole(hole, chosen.formula)
+        if hole.kind in SCAN_KINDS or not chosen.constants
+        else FilledHole(hole, chosen.constants)
         for hole, chosen in zip(solution.sketch.holes, functions, strict=True)
     ]
 

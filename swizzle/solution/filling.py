@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.refill import plain_formula
+from swizzle.solution.refill import formula_again, plain_formula
 from swizzle.solution.solution import Limits, Progress, Result, Solution
 from symbolic.errors import Place, SwizzleError
 from templates.formula import fill_some, formula_text
@@ -27,21 +27,24 @@ Spot = tuple[str, int, int]
 def fill_from(sketch: Sketch, solution: Solution) -> Sketch:
     """Return the sketch with those of its holes filled that a solution of another sketch has filled.
 
-    They are written as their constants say, as they may be asked at other points here than there.
+    Each becomes the formula that is printed there, which means here what it says, wherever it is asked. It keeps its
+    constants if they say the same everywhere; those of a shorter formula say it only where that sketch asks.
 
     Raises SwizzleError for a hole that has another size there, or constants that belong to no template.
     """
     known = {_spot(hole.place): hole for hole in solution.holes}
-    sizes = {_spot(hole.place): hole.size for hole in solution.sketch.holes} if solution.sketch else {}
+    there = {_spot(hole.place): hole for hole in solution.sketch.holes} if solution.sketch else {}
     name, chosen, filled = solution.program.name, {}, list(sketch.filled)
     for number, hole in enumerate(sketch.program.holes):
         found = known.get(_spot(hole.place))
         if found is None:
             continue
+        asked = there.get(_spot(hole.place), hole)
         try:
-            if sizes.get(_spot(hole.place), hole.size) != hole.size:
-                raise ValueError(f"it has the size {sizes[_spot(hole.place)]} there and {hole.size} in {sketch.name}")
-            filling = plain_formula(hole, found.constants)
+            if asked.size != hole.size:
+                raise ValueError(f"it has the size {asked.size} there and {hole.size} in {sketch.name}")
+            filling = formula_again(asked, found.constants or None, found.formula)
+            everywhere = bool(found.constants) and filling == plain_formula(asked, found.constants)
         except ValueError as error:
             raise SwizzleError(
                 f"the solution of {name} does not fill {hole.name} of {sketch.name}: {error}",
@@ -51,7 +54,8 @@ def fill_from(sketch: Sketch, solution: Solution) -> Sketch:
             ) from None
         chosen[number] = filling
         text, origin = formula_text(hole, filling), found.found_in or name
-        filled.append(HoleFormula(hole.name, hole.kind, hole.place, text, dict(found.constants), origin))
+        constants = dict(found.constants) if everywhere else {}
+        filled.append(HoleFormula(hole.name, hole.kind, hole.place, text, constants, origin))
     program, opened = fill_some(sketch.program, chosen), sketch.opened or sketch.program
     return replace(sketch, program=program, filled=tuple(filled), opened=opened)
 
@@ -81,7 +85,8 @@ def solve_filled(sketch: Sketch, limits: Limits, progress: Listener | None, solv
             continue  # a solution file has filled them
         found = solve(source, _for_a_source(_left(limits, started)), _named(source.name, progress))
         if found.status != "sat":
-            why = "has no solution" if found.status == "unsat" else f"is not solved: {found.reason}"
+            where = "" if limits.space in (None, "all") else f" in Space {limits.space}"
+            why = f"has no solution{where}" if found.status == "unsat" else f"is not solved: {found.reason}"
             reason = f"{source.name}, which fills holes of {sketch.name}, {why}"
             spent = {"total": time.monotonic() - started}
             return Result(
@@ -95,8 +100,8 @@ def solve_filled(sketch: Sketch, limits: Limits, progress: Listener | None, solv
 
 
 def _for_a_source(limits: Limits) -> Limits:
-    """Return the limits for a sketch of which one solution is wanted, with its constants."""
-    return Limits(timeout=limits.timeout, solver=limits.solver, light=limits.light)
+    """Return the limits for a sketch of which one solution is wanted: the one that it has by itself."""
+    return replace(limits, all_solutions=False, pareto=False, certify=False)
 
 
 def _left(limits: Limits, started: float) -> Limits:

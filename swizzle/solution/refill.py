@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.solution.solution import Solution
@@ -12,8 +12,10 @@ from templates.formula import fill, formula_of_text, formula_text, plain
 from templates.holes import SCAN_KINDS
 from templates.registry import function_of
 
+Constants: TypeAlias = Mapping[str, Any] | None  # None where the formula is all there is of a hole
 
-def refill(program: Program, holes: Sequence[tuple[Mapping[str, Any], str]], cost: Mapping[str, int]) -> Solution:
+
+def refill(program: Program, holes: Sequence[tuple[Constants, str]], cost: Mapping[str, int]) -> Solution:
     """Fill a sketch's holes, given the constants of each and its formula.
 
     Whether a formula has the values that its constants say is another question (`solution/answered.py`).
@@ -21,15 +23,15 @@ def refill(program: Program, holes: Sequence[tuple[Mapping[str, Any], str]], cos
     """
     formulas = [formula_again(hole, *each) for hole, each in zip(program.holes, holes, strict=True)]
     became = tuple(
-        HoleFormula(hole.name, hole.kind, hole.place, formula_text(hole, formula), dict(constants))
+        HoleFormula(hole.name, hole.kind, hole.place, formula_text(hole, formula), dict(constants or {}))
         for hole, formula, (constants, _) in zip(program.holes, formulas, holes, strict=True)
     )
     return Solution(fill(program, formulas), became, cost, program)
 
 
-def formula_again(hole: Hole, constants: Mapping[str, Any], text: str) -> Expr:
+def formula_again(hole: Hole, constants: Constants, text: str) -> Expr:
     """Return the formula that has a text; ValueError where it has none, or the constants are no function."""
-    if hole.kind in SCAN_KINDS:
+    if constants is None or hole.kind in SCAN_KINDS:
         return _checked(hole, text)
     own = plain_formula(hole, constants)
     if text == formula_text(hole, own):

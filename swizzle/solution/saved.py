@@ -103,10 +103,10 @@ def load_saved(
     if sketch.exchanges:
         return _with_homes(path, sketch, content)
     try:
-        constants = [entry["constants"] for entry in saved]
+        constants = [entry["constants"] or (None if entry.get("found_in") else {}) for entry in saved]
         texts = [entry["formula"] for entry in saved]
         own = [
-            text if h.kind in SCAN_KINDS else formula_text(h, plain_formula(h, some))
+            text if some is None or h.kind in SCAN_KINDS else formula_text(h, plain_formula(h, some))
             for h, some, text in zip(open_holes, constants, texts, strict=True)
         ]
         solution = refill(sketch.program, list(zip(constants, texts, strict=True)), content["cost"])
@@ -133,7 +133,7 @@ def _with_homes(path: Path, sketch: Sketch, content: Mapping[str, Any]) -> tuple
             if hole.kind == HOME:
                 homes.append(text)
             else:
-                chosen[number] = formula_again(hole, constants, text)
+                chosen[number] = formula_again(hole, constants or (None if source else {}), text)
             became.append(HoleFormula(hole.name, hole.kind, hole.place, text, constants, source))
         posed = refilled(replace(sketch, program=fill_some(sketch.program, chosen), filled_from=()), homes)
     except ValueError as error:

@@ -17,6 +17,7 @@ from swizzle.search import metasketch
 from swizzle.sketches.sketch import Sketch
 from swizzle.sketches.swz_file import read_swz
 from swizzle.solution.filling import fill_from
+from swizzle.solution.refill import refill
 from swizzle.solution.saved import load_saved
 from swizzle.specs.verify import verify
 
@@ -255,3 +256,107 @@ def test_naive_solutions_fill_like_any_other() -> None:
     naive = solve(both["turns"], Limits(template="naive-1")).best
     filled = fill_from(both["whole"], naive).filled
     assert [hole.formula for hole in filled] == [hole.formula for hole in naive.holes]
+
+
+BEYOND = """
+@cuda.jit(device=True)
+def moved(v, j):
+    return cuda.shfl_sync(cuda.FULL_MASK, v, ?sw_xform(cuda.laneid, 8, j))
+
+@spec
+def two(x):
+    return [[x[5] for i in range(8)], [x[6] for i in range(8)]]
+
+@sketch(spec=two, block=8, warp_size=8, x=f32[8], y=f32.out[2, 8])
+def small(x, y):
+    y[0, cuda.laneid] = moved(x[cuda.laneid], 0)
+    y[1, cuda.laneid] = moved(x[cuda.laneid], 3)
+
+@spec
+def sums(x):
+    return [x[4] + x[7 - i] for i in range(8)]
+
+@sketch(spec=sums, filled_from=small, block=8, warp_size=8, x=f32[8], y=f32.out[8])
+def large(x, y):
+    lane = cuda.laneid
+    y[lane] = moved(x[lane], 1) + x[?sw_xform(lane, 8)]
+
+@sketch(spec=sums, filled_from=large, block=8, warp_size=8, x=f32[8], y=f32.out[8])
+def larger(x, y):
+    lane = cuda.laneid
+    y[lane] = moved(x[lane], 1) + x[7 - lane]
+"""
+
+
+def test_the_printed_formula_is_handed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the large sketch asks, `j ^ 5` is not what its constants say: `(3 * j + 5) % 8`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SWIZZLE_CACHE_DIR", str(tmp_path / "cache"))
+    Path("k.swz").write_text(BEYOND, encoding="utf-8")
+    given = "xform1 = j ^ 5"
+    status, out, _ = call("solve", "k.swz", "-q", "-o", "out")
+    assert (status, out.count(given), out.count("found in small")) == (0, 3, 2)
+    other = BEYOND.replace("x[4] + x[7 - i]", "x[0] + x[7 - i]")  # what the constants would give
+    assert solve(sketches(other)["large"]).status == "unsat"
+
+    saved = json.loads(Path("out/large.json").read_text())["holes"][0]
+    assert (saved["formula"], saved["found_in"], saved["constants"]) == ("j ^ 5", "small", {})
+    assert call("check", "out/large.json")[0] == 0
+    _, solution = load_saved(Path("out/large.json"), {})
+    assert solution.tables()["xform1"].values.tolist() == [4] * 8
+    assert "xform1  compute j ^ 5" in call("show", "out/large.json", "-q")[1]
+    for source in ("small", "large"):
+        out = call("solve", "k.swz:larger", "-q", "--fill", f"out/{source}.json")[1]
+        assert given in out and "found in small" in out
+
+    saved = json.loads(Path("out/small.json").read_text())
+    saved["holes"][0]["constants"] = {}  # only a hole that was found elsewhere has none
+    Path("out/small.json").write_text(json.dumps(saved))
+    assert "gs of xform1 is None" in call("check", "out/small.json")[2]
+
+
+def test_a_source_is_solved_as_it_is_by_itself() -> None:
+    """What limits a search limits those of its sources, which print the same formula then."""
+    both = sketches(BEYOND.replace("x[4] + x[7 - i]", "x[0] + x[7 - i]"))
+    naive = Limits(template="naive-2")
+    (own,) = solve(both["small"], naive).best.holes
+    (taken, _) = solve(both["large"], naive).best.holes
+    assert own.formula == taken.formula == "(j - 1) * 3 % 8"
+    text = TEXT.replace("x[(i + 1) % N] for", "x[i // 2] for")
+    assert solve(sketches(text)["whole"], Limits(space="1")).reason == (
+        "turns, which fills holes of whole, has no solution in Space 1"
+    )
+
+
+def test_a_table_is_handed_over_with_its_remainder() -> None:
+    """What is shifted by stays below 32 wherever the table is asked, and is read back from a file."""
+    entries = (3, 0, 7, 2, 5, 1, 6, 4)
+    text = f"""
+@cuda.jit(device=True)
+def entry(j):
+    return ?sw_index(j, 8, families="table")
+
+@spec
+def once(x):
+    return [x[{entries}[i]] for i in range(8)]
+
+@sketch(spec=once, block=8, x=f32[8], y=f32.out[8])
+def small(x, y):
+    y[cuda.threadIdx.x] = x[entry(cuda.threadIdx.x)]
+
+@spec
+def twice(x):
+    return [x[{entries}[i % 8]] for i in range(16)]
+
+@sketch(spec=twice, filled_from=small, block=16, x=f32[8], y=f32.out[16])
+def large(x, y):
+    y[cuda.threadIdx.x] = x[entry(cuda.threadIdx.x)]
+"""
+    both = sketches(text)
+    best = solve(both["small"]).best
+    (hole,) = best.holes
+    assert hole.formula == "(10016195 >> j % 8 * 3) & 7"
+    assert best.sketch is not None
+    assert refill(best.sketch, [(hole.constants, hole.formula)], best.cost).holes == best.holes
+    (taken,) = solve(both["large"]).best.holes
+    assert (taken.formula, taken.constants, taken.table_bytes) == (hole.formula, hole.constants, 4)
