@@ -22,6 +22,7 @@ from swizzle.language.operators import Operator, TypedOperator
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.exact import exact
 from swizzle.operators.find import GIVEN, Found
+from swizzle.operators.floats import check_comparisons
 from swizzle.operators.loop import BOOL, Domain, Loop, name_of
 from swizzle.operators.proof import Proofs, Prover
 from symbolic.algebra.operator_laws import Law, limits
@@ -31,6 +32,7 @@ from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import Expression, constant
 from symbolic.expressions.reading import Unreadable, expression_of
 from symbolic.ir.program import DType
+from symbolic.lifting.comparisons import noted_comparisons
 from symbolic.lifting.elementary import elementary_functions
 from symbolic.lifting.environment import Closure
 from symbolic.lifting.functions import Lifted
@@ -112,12 +114,13 @@ def _combined(function: FunctionType, words: dict[str, DType], single: bool) -> 
             made.append(symbol)
         return made[0] if single else tuple(made)
 
-    with obligations() as demands, elementary_functions():
+    with obligations() as demands, elementary_functions(), noted_comparisons() as noted:
         found = lifted(symbols("a"), symbols("b"))
     for demand in demands.made:
         if demand.demanded and not demand.text.startswith("division by zero"):
             raise Unreadable(demand.text)
     results = found if isinstance(found, tuple | list) else (found,)
+    check_comparisons(results, noted)
     if len(results) != len(words):
         raise SwizzleError(
             f"{function.__name__} returns {len(results)} values", place=place,

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Final, NoReturn
 
 from msgspec.structs import replace
+from pysmt.fnode import FNode
 
 from swizzle.language.element_types import ElementType
 from swizzle.language.surface import ELEMENT_TYPES
 from swizzle.operators.exact import ExactNames, exact_body
+from swizzle.operators.floats import asks_for, check_comparisons
 from swizzle.operators.loop import BOOL, Loop, Promise, name_of
 from swizzle.operators.parts import first_use, names_assigned, names_read, own_statements, parts_of
 from symbolic.algebra.operator_laws import limits
@@ -26,6 +30,7 @@ from symbolic.errors import Place, SwizzleError
 from symbolic.expressions.expression import Expression, constant, either, select, subexpressions
 from symbolic.expressions.reading import Unreadable, expression_of
 from symbolic.ir.program import DType
+from symbolic.lifting.comparisons import Noted, noted_comparisons
 from symbolic.lifting.elementary import elementary_functions
 from symbolic.lifting.environment import Closure, KnownFunction
 from symbolic.lifting.functions import deep_stack
@@ -82,20 +87,8 @@ class _Reader:
         self._spelled: dict[str, str] = {}
         nodes = [node for each in (*self.parts.body, *self.parts.behind) for node in ast.walk(each)]
         words = any(not each.is_float and each is not BOOL for each in self.arrays.values())
-        self._check_not_a_number(nodes)
+        self._has_floats = any(each.is_float for each in self.arrays.values())
         self._has_bits = words and any(isinstance(getattr(node, "op", None), _BITS) for node in nodes)
-
-    def _check_not_a_number(self, nodes: Iterable[ast.AST]) -> None:
-        """Refuse `v == v`, by which Python tells what is not a number: real numbers have none."""
-        if not any(each.is_float for each in self.arrays.values()):
-            return
-        compared = [
-            each for each in nodes if isinstance(each, ast.Compare) and isinstance(each.ops[0], ast.Eq | ast.NotEq)
-        ]
-        for node in compared:
-            if ast.dump(node.left) == ast.dump(node.comparators[0]):
-                said = f"{ast.unparse(node)} asks for NaN, and floating-point numbers are taken as real numbers here"
-                self._fail(node, said, "a condition on numbers", "flags of what counts, as a bool array beside it")
 
     def loop(self, length: int | None, run: Callable[..., Any] | None) -> Loop:
         """Return the function as a loop."""
@@ -240,7 +233,7 @@ class _Reader:
             ast.fix_missing_locations(each)
         local = frozenset({*self.code.local, *names})
         closure = replace(self.closure, code=replace(self.code, body=exact_body(body), local=local))
-        with obligations() as found, elementary_functions(), deep_stack():
+        with obligations() as found, elementary_functions(), deep_stack(), self._noted() as noted:
             try:
                 result = Activation(closure, TRUE).run({name: inward(value) for name, value in names.items()})
             except Dead:
@@ -254,7 +247,14 @@ class _Reader:
                     fix="a test before it",
                 )
         returned = outward(result)
-        return returned if isinstance(returned, tuple) else (returned,)
+        values = returned if isinstance(returned, tuple) else (returned,)
+        if noted:
+            promised = self._promised
+            check_comparisons(values, noted, [promised.formula] if isinstance(promised, Boolean) else [])
+        return values
+
+    def _noted(self) -> AbstractContextManager[dict[FNode, Noted]]:
+        return noted_comparisons() if self._has_floats else nullcontext({})
 
     def _before(self) -> dict[str, Any]:
         """Return what the names hold before the loop, in the order in which they are assigned."""
@@ -270,6 +270,8 @@ class _Reader:
         if not isinstance(value, bool | int | float | Fraction):
             found = f"{name} is {describe(value)} before the loop"
             self._fail(self.parts.node, found, "a number or a truth value", f"{name} = 0")
+        if value != value:
+            raise asks_for(f"{name} begins with NaN, which", "what is no number", self.code.text.place(self.parts.node))
         return constant(value)
 
     def _step(self, types: Mapping[str, DType], fixed: Mapping[str, Any]) -> dict[str, Expression]:
@@ -335,6 +337,16 @@ class _Reader:
         node = given.get("where")
         if node is None or (isinstance(node, ast.Constant) and node.value is None):
             return constant(True)
+        return self._read(node, "where", self._promised)
+
+    @cached_property
+    def _promised(self) -> Any:
+        """What `where=` states, as a symbolic value; True where it states nothing."""
+        assert isinstance(self.code.node, ast.FunctionDef)
+        calls = [each for each in self.code.node.decorator_list if isinstance(each, ast.Call)]
+        node = {keyword.arg: keyword.value for call in calls for keyword in call.keywords}.get("where")
+        if node is None or (isinstance(node, ast.Constant) and node.value is None):
+            return True
         names = ", ".join(self.elements)
         if not isinstance(node, ast.Lambda) or len(parameters_of(node.args)) != len(self.elements):
             self._fail(node, f"where={ast.unparse(node)}", f"a lambda of {names}", f"where=lambda {names}: ...")
@@ -345,7 +357,7 @@ class _Reader:
             found = outward(Activation(closure, TRUE).run(dict(zip(parameters, symbols, strict=True))))
         if not isinstance(found, bool | Boolean):
             self._fail(node.body, f"`{ast.unparse(node.body)}` is no condition", "what each element meets", "v >= 0")
-        return self._read(node, "where", found)
+        return found
 
     def _fail(self, node: ast.AST, found: str, expected: str, fix: str) -> NoReturn:
         raise SwizzleError(found, place=self.code.text.place(node), expected=expected, fix=fix)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from symbolic.core.value_types import Boolean, IntegerLike
 from symbolic.errors import Place, SwizzleError
-from symbolic.lifting import builtins, list_methods, operations, unknowns
+from symbolic.lifting import builtins, comparisons, list_methods, operations, unknowns
 from symbolic.lifting.budget import CALL
 from symbolic.lifting.environment import Closure, Expansion, KnownFunction, Root, closure_of
 from symbolic.lifting.expressions import Expressions
@@ -167,7 +167,9 @@ class FunctionCalls(Expressions):
                 ) from None
         if self.budget.limited:
             raise self._uncalled(node, function)
-        return operations.native(site, function, arguments, keywords)
+        found = operations.native(site, function, arguments, keywords)
+        comparisons.note_inside(site, found, ast.unparse(node))
+        return found
 
     def _uncalled(self, node: ast.AST, function: Any) -> SwizzleError:
         """Return the mistake of a stranger's text that calls what it may not, or what is no function."""

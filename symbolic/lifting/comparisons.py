@@ -5,17 +5,24 @@ Each gets the path on which it runs (`PathSite`). Where Python would raise an ex
 
 from __future__ import annotations
 
+import ast
+import linecache
+import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import fields
 from enum import Enum
 from fractions import Fraction
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from symbolic.core.structures import is_record
 from symbolic.core.value_types import BitVector, Boolean, Integer, Real
-from symbolic.errors import SwizzleError
+from symbolic.errors import Place, SwizzleError
 from symbolic.lifting.budget import COMPARISON
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.merging import guard_of, same, truth_value
@@ -47,14 +54,82 @@ from symbolic.lifting.values import (
     said,
     shape_of,
 )
+from symbolic.solve.floor_division import manager
 from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.union import Union
+
+if TYPE_CHECKING:
+    from pysmt.fnode import FNode
 
 ORDER: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 _METHODS: Final = {"<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}
 _MIRRORED: Final = {"<": "__gt__", "<=": "__ge__", ">": "__lt__", ">=": "__le__"}
+
+
+class Noted(Struct, frozen=True):
+    """Where a text compares real numbers, and how it says that."""
+
+    place: Place
+    text: str
+
+
+_noted: ContextVar[dict[FNode, Noted] | None] = ContextVar("noted comparisons", default=None)
+_in_text: ContextVar[ast.expr | None] = ContextVar("the comparison in the text", default=None)
+
+
+@contextmanager
+def noted_comparisons() -> Iterator[dict[FNode, Noted]]:
+    """Collect the comparisons of real numbers that texts make; no infinity may be among them."""
+    noted: dict[FNode, Noted] = {}
+    token = _noted.set(noted)
+    try:
+        yield noted
+    finally:
+        _noted.reset(token)
+
+
+def _note(site: PathSite, formula: FNode, text: str) -> None:
+    noted = _noted.get()
+    if noted is not None:
+        noted.setdefault(formula, Noted(site.where(), text))
+
+
+def _source(site: PathSite, node: ast.expr) -> str:
+    """Return an expression as its text has it, where that is at hand."""
+    place = site.where()
+    line = linecache.getline(place.file, place.line)
+    return line[place.column - 1 : place.end_column - 1] or ast.unparse(node)
+
+
+def compared_in_text(site: PathSite, node: ast.expr, symbol: str, a: Any, b: Any) -> Guard:
+    """Return the guard of a comparison that a text makes, which is noted where somebody collects these."""
+    if _noted.get() is None:
+        return compare(site, symbol, a, b)
+    token = _in_text.set(node)
+    try:
+        return compare(site, symbol, a, b)
+    finally:
+        _in_text.reset(token)
+
+
+def note_inside(site: PathSite, value: Any, text: str) -> None:
+    """Note the comparisons of real numbers in what a function gave that ran as it is, with the place of its call."""
+    if _noted.get() is None:
+        return
+    pending = [
+        each.formula for each in (value if isinstance(value, tuple | list) else [value]) if hasattr(each, "formula")
+    ]
+    seen: set[FNode] = set()
+    kind = manager().env.stc.get_type
+    while pending:
+        node = pending.pop()
+        if node not in seen:
+            seen.add(node)
+            if (node.is_equals() or node.is_le() or node.is_lt()) and kind(node.arg(0)).is_real_type():
+                _note(site, node, text)
+            pending.extend(node.args())
 
 
 def truth(site: PathSite, value: Any) -> Guard:
@@ -64,7 +139,10 @@ def truth(site: PathSite, value: Any) -> Guard:
         case bool() | Boolean():
             return guard_of(value)
         case Integer() | BitVector() | Real():
-            return -table.guard((value == 0).formula)
+            formula = (value == 0).formula
+            if isinstance(value, Real):
+                _note(site, formula, "whether this number is 0")
+            return -table.guard(formula)
         case Union():
             return table.any(guard for guard, number in parts_of(value) if number)
         case Alternatives():
@@ -185,11 +263,22 @@ def _numbers(site: PathSite, function: Callable[[Any, Any], Any], a: Any, b: Any
             holds = [guard for guard, x, y in pairs(site, left, right) if function(x, y)]
             fails = [guard for guard, x, y in pairs(site, left, right) if not function(x, y)]
             return TRUE if not fails else FALSE if not holds else conditions().any(holds)
+    text = _in_text.get() if isinstance(a, Real) or isinstance(b, Real) else None
+    no_real = [each for each in (a, b) if isinstance(each, float) and not math.isfinite(each)]
+    if text is not None and no_real:
+        raise SwizzleError(
+            f"{_source(site, text)} asks for {'NaN' if math.isnan(no_real[0]) else 'an infinity'}, "
+            "and floating-point numbers are taken as real numbers here",
+            place=site.where(), expected="a comparison of numbers",
+            fix="a bool beside it: some = False before the loop, some = True in it",
+        )  # fmt: skip
     decided = _by_bounds(function, bounds_of(a), bounds_of(b))
     if decided is not None:
         return decided
     a, b = one_kind(a, b)
     found = function(a, b)
+    if text is not None and isinstance(found, Boolean):
+        _note(site, found.formula, _source(site, text))
     if not isinstance(found, Boolean):
         raise SwizzleError(
             f"{said(a)} is compared with {said(b)}", place=site.where(), expected="an int or a Fraction", fix="int(...)"

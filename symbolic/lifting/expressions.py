@@ -102,7 +102,9 @@ class Expressions(Iteration):
                     symbol = OPERATORS[type(each_op)]
                     try:
                         b = self.value(other, inner)
-                        found = table.both(found, comparisons.compare(self.site(node, inner), symbol, a, b))
+                        found = table.both(
+                            found, comparisons.compared_in_text(self.site(node, inner), node, symbol, a, b)
+                        )
                     except Dead:
                         inner.leave(state)
                         return FALSE
@@ -139,7 +141,7 @@ class Expressions(Iteration):
                     found = _COMPARE[kind](a, b)
                 if type(found) is bool:
                     return TRUE if found else FALSE
-            return comparisons.compare(self.site(node, state), OPERATORS[kind], a, b)
+            return comparisons.compared_in_text(self.site(node, state), node, OPERATORS[kind], a, b)
         except SwizzleError as error:
             raise self.placed(node, error) from None
 

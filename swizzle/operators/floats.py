@@ -1,0 +1,342 @@
+"""Conditions that real numbers decide beforehand and floating-point numbers do not: tests for NaN, for infinities, and
+for what rounding leaves.
+
+An operator is found and proved over real numbers, where `v != v` is false and is dropped; a loop that asks it means a
+number that is none. So every comparison that a function's text makes is looked at where it is asked, under the tests
+before it: where one answer to it is impossible of real numbers, and possible of floating-point ones, it is refused.
+
+Floating-point numbers are modelled here as NaN, the two infinities, or a real number, with IEEE 754's rules for each
+operation. A result may be rounded: off by a factor near 1, unless it is a product with a power of two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Final, TypeAlias
+
+import pysmt.operators as op
+from msgspec import Struct
+from pysmt.fnode import FNode
+from pysmt.typing import BOOL, REAL
+
+from symbolic.bottom_up import bottom_up
+from symbolic.core.value_types import Real
+from symbolic.errors import Place, SwizzleError
+from symbolic.expressions.expression import NAME, expanded, same_ratio, subtract, terms
+from symbolic.expressions.reading import Unreadable, expression_of
+from symbolic.lifting.comparisons import Noted
+from symbolic.solve.answer import Sat, Unsat
+from symbolic.solve.floor_division import manager
+from symbolic.solve.solver import Solver
+
+SECONDS: Final = 1.0
+"""For one question to the solver."""
+MOST: Final = 4000
+"""So many nodes are looked at, each under the tests before it; of what is left, each alone."""
+ROUNDING: Final = Fraction(1, 8)
+"""A rounded result is off by less than this part of it: more than any type's, so that few models are asked for."""
+
+KINDS: Final = ("NaN", "an infinity", "rounding")
+"""What may be asked for that real numbers do not have."""
+
+Path: TypeAlias = tuple[FNode, ...]
+
+
+def check_comparisons(values: Iterable[Any], noted: Mapping[FNode, Noted], premises: Sequence[FNode] = ()) -> None:
+    """Raise SwizzleError for a comparison among `noted` ones that real numbers decide and floating-point ones do not.
+
+    `values` are symbolic values, in whose formulas the comparisons are; `premises` hold of all inputs.
+    """
+    if not noted:
+        return
+    check = _Check(noted, tuple(premises))
+    for each in values:
+        formula = getattr(each, "formula", None)
+        if isinstance(formula, FNode):
+            check.look(formula)
+
+
+def asks_for(what: str, kind: str, place: Place | None) -> SwizzleError:
+    """Return the mistake of a text that asks for what no real number is."""
+    return SwizzleError(
+        f"{what} asks for {kind}, and floating-point numbers are taken as real numbers here",
+        place=place,
+        expected="a condition on numbers",
+        fix="flags of what counts, as a bool array beside it",
+    )
+
+
+class _Check:
+    """Looks at comparisons, each under the tests before it."""
+
+    def __init__(self, noted: Mapping[FNode, Noted], premises: Path) -> None:
+        self.noted, self.premises = noted, premises
+        self._seen: set[tuple[FNode, frozenset[FNode]]] = set()
+        self._names: dict[FNode, frozenset[FNode]] = {}
+
+    def look(self, root: FNode) -> None:
+        """Go through a formula from its root: into what is chosen, and what is asked for it."""
+        pending: list[tuple[FNode, Path]] = [(root, ())]
+        while pending:
+            node, path = pending.pop()
+            key = (node, frozenset(path))
+            if key in self._seen:
+                continue
+            self._seen.add(key)
+            if node in self.noted:
+                self._ask(node, path)
+            longer = path if len(self._seen) < MOST else ()
+            pending.extend(reversed(list(self._inside(node, longer))))
+
+    def _inside(self, node: FNode, path: Path) -> Iterator[tuple[FNode, Path]]:
+        m, arguments = manager(), node.args()
+        if node.is_ite():
+            condition, yes, no = arguments
+            yield condition, path
+            yield yes, (*path, condition)
+            yield no, (*path, m.Not(condition))
+        elif node.is_and() or node.is_or():
+            for each in arguments:
+                yield each, path
+                path = (*path, each if node.is_and() else m.Not(each))
+        else:
+            for each in arguments:
+                yield each, path
+
+    # -- one comparison --------------------------------------------------------------------------------------------
+
+    def _ask(self, node: FNode, path: Path) -> None:
+        near = self._near(node, (*self.premises, *path))
+        if not near and _is_open(node):
+            return
+        for answer in (node, manager().Not(node)):
+            asked = [*near, answer]
+            if self._is_impossible(asked):
+                kind = next(
+                    (kind for kind in KINDS if _possible(asked, kind)), "rounding" if _is_rounding(node) else ""
+                )
+                if kind:
+                    raise asks_for(self.noted[node].text, kind, self.noted[node].place)
+
+    def _is_impossible(self, conditions: Sequence[FNode]) -> bool:
+        facts = [manager().GT(each, manager().Real(0)) for each in _exponentials(conditions)]
+        with Solver("z3") as solver:
+            solver.add([*conditions, *facts])
+            return isinstance(solver.check(timeout=SECONDS), Unsat)
+
+    def _near(self, node: FNode, path: Path) -> list[FNode]:
+        """Return what on a path is about the names of a comparison, or about names beside these."""
+        names, left, found = set(self._names_of(node)), list(path), list[FNode]()
+        while more := [each for each in left if self._names_of(each) & names]:
+            found += more
+            left = [each for each in left if each not in more]
+            names.update(*map(self._names_of, more))
+        return found
+
+    def _names_of(self, node: FNode) -> frozenset[FNode]:
+        return bottom_up(
+            node, FNode.args, lambda each, inner: frozenset({each} if each.is_symbol() else ()).union(*inner),
+            self._names,
+        )  # fmt: skip
+
+
+def _sides(node: FNode) -> tuple[Any, Any] | None:
+    """Return the sides of a comparison of numbers as expressions, where they are such."""
+    try:
+        a, b = (expression_of(Real(each)) for each in node.args())
+    except (Unreadable, ArithmeticError, ValueError):
+        return None
+    return a, b
+
+
+def _is_open(node: FNode) -> bool:
+    """Tell whether numbers meet a comparison and others do not, as a name has it either way."""
+    sides = _sides(node)
+    if sides is None:
+        return False
+    summands = terms(expanded(subtract(*sides)))
+    return any(
+        what.operator == NAME and not any(what.value in other.names for _, other in summands if other is not what)
+        for _, what in summands
+    )
+
+
+def _is_rounding(node: FNode) -> bool:
+    """Tell whether both sides of a comparison are one number, or apart by a number, and are not computed alike."""
+    a, b = node.args()
+    sides = _sides(node)
+    if a is b or sides is None or not (sides[0].names or sides[1].names):
+        return False
+    return same_ratio(*sides) or expanded(subtract(*sides)).constant
+
+
+def _exponentials(conditions: Iterable[FNode]) -> list[FNode]:
+    found: dict[FNode, None] = {}
+    known: dict[FNode, None] = {}
+
+    def note(node: FNode, _: object) -> None:
+        if node.is_function_application() and node.function_name().symbol_name().startswith("exp"):
+            found[node] = None
+
+    for each in conditions:
+        bottom_up(each, FNode.args, note, known)
+    return list(found)
+
+
+# ---- floating-point numbers ----------------------------------------------------------------------------------------
+
+
+class Float(Struct, frozen=True):
+    """A number: NaN, below all others, above all others, or else a value."""
+
+    nan: FNode
+    low: FNode
+    high: FNode
+    value: FNode
+
+
+def _possible(conditions: Sequence[FNode], kind: str) -> bool:
+    """Tell whether floating-point numbers meet conditions: real ones, or one of a kind."""
+    model = _Floats(kind)
+    with Solver("z3") as solver:
+        found = [model.condition(each) for each in conditions]
+        solver.add([*found, *model.facts])
+        return isinstance(solver.check(timeout=SECONDS), Sat)
+
+
+@dataclass(slots=True)
+class _Floats:
+    """Formulas over real numbers as formulas over floating-point ones of a kind."""
+
+    kind: str
+    facts: list[FNode] = field(default_factory=list)
+    known: dict[FNode, Any] = field(default_factory=dict)
+
+    def condition(self, formula: FNode) -> FNode:
+        """Return the condition of floating-point numbers."""
+        found: FNode = bottom_up(formula, FNode.args, self._made, self.known)
+        return found
+
+    def _made(self, node: FNode, inner: list[Any]) -> Any:
+        m = manager()
+        numbers = [each for each in inner if isinstance(each, Float)]
+        kind = node.node_type()
+        if kind == op.ITE and isinstance(inner[1], Float):
+            condition, a, b = inner
+            parts = ((getattr(a, name), getattr(b, name)) for name in ("nan", "low", "high", "value"))
+            return Float(*(one if one is other else m.Ite(condition, one, other) for one, other in parts))
+        if kind in (op.LE, op.LT, op.EQUALS) and numbers:
+            return self._compared(kind, *numbers)
+        if node.is_symbol() and node.symbol_type().is_real_type():
+            return self._unknown(node.symbol_name(), node)
+        if node.is_real_constant():
+            return self._finite(node)
+        if kind == op.TOREAL:
+            return self._finite(m.ToReal(inner[0]))
+        if kind in (op.PLUS, op.MINUS) and numbers:
+            first, *others = numbers
+            for each in others:
+                first = self._sum(first, each if kind == op.PLUS else self._negative(each))
+            return self._off(node, first)
+        if kind == op.TIMES and numbers:
+            first, *others = numbers
+            for each in others:
+                first = self._product(first, each)
+            return first if _is_scaled(node) else self._off(node, first)
+        if kind == op.DIV and numbers:
+            return self._off(node, self._quotient(*numbers))
+        if kind == op.POW and numbers:
+            found = numbers[0]
+            for _ in range(int(node.arg(1).constant_value()) - 1):
+                found = self._product(found, numbers[0])
+            return self._off(node, found)
+        if kind == op.FUNCTION and numbers:
+            return self._function(node, numbers[0])
+        return m.create_node(kind, tuple(inner), node._content.payload) if inner else node
+
+    # -- numbers ---------------------------------------------------------------------------------------------------
+
+    def _finite(self, value: FNode) -> Float:
+        false = manager().FALSE()
+        return Float(false, false, false, value)
+
+    def _unknown(self, name: str, value: FNode) -> Float:
+        m = manager()
+        nan, low, high = (m.Symbol(f"{name}!{what}", BOOL) for what in ("nan", "low", "high"))
+        match self.kind:
+            case "NaN":
+                return Float(nan, m.FALSE(), m.FALSE(), value)
+            case "an infinity":
+                self.facts.append(m.Not(m.And(low, high)))
+                return Float(m.FALSE(), low, high, value)
+        return self._finite(value)
+
+    def _off(self, node: FNode, exact: Float) -> Float:
+        """Return a result rounded, which is no sign's change and no zero more; the same each time it is computed."""
+        m = manager()
+        if self.kind != KINDS[-1] or exact.value.is_constant():
+            return exact
+        factor = m.Symbol(f"rounding of {node.node_id()}", REAL)
+        self.facts += [m.LE(m.Real(1 - ROUNDING), factor), m.LE(factor, m.Real(1 + ROUNDING))]
+        return Float(exact.nan, exact.low, exact.high, m.Times(exact.value, factor))
+
+    def _negative(self, a: Float) -> Float:
+        return Float(a.nan, a.high, a.low, manager().Times(manager().Real(-1), a.value))
+
+    def _sum(self, a: Float, b: Float) -> Float:
+        m = manager()
+        nan = m.Or(a.nan, b.nan, m.And(a.low, b.high), m.And(a.high, b.low))
+        low, high = (m.And(m.Not(nan), m.Or(*some)) for some in ((a.low, b.low), (a.high, b.high)))
+        return Float(nan, low, high, m.Plus(a.value, b.value))
+
+    def _product(self, a: Float, b: Float) -> Float:
+        m, zero = manager(), manager().Real(0)
+        signs = [(m.And(m.Not(x.low), m.Or(x.high, m.GT(x.value, zero))),
+                  m.And(m.Not(x.high), m.Or(x.low, m.LT(x.value, zero)))) for x in (a, b)]  # fmt: skip
+        (up, down), (rise, fall) = signs
+        infinite = m.Or(a.low, a.high, b.low, b.high)
+        same, other = m.Or(m.And(up, rise), m.And(down, fall)), m.Or(m.And(up, fall), m.And(down, rise))
+        nan = m.Or(a.nan, b.nan, m.And(infinite, m.Not(same), m.Not(other)))
+        low, high = (m.And(m.Not(nan), infinite, each) for each in (other, same))
+        return Float(nan, low, high, m.Times(a.value, b.value))
+
+    def _quotient(self, a: Float, b: Float) -> Float:
+        m = manager()
+        ends, below = m.Or(a.low, a.high), m.Or(b.low, b.high)
+        nan = m.Or(a.nan, b.nan, m.And(ends, below))
+        up = m.GT(b.value, m.Real(0))
+        low, high = (m.And(m.Not(nan), m.Or(m.And(one, up), m.And(other, m.Not(up))))
+                     for one, other in ((a.low, a.high), (a.high, a.low)))  # fmt: skip
+        return Float(nan, low, high, m.Ite(below, m.Real(0), m.Div(a.value, b.value)))
+
+    def _function(self, node: FNode, a: Float) -> Float:
+        """Return e to a number, or a logarithm, of which no more is known than what infinities give."""
+        m = manager()
+        value = m.Symbol(f"value of {node.node_id()}", REAL)
+        if node.function_name().symbol_name().startswith("exp"):
+            self.facts.append(m.GE(value, m.Real(0)))
+            return Float(a.nan, m.FALSE(), a.high, m.Ite(a.low, m.Real(0), value))
+        return Float(m.Or(a.nan, a.low), m.FALSE(), a.high, value)
+
+    def _compared(self, kind: int, a: Float, b: Float) -> FNode:
+        m = manager()
+        finite = m.Not(m.Or(a.low, a.high, b.low, b.high))
+        alike = m.Or(m.And(a.low, b.low), m.And(a.high, b.high))
+        if kind == op.EQUALS:
+            holds = m.Or(alike, m.And(finite, m.Equals(a.value, b.value)))
+        else:
+            strictly = m.Or(m.And(a.low, m.Not(b.low)), m.And(b.high, m.Not(a.high)))
+            below = (m.LT if kind == op.LT else m.LE)(a.value, b.value)
+            holds = m.Or([strictly, m.And(finite, below), *([alike] if kind == op.LE else [])])
+        return m.And(m.Not(a.nan), m.Not(b.nan), holds)
+
+
+def _is_scaled(node: FNode) -> bool:
+    """Tell whether a product is a number times a power of two, which is not rounded."""
+    numbers = [abs(each.constant_value()) for each in node.args() if each.is_real_constant()]
+    return len(numbers) == len(node.args()) - 1 and all(
+        number > 0 and math.frexp(float(number))[0] == 0.5 for number in numbers
+    )

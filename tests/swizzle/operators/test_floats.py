@@ -1,0 +1,124 @@
+"""Conditions that real numbers decide and floating-point numbers do not: refused however they are spelled."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from swizzle import SwizzleError
+from swizzle.operators import found_of
+from swizzle.sketches.loading import load_names
+
+HEAD = """from math import exp, inf, nan
+from swizzle import f32, operator, serial
+def isnan(q):
+    return q != q
+def same(p, q):
+    return p == q
+"""
+
+NAN = (
+    "v != v", "not (v == v)", "v - v != 0", "v - v == 0", "v * 0 == 0", "0 * v + 1 == 1", "v <= v", "not (v >= v)",
+    "isnan(v)", "same(v, w)", "max(v, v) != v", "max(v, 0) != max(0, v)", "abs(v) >= 0", "v * v >= 0", "v ** 2 >= 0",
+    "v < 0 or v >= 0", "not (v < 0) and not (v >= 0)", "(v > 0) == (v <= 0)", "v + 1 > v", "v + v == 2 * v",
+    "v / 2 * 2 == v", "exp(v) > 0", "(v, 1) == (v, 1)", "v in (v,)", "[v] == [v]", "bool(v - v)", "v - v",
+    "all([v == v])", "(v > 0) + (v <= 0) == 1", "s - s == 0", "s + v == v + s", "(v - s) ** 2 >= 0",
+    "sorted([v, s])[0] <= sorted([v, s])[1]", "v == v == v", "(lambda q: q == q)(v)", "v == nan", "v != nan", "v < nan",
+    "(v / v == 1 if v != 0 else True)", "v < s or v > s or v == s", "1 / (1 + v * v) > 0", "w != v", "v == w + 0",
+)  # fmt: skip
+INFINITIES = (
+    "v <= inf",
+    "v < inf",
+    "v == inf",
+    "v != -inf",
+    "-inf < v",
+    "-inf <= v <= inf",
+    "v + 1 == v",
+    "2 * v == v + v + 1",
+)
+ROUNDING = ("v * 3 / 3 < v", "v != 0 and v + 1e30 == 1e30", "v + 0.1 - v < 0.09")
+STATEMENTS = (
+    "if v < 0:\n    s += v\nelif v >= 0:\n    s += v",
+    "if v > 0:\n    s += 1\nelse:\n    t = 5 if v <= 0 else 7\n    s += t",
+    "d = v - v\nif d == 0:\n    s += v",
+    "if v > 0:\n    s += v\n    continue\nif v <= 0:\n    s -= v",
+    "b = v > 0\nc = v <= 0\nif b or c:\n    s += v",
+    "k = 0\nif v < 0:\n    k += 1\nif v >= 0:\n    k += 1\ns += k * v",
+    "k = 1 if v < 0 else 2 if v == 0 else 3 if v > 0 else 4\ns += k",
+    "for k in range(2):\n    if v != v:\n        s += k",
+)
+NUMBERS = (
+    "if v > s: s = v", "s = s + v if v != 0 else s", "s += abs(v) if v < 0 else v", "s += v if v >= 0 else abs(v)",
+    "s = min(max(s + v, 0), 5)", "if v > 5:\n    if v > 3:\n        s += 1", "s += v / (1 + v * v)",
+    "d = v - s\ns = s + d if d > 0 else s", "s = s if -1 <= v <= 1 else s + v", "if v * v > 4: s += 1",
+    "s = max(s, v * v)", "if 2 * v > 10:\n    if v > 5: s += v", "if v: s += 1", "s = sorted([s, v])[1]",
+    "s += exp(v) if exp(v) > 2 else 0", "if v < 0 or v > 1: s += v",
+)  # fmt: skip
+OPERATORS = (
+    "b if a != a else (a if b != b else a + b)", "max(a, b) if max(a, a) == a else b", "a if a >= b or a < b else b",
+    "a if isnan(b) else a + b", "a + b if a - a == b - b else 0", "a + b if a < inf else b",
+)  # fmt: skip
+
+
+def read(tmp_path: Path, text: str) -> object:
+    """Return what a file of one function holds."""
+    file = tmp_path / "loops.py"
+    file.write_text(HEAD + text)
+    return load_names(str(file), {})["f"]
+
+
+def loop(body: str) -> str:
+    """Return a loop over numbers with this body."""
+    inner = textwrap.indent(f"w = v\n{body}", "        ")
+    return f"@serial\ndef f(x: f32):\n    s, t = 0, 0.5\n    for v in x:\n{inner}\n    return s\n"
+
+
+@pytest.mark.parametrize(
+    ("condition", "kind"),
+    [
+        *((each, "NaN") for each in NAN),
+        *((each, "an infinity") for each in INFINITIES),
+        *((each, "rounding") for each in ROUNDING),
+    ],
+)
+def test_what_no_real_number_is_is_refused(tmp_path: Path, condition: str, kind: str) -> None:
+    """A condition that real numbers decide and floating-point ones do not is refused, with its place."""
+    with pytest.raises(SwizzleError) as caught:
+        read(tmp_path, loop(f"s = s + v if {condition} else s"))
+    assert f"asks for {kind}, and floating-point numbers are taken as real numbers here" in str(caught.value)
+    assert caught.value.place is not None and caught.value.place.line == HEAD.count("\n") + 6
+
+
+@pytest.mark.parametrize("body", STATEMENTS)
+def test_tests_one_after_the_other_are_looked_at_together(tmp_path: Path, body: str) -> None:
+    """A test that is decided by those before it, but not for NaN, is refused."""
+    with pytest.raises(SwizzleError, match="asks for NaN"):
+        read(tmp_path, loop(body))
+
+
+@pytest.mark.parametrize("body", NUMBERS)
+def test_conditions_on_numbers_are_taken(tmp_path: Path, body: str) -> None:
+    """What some numbers meet and others do not is no such test; nor is one that those before it decide of NaN too."""
+    read(tmp_path, loop(body))
+
+
+@pytest.mark.parametrize("text", OPERATORS)
+def test_operators_that_ask_for_what_is_no_number(tmp_path: Path, text: str) -> None:
+    """The same of an operator that somebody wrote down."""
+    operator = read(tmp_path, f"@operator\ndef f(a: f32, b: f32):\n    return {text}\n")
+    with pytest.raises(SwizzleError, match=r"asks for (NaN|an infinity)"):
+        found_of(operator)  # type: ignore[arg-type]
+
+
+def test_a_promise_may_rule_nan_out(tmp_path: Path) -> None:
+    """Elements that are promised to be equal to themselves are no NaN, so that the test says nothing."""
+    promised = loop("s = s + v if v == v else s").replace("@serial", "@serial(where=lambda v: v == v)")
+    assert found_of(read(tmp_path, promised)).status == "proved"  # type: ignore[arg-type]
+
+
+def test_nan_before_the_loop(tmp_path: Path) -> None:
+    """A state that begins with NaN is none of numbers."""
+    with pytest.raises(SwizzleError, match="t begins with NaN"):
+        read(tmp_path, "@serial\ndef f(x: f32):\n    t = nan\n    for v in x:\n        t = max(v, t)\n    return t\n")
