@@ -22,8 +22,8 @@ from swizzle.language.operators import Operator, TypedOperator
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.exact import exact
 from swizzle.operators.find import GIVEN, Found
-from swizzle.operators.floats import check_comparisons
 from swizzle.operators.loop import BOOL, Domain, Loop, name_of
+from swizzle.operators.no_numbers import check_comparisons
 from swizzle.operators.proof import Proofs, Prover
 from symbolic.algebra.operator_laws import Law, limits
 from symbolic.core.obligations import obligations

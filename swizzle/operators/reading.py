@@ -14,13 +14,12 @@ from functools import cached_property
 from typing import Any, Final, NoReturn
 
 from msgspec.structs import replace
-from pysmt.fnode import FNode
 
 from swizzle.language.element_types import ElementType
 from swizzle.language.surface import ELEMENT_TYPES
 from swizzle.operators.exact import ExactNames, exact_body
-from swizzle.operators.floats import asks_for, check_comparisons
 from swizzle.operators.loop import BOOL, Loop, Promise, name_of
+from swizzle.operators.no_numbers import asks_for, check_comparisons
 from swizzle.operators.parts import first_use, names_assigned, names_read, own_statements, parts_of
 from symbolic.algebra.operator_laws import limits
 from symbolic.core.obligations import obligations
@@ -30,7 +29,7 @@ from symbolic.errors import Place, SwizzleError
 from symbolic.expressions.expression import Expression, constant, either, select, subexpressions
 from symbolic.expressions.reading import Unreadable, expression_of
 from symbolic.ir.program import DType
-from symbolic.lifting.comparisons import Noted, noted_comparisons
+from symbolic.lifting.comparisons import NotedComparisons, noted_comparisons
 from symbolic.lifting.elementary import elementary_functions
 from symbolic.lifting.environment import Closure, KnownFunction
 from symbolic.lifting.functions import deep_stack
@@ -249,11 +248,10 @@ class _Reader:
         returned = outward(result)
         values = returned if isinstance(returned, tuple) else (returned,)
         if noted:
-            promised = self._promised
-            check_comparisons(values, noted, [promised.formula] if isinstance(promised, Boolean) else [])
+            check_comparisons(values, noted, self._promised)
         return values
 
-    def _noted(self) -> AbstractContextManager[dict[FNode, Noted]]:
+    def _noted(self) -> AbstractContextManager[NotedComparisons]:
         return noted_comparisons() if self._has_floats else nullcontext({})
 
     def _before(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, Final
 
 import pysmt.operators as op
@@ -36,10 +37,11 @@ def expression_of(value: Any, names: Mapping[str, str] | None = None) -> Express
     formula = getattr(value, "formula", None)
     if not isinstance(formula, FNode):
         raise Unreadable(f"a {type(value).__name__}")
-    return _read(formula, getattr(value, "signed", True), names or {})
+    return read_formula(formula, getattr(value, "signed", True), names or {})
 
 
-def _read(formula: FNode, signed: bool, names: Mapping[str, str]) -> Expression:
+def read_formula(formula: FNode, signed: bool = True, names: Mapping[str, str] = MappingProxyType({})) -> Expression:
+    """Return the expression that a formula is, of words that are signed or are not."""
     known: dict[FNode, Expression] = {}
 
     def walk(node: FNode) -> Expression:

@@ -16,7 +16,7 @@ from dataclasses import fields
 from enum import Enum
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -75,12 +75,14 @@ class Noted(Struct, frozen=True):
     text: str
 
 
+NotedComparisons: TypeAlias = "dict[FNode, Noted]"
+
 _noted: ContextVar[dict[FNode, Noted] | None] = ContextVar("noted comparisons", default=None)
 _in_text: ContextVar[ast.expr | None] = ContextVar("the comparison in the text", default=None)
 
 
 @contextmanager
-def noted_comparisons() -> Iterator[dict[FNode, Noted]]:
+def noted_comparisons() -> Iterator[NotedComparisons]:
     """Collect the comparisons of real numbers that texts make; no infinity may be among them."""
     noted: dict[FNode, Noted] = {}
     token = _noted.set(noted)

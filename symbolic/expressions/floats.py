@@ -12,7 +12,7 @@ operation. A result may be rounded: off by a factor near 1, unless it is a produ
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
@@ -23,11 +23,8 @@ from pysmt.fnode import FNode
 from pysmt.typing import BOOL, REAL
 
 from symbolic.bottom_up import bottom_up
-from symbolic.core.value_types import Real
-from symbolic.errors import Place, SwizzleError
 from symbolic.expressions.expression import NAME, expanded, same_ratio, subtract, terms
-from symbolic.expressions.reading import Unreadable, expression_of
-from symbolic.lifting.comparisons import Noted
+from symbolic.expressions.reading import Unreadable, read_formula
 from symbolic.solve.answer import Sat, Unsat
 from symbolic.solve.floor_division import manager
 from symbolic.solve.solver import Solver
@@ -45,40 +42,25 @@ KINDS: Final = ("NaN", "an infinity", "rounding")
 Path: TypeAlias = tuple[FNode, ...]
 
 
-def check_comparisons(values: Iterable[Any], noted: Mapping[FNode, Noted], premises: Sequence[FNode] = ()) -> None:
-    """Raise SwizzleError for a comparison among `noted` ones that real numbers decide and floating-point ones do not.
-
-    `values` are symbolic values, in whose formulas the comparisons are; `premises` hold of all inputs.
-    """
-    if not noted:
-        return
+def decided_beforehand(
+    formulas: Iterable[FNode], noted: Collection[FNode], premises: Sequence[FNode] = ()
+) -> tuple[FNode, str] | None:
+    """Return a comparison, among `noted` ones in formulas, that real numbers decide and floating-point ones do not, and
+    of which kind these are; None where there is none. `premises` hold of all inputs."""
     check = _Check(noted, tuple(premises))
-    for each in values:
-        formula = getattr(each, "formula", None)
-        if isinstance(formula, FNode):
-            check.look(formula)
-
-
-def asks_for(what: str, kind: str, place: Place | None) -> SwizzleError:
-    """Return the mistake of a text that asks for what no real number is."""
-    return SwizzleError(
-        f"{what} asks for {kind}, and floating-point numbers are taken as real numbers here",
-        place=place,
-        expected="a condition on numbers",
-        fix="flags of what counts, as a bool array beside it",
-    )
+    return next(filter(None, map(check.look, formulas)), None)
 
 
 class _Check:
     """Looks at comparisons, each under the tests before it."""
 
-    def __init__(self, noted: Mapping[FNode, Noted], premises: Path) -> None:
+    def __init__(self, noted: Collection[FNode], premises: Path) -> None:
         self.noted, self.premises = noted, premises
         self._seen: set[tuple[FNode, frozenset[FNode]]] = set()
         self._names: dict[FNode, frozenset[FNode]] = {}
 
-    def look(self, root: FNode) -> None:
-        """Go through a formula from its root: into what is chosen, and what is asked for it."""
+    def look(self, root: FNode) -> tuple[FNode, str] | None:
+        """Go through a formula from its root, into what is chosen and what is asked for it, up to such a comparison."""
         pending: list[tuple[FNode, Path]] = [(root, ())]
         while pending:
             node, path = pending.pop()
@@ -86,10 +68,12 @@ class _Check:
             if key in self._seen:
                 continue
             self._seen.add(key)
-            if node in self.noted:
-                self._ask(node, path)
+            kind = self._kind(node, path) if node in self.noted else ""
+            if kind:
+                return node, kind
             longer = path if len(self._seen) < MOST else ()
             pending.extend(reversed(list(self._inside(node, longer))))
+        return None
 
     def _inside(self, node: FNode, path: Path) -> Iterator[tuple[FNode, Path]]:
         m, arguments = manager(), node.args()
@@ -108,18 +92,18 @@ class _Check:
 
     # -- one comparison --------------------------------------------------------------------------------------------
 
-    def _ask(self, node: FNode, path: Path) -> None:
+    def _kind(self, node: FNode, path: Path) -> str:
+        """Return what a comparison asks for that is no real number; '' if nothing."""
         near = self._near(node, (*self.premises, *path))
         if not near and _is_open(node):
-            return
+            return ""
         for answer in (node, manager().Not(node)):
             asked = [*near, answer]
             if self._is_impossible(asked):
-                kind = next(
-                    (kind for kind in KINDS if _possible(asked, kind)), "rounding" if _is_rounding(node) else ""
-                )
-                if kind:
-                    raise asks_for(self.noted[node].text, kind, self.noted[node].place)
+                kind = next((kind for kind in KINDS if _possible(asked, kind)), "")
+                if kind or _is_rounding(node):
+                    return kind or KINDS[-1]
+        return ""
 
     def _is_impossible(self, conditions: Sequence[FNode]) -> bool:
         facts = [manager().GT(each, manager().Real(0)) for each in _exponentials(conditions)]
@@ -146,7 +130,7 @@ class _Check:
 def _sides(node: FNode) -> tuple[Any, Any] | None:
     """Return the sides of a comparison of numbers as expressions, where they are such."""
     try:
-        a, b = (expression_of(Real(each)) for each in node.args())
+        a, b = (read_formula(each) for each in node.args())
     except (Unreadable, ArithmeticError, ValueError):
         return None
     return a, b
