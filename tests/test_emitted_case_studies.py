@@ -7,8 +7,11 @@ from functools import lru_cache
 
 import pytest
 
+from cuda_out.c.kernel_text import instantiated
 from cuda_out.c.printer import CudaSource, print_cuda
+from cuda_out.compile.every_compiler import Form, first_readings, other_readings
 from cuda_out.compile.opaque import with_opaque_calls
+from cuda_out.compile.report import ARCHITECTURES, report
 from cuda_out.compile.toolchain import available_tools, compile_cuda, compile_to_ptx, uses_local
 from cuda_out.passes.distribute import distribute
 from cuda_out.passes.finals import inline_finals
@@ -21,6 +24,7 @@ from swizzle.commands.validator import SizesValidator
 from swizzle.emit.emitters import cuda_source
 from swizzle.emit.sizes import sizes_of
 from swizzle.specs.specification import Remembered
+from tests.slow_cases import slow_unless
 from tests.test_case_studies import SLOW, SOLVED, answer
 from tests.test_field import composed
 
@@ -65,6 +69,29 @@ def spelled(value: object) -> str:
 
 CASES = [(target, tuple(parameters.items())) for target, _, _, parameters in SOLVED]
 SMALLEST = [(target, tuple(parameters.items())) for target, parameters in smallest().items()]
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on this machine: only NVRTC's PTX is validated")
+@pytest.mark.parametrize(("target", "parameters"), slow_unless(CASES, lambda case: case[0] in QUICK), ids=spelled)
+def test_every_compiler_reads_the_same_kernel(target: str, parameters: tuple[tuple[str, int], ...]) -> None:
+    """NVRTC and nvcc, both forms, each architecture, the very bytes: the same PTX, or PTX that is equal as well."""
+    source, sizes = written(target, parameters)
+    filled = solved(target, parameters)
+    header = cuda_source(filled.program, filled.head, filled.sizes, form="header").text
+    reports, missing = report(source.text, source.entry)
+    assert not missing and [each.architecture for each in reports] == list(ARCHITECTURES)
+    first = {each.architecture: each for each in first_readings(reports, source.entry)}
+    forms: dict[Form, str] = {
+        "source": source.text,
+        "header": instantiated(header, source.entry, source.namespace),
+    }
+    others = list(other_readings(available_tools(), reports, forms, source.entry, source.namespace))
+    assert len({(each.tool, each.form) for each in others}) == 2 * len(available_tools()) - 1
+    validator = SizesValidator(sizes, source)
+    for each in others:
+        if each.kernel != first[each.architecture].kernel:
+            found = validator.validate(each.ptx, each.entry)
+            assert found.verdict == "equal", (each.tool, each.form, each.architecture, found.findings)
 
 
 @pytest.mark.parametrize(("target", "parameters"), CASES, ids=spelled)

@@ -1,81 +1,139 @@
-"""Words that let one compiler read another text than the next: conditions of the preprocessor and what they ask for.
+"""What lets one compiler read another text than the next: directives, lines that go on, names that compilers define.
 
-A text is compiled, validated and run as NVRTC and the host's compiler read it. What nvcc reads, or what is read for an
-architecture that was not tried, must be the same, so a text may ask for none of that outside its host function.
+A text is compiled, validated and run as the compilers of this machine read it. What another one reads, or what is read
+for an architecture that was not tried, must be the same, so a text may have none of what the printer never makes: no
+directives but its own, nothing that becomes a name or a line only when it is read, no names of the compilers' own.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from itertools import pairwise
 from typing import Final
 
 from msgspec import Struct
 
 from cuda_out.c.kernel_text import kernel_extent
+from cuda_out.c.tokens import CudaToken, tokens
 
 _GUARD: Final = "if defined(__CUDACC__) && !defined(__CUDACC_RTC__)"
-_PLAIN: Final = re.compile(
-    r"pragma once|pragma unroll(\s*\(?\s*\d+\s*\)?)?|include <cuda_(fp16|bf16)\.h>|(define|undef)\b.*"
+_PLAIN: Final = re.compile(r"pragma once|pragma unroll(\s*\(?\s*\d+\s*\)?)?|include <cuda_(fp16|bf16)\.h>")
+_GPU_CODE: Final = ("__global__", "__device__", "__constant__", "__shared__")
+_RESERVED: Final = re.compile(r"__|_[A-Z]")
+_CUDA: Final = re.compile(
+    r"""__(?:
+      (?:global|device|host|shared|constant|restrict|forceinline|noinline|launch_bounds|align|maxnreg)__ | restrict
+    | (?:shfl(?:_up|_down|_xor)?|any|all|ballot|match_any|match_all|reduce_(?:add|min|max|and|or|xor))_sync
+    | activemask | syncwarp | syncthreads(?:_count|_and|_or)? | threadfence(?:_block|_system)? | nanosleep | assume
+    | ld(?:g|ca|cg|cs|cv|lu) | st(?:cg|cs|wb|wt) | dp4a | dp2a_(?:lo|hi) | cvta_\w+ | pipeline_\w+
+    | u?(?:mul24|mulhi|mul64hi|hadd|rhadd|sad) | (?:ffs|popc|clz|brev)(?:ll)? | fns | byte_perm | funnelshift_[lr]c?
+    | [fd](?:add|sub|mul|div|rcp|rsqrt|sqrt)_r[nzdu] | fmaf?(?:_ieee)?_r[nzdu] | fdividef | saturatef
+    | (?:exp|exp10|log|log2|log10|pow|sin|cos|sincos|tan|tanh)f
+    | (?:double|float|half|int|uint|ll|ull|short|ushort|char|uchar|longlong|hiloint|bfloat16|nv_bfloat16)\w*(?<!__)
+    | (?:low|high|lows|highs|halves|floats)2\w* | h(?!as_)\w+(?<!__)
+    | v(?:abs|add|avg|cmp|hadd|max|min|neg|sad|set|sub|i)\w*(?<!__)
+    )""",
+    re.VERBOSE,
 )
-_HIDDEN: Final = re.compile(
-    r'\.?\b\d(?:\'?\w|\.|(?<=[eEpP])[+-])*|//(?:\\\r?\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'',
-    re.S,
+"""What of the names that are reserved CUDA documents for kernels."""
+_MACRO: Final = re.compile(
+    r"NULL|EOF|NAN|INFINITY|S?NAN[FL]?\w*|HUGE_VAL\w*|MAXFLOAT|BUFSIZ|[A-Z_]+_(?:MAX|MIN|BIT|WIDTH)|M_[A-Z0-9_]+\w*"
+    r"|FP_[A-Z]\w*|(?:BIG_|LITTLE_|PDP_)ENDIAN|BYTE_ORDER|assert\w*|offsetof|alloca|errno|std(?:in|out|err)|linux|unix"
+    r"|i386|math_errhandling|CUDART?_\w+|NV_\w+|if_target"
 )
-_ASKS: Final = re.compile(
-    r"\b(__[A-Z]\w*|_[A-Z]\w*|__(?:cplusplus|has_\w+|cuda\w*|clang\w*|gnu\w*|nv\w*|linux\w*|unix\w*|x86\w*|builtin\w*)"
-    r"|if_target|NV_\w+|linux|unix)\b|\b(?:u8|[uUL])?R(?=\")"
-)
+_DIGRAPHS: Final = ("<:", ":>", "<%", "%>", "%:")
+_TRIGRAPH: Final = re.compile(r"\?\?[=/'()!<>-]")
+_GOES_ON: Final = re.compile(r"(?:\\|\?\?/)[ \t\r\f\v]*(?:\n|\Z)")
+_REST: Final = re.compile(r"(?:[ \t\r]|/\*(?:(?!\*/)[^\n])*\*/)*(?://[^\n]*)?(?:\n|\Z)")
+"""What may stand behind a directive on its line."""
+_ONE_LINE: Final = "write what belongs together on one line, and no backslash at its end"
+_END: Final = CudaToken("other", "", -1)
+_LEFT_OUT: Final = "leave the condition out, or check each variant as a file of its own"
 
 
 class Directive(Struct, frozen=True):
-    """What stands on a line of a text, and why it may mean something else elsewhere."""
+    """What stands at a place of a text, why it may mean something else elsewhere, and what to write instead."""
 
     line: int
     column: int
     words: str
     why: str
+    fix: str = _LEFT_OUT
 
 
-def asks_for_its_reader(text: str, entry: str) -> Directive | None:
+def asks_for_its_reader(text: str, entry: str, printed: str = "") -> Directive | None:
     """Return the first words of a text by which it may be another text for another compiler, None for none.
 
     The host function, behind the kernel, stands between `#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)` and
-    `#endif`.
+    `#endif`. Names of the `printed` text are right even where they look like macros.
     """
-    # A number is kept: what stands between the quotes of 1'000'000 is no character. A raw string is refused, as it ends
-    # elsewhere than a string would.
-    plain = _HIDDEN.sub(lambda m: m[0] if m[0].lstrip(".")[:1].isdigit() else re.sub(r"[^\n\"']", " ", m[0]), text)
-    # A line that ends in a backslash goes on in the next one; both keep their places.
-    plain = re.sub(r"\\[ \t\r]*\n", lambda match: " " * (len(match[0]) - 1) + "\f", plain)
-    kernel_end, inside, at = kernel_extent(text, entry)[1], False, 0
-    for line in plain.split("\n"):
-        begin, at = at, at + len(line) + 1
-        directive = re.match(r"\s*(?:#|%:|\?\?=)\s*(.*)", line.replace("\f", " "))
-        said = " ".join(directive[1].split()) if directive else ""
-        if directive is None:
-            pass
-        elif said == _GUARD and not inside and begin > kernel_end:
-            inside = True
+    return lines_that_go_on(text) or _unlike_printed(text, entry, printed)
+
+
+def lines_that_go_on(text: str) -> Directive | None:
+    """Return what of a text would be on another line for another reader, in comments as well, None for nothing."""
+    found = [(match.start(), "a backslash at the end of a line, which joins it to the next one", _ONE_LINE)
+             for match in _GOES_ON.finditer(text)][:1]  # fmt: skip
+    for at, character in enumerate(text):
+        if character.isprintable() or character in "\n\t" or text.startswith("\r\n", at):
             continue
-        elif said == "endif" and inside:
-            inside = False
-            continue
-        elif inside or not _PLAIN.fullmatch(said):
-            where = "in the host function" if inside else "where one compiler may read another text than the next"
-            return _asked(text, begin + len(line) - len(line.lstrip()), f"#{said}", f"a directive {where}")
-        if asked := _ASKS.search(line):
-            raw = asked[0].endswith("R") and plain[begin + asked.end() :].startswith('"')
-            why = (
-                "a raw string, in which a directive may hide"
-                if raw
-                else "a name that compilers define, each in its way"
-            )
-            return _asked(text, begin + asked.start(), asked[0], why)
-        if inside and (kind := re.search(r"\b__(?:global|device|constant|shared)__\b", line)):
-            return _asked(text, begin + kind.start(), kind[0], "code for the GPU that NVRTC does not see")
+        if unicodedata.category(character) != "Zs":  # a wide blank is seen
+            why = "a control character, which not every compiler passes over"
+            found.append((at, why, "write the line without it: lines end with a line feed"))
+            break
+    if not found:
+        return None
+    at, why, fix = min(found)
+    return _at(text, at, "\\" if text[at] in "\\?" else f"U+{ord(text[at]):04X}", why, fix)
+
+
+def _unlike_printed(text: str, entry: str, printed: str) -> Directive | None:
+    """Return the first token of a text that the printer never makes, and that compilers may read in several ways."""
+    known = {token.text for token in tokens(printed) if token.kind == "name"}
+    kernel_end, inside = kernel_extent(text, entry)[1], False
+    for token, following in pairwise([*tokens(text), _END]):
+        if token.kind == "directive":
+            said = " ".join(token.text.replace("%:", "#").lstrip("#").split())
+            alone = _REST.match(text, token.end) is not None
+            if alone and said == _GUARD and not inside and token.at > kernel_end:
+                inside = True
+            elif alone and said == "endif" and inside:
+                inside = False
+            elif inside or not alone or not _PLAIN.fullmatch(said):
+                where = "in the host function" if inside else "where one compiler may read another text than the next"
+                return _at(text, token.at, f"#{said}", f"a directive {where}")
+        elif asked := _asked(token, following, known):
+            return _at(text, token.at, token.text[:40], *asked)
+        elif inside and token.text in _GPU_CODE:
+            return _at(text, token.at, token.text, "code for the GPU that NVRTC does not see")
     return None
 
 
-def _asked(text: str, at: int, words: str, why: str) -> Directive:
-    before = text[:at]
-    return Directive(before.count("\n") + 1, at - before.rfind("\n"), words, why)
+def _asked(token: CudaToken, following: CudaToken, known: set[str]) -> tuple[str, str] | None:
+    """Say why a token may be another one for another compiler, and perhaps what to write instead."""
+    touches = following.at == token.end
+    match token.kind:
+        case "name" if _RESERVED.match(token.text) and not _CUDA.fullmatch(token.text):
+            return "a name that compilers define, each in its way", _LEFT_OUT
+        case "name" if _MACRO.fullmatch(token.text) and token.text not in known:
+            return "a macro that one compiler may have and another not", "write what it stands for"
+        case "name" if touches and following.kind in ("string", "character"):
+            return "a raw string, in which a directive may hide", "write a plain string"
+        case "operator" if token.text in ("#", "##"):
+            return "part of a directive, on a line that is none", "leave it out"
+        case "operator" if token.text in _DIGRAPHS:
+            return "another spelling of a bracket, or of a directive", "write [ ] { } or #, or a blank between the two"
+        case "operator" if token.text == "?" and touches and following.text[:1] == "?":
+            return "which may begin a trigraph", "write a blank between the two"
+        case "string" | "character" if _TRIGRAPH.search(token.text):
+            return "in which a trigraph is", "leave it out"
+        case "other" if token.text == "\\":
+            return "a character of a name by its number, or a line that goes on", "write names in ASCII"
+        case "other":
+            return "what begins no token of C++ in ASCII", "write names in ASCII, and end each comment and string"
+    return None
+
+
+def _at(text: str, at: int, words: str, why: str, fix: str = _LEFT_OUT) -> Directive:
+    return Directive(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at), words, why, fix)

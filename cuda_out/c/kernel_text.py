@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 
-_SKIPPED = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*#[^\n]*$", re.S | re.M)
+from cuda_out.c.tokens import tokens
+
 _HEADER_FORM = re.compile(
     r"^[ \t]*#pragma once\n|(?:^[ \t]*///[^\n]*\n)*^template <typename = void>\n(?=__global__)", re.M
 )
@@ -18,8 +19,20 @@ class NoKernel(Exception):
 
 
 def blanked(text: str) -> str:
-    """Return the text with comments, pragmas and directives replaced by blanks; all positions stay the same."""
-    return _SKIPPED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    """Return the text with comments, directives and what strings say, but "C", replaced by blanks; all positions stay
+    the same."""
+    parts, at = [], 0
+    for token in tokens(text, comments=True):
+        if token.kind in ("comment", "directive"):
+            hidden = token.text
+        elif token.kind in ("string", "character") and token.text != '"C"':
+            hidden = token.text[1:-1]
+        else:
+            continue
+        begin = token.at + token.text.index(hidden)
+        parts += [text[at:begin], re.sub(r"[^\n]", " ", hidden)]
+        at = begin + len(hidden)
+    return "".join([*parts, text[at:]])
 
 
 def kernel_extent(text: str, entry: str) -> tuple[int, int]:
@@ -86,6 +99,17 @@ def instantiated(header: str, entry: str, namespace: str) -> str:
 
 def code(text: str) -> str:
     """Return a text without the comment at its head, which says where the text comes from."""
-    lines = text.splitlines()
-    first = next((n for n, line in enumerate(lines) if line.strip() and not line.startswith("//")), len(lines))
-    return "\n".join(line.rstrip() for line in lines[first:])
+    return "\n".join(_without_blanks(line) for line in text[len(head(text)) :].removesuffix("\n").split("\n"))
+
+
+def head(text: str) -> str:
+    """Return the comment at the head of a text, and the empty lines around it."""
+    lines = text.split("\n")
+    first = next((n for n, line in enumerate(lines) if line.strip(" \t\r") and not line.startswith("//")), len(lines))
+    return "".join(f"{line}\n" for line in lines[:first])[: len(text)]
+
+
+def _without_blanks(line: str) -> str:
+    """Return a line without the blanks at its end, but for those behind a backslash, where they mean something."""
+    plain = line.rstrip(" \t\r")
+    return line if plain.endswith("\\") else plain

@@ -78,15 +78,17 @@ def compile_cuda(
             assert_never(never)
 
 
-def compile_to_ptx(text: str, arch: str = "sm_80", *, by_hand: bool = False) -> str:
+def compile_to_ptx(
+    text: str, arch: str = "sm_80", *, by_hand: bool = False, tool: Literal["nvcc", "nvrtc", "auto"] = "auto"
+) -> str:
     """Compile CUDA C++ `text` to PTX only, and ignore warnings: for text that is altered on purpose.
 
     Functions that are declared only stay calls. Of a text that was written `by_hand`, each instruction has its line
     (`.loc`, of a file kernel.cu), and functions without annotation, which are constexpr, are for the GPU as well.
     """
     _check_arch(arch)
-    separate = ["--relocatable-device-code=true"] if re.search(r'^extern "C" __device__ [^{]*;', text, re.M) else []
-    match _choose("auto"):
+    separate = made_apart(text)
+    match _choose(tool):
         case "nvrtc":
             options = [f"--gpu-architecture={arch.replace('sm_', 'compute_')}", *separate]
             options += ["--generate-line-info", "--device-as-default-execution-space"] if by_hand else []
@@ -94,7 +96,7 @@ def compile_to_ptx(text: str, arch: str = "sm_80", *, by_hand: bool = False) -> 
         case "nvcc":
             with scratch_folder() as scratch:
                 source = Path(scratch, "kernel.cu")
-                source.write_text(text)
+                source.write_bytes(text.encode())
                 made = Path(scratch, "kernel.ptx")
                 more = [*separate, "-lineinfo", "--expt-relaxed-constexpr"] if by_hand else separate
                 done = run_compiler(
@@ -102,9 +104,14 @@ def compile_to_ptx(text: str, arch: str = "sm_80", *, by_hand: bool = False) -> 
                 )
                 if done.status:
                     raise CompileError(done.log, text)
-                return made.read_text()
+                return made.read_text(encoding="utf-8")
         case never:
             assert_never(never)
+
+
+def made_apart(text: str) -> list[str]:
+    """Return the option by which a function that is only declared in a text stays a call."""
+    return ["--relocatable-device-code=true"] if re.search(r'^extern "C" __device__ [^{]*;', text, re.M) else []
 
 
 def compile_both_forms(text: str, header: str, namespace: str, arch: str) -> None:
@@ -115,7 +122,7 @@ def compile_both_forms(text: str, header: str, namespace: str, arch: str) -> Non
     with scratch_folder() as scratch:
         unit = f'#include "kernel.cu"\n#define {namespace} {namespace}_header\n#include "kernel.cuh"\n'
         for name, part in (("kernel.cu", text), ("kernel.cuh", header), ("unit.cu", unit)):
-            Path(scratch, name).write_text(part)
+            Path(scratch, name).write_bytes(part.encode())
         command = ["nvcc", "-std=c++17", f"-arch={arch}", "-c", "-o", "unit.o", "unit.cu"]
         done = run_compiler(command, scratch / "unit.o")
     log = done.log
@@ -163,7 +170,7 @@ def out_of_order(compiler: str) -> str:
     """Return how a compiler fails at an empty file, '' where it does not."""
     with scratch_folder() as scratch:
         source, made = scratch / "empty.cu", scratch / "empty.o"
-        source.write_text("")
+        source.touch()
         language = [] if "nvcc" in Path(compiler).name else ["-x", "c++"]
         try:
             done = run_child([compiler, *language, "-c", str(source), "-o", str(made)], seconds=60, folder=scratch)
@@ -242,7 +249,7 @@ def _compile_nvcc(text: str, arch: str, name: str) -> Compiled:
     """Run nvcc once, host code included, and collect the intermediate files."""
     with scratch_folder() as scratch:
         source = Path(scratch, "kernel.cu")  # one fixed name, so that the intermediate files' names are known
-        source.write_text(text)
+        source.write_bytes(text.encode())
         command = ["nvcc", "-std=c++17", f"-arch={arch}", "-Xptxas", "-v", "--keep"]
         command += ["--keep-dir", str(scratch), "-c", "-o", f"{scratch}/kernel.o", str(source)]
         done = run_compiler(command, scratch / "kernel.o")
@@ -250,7 +257,7 @@ def _compile_nvcc(text: str, arch: str, name: str) -> Compiled:
         if "Unsupported gpu architecture" in log:
             raise _unknown_arch(arch, "nvcc")
         _refuse_warnings(done.status != 0, log, text)
-        ptx = Path(scratch, "kernel.ptx").read_text()
+        ptx = Path(scratch, "kernel.ptx").read_text(encoding="utf-8")
         cubin = next(Path(scratch).glob("*.cubin")).read_bytes()
     return Compiled(ptx, cubin, log, _resources(log), "nvcc")
 

@@ -58,7 +58,7 @@ def compiled_header(header: str, cpp: str, flags: Sequence[str], folder: Path) -
 def sources_digest() -> str:
     """Return a digest of our headers and sources."""
     files = [*HERE.glob("*.h"), *HERE.glob("*.cpp"), *HERE.glob("emulate_include/*.h")]
-    return digest(*(file.read_text() for file in sorted(files)))
+    return digest(*(file.read_text(encoding="utf-8") for file in sorted(files)))
 
 
 def digest(*parts: str) -> str:

@@ -61,8 +61,8 @@ int main(int count, char** words) {{
 """
     cpp, flags = compiler(), (*FLAGS, "-fsanitize-coverage=trace-cmp", *INCLUDES)
     with scratch_folder() as scratch:
-        Path(scratch, "kernel.cu").write_text(noting(source, text))
-        Path(scratch, "unit.cpp").write_text(unit)
+        Path(scratch, "kernel.cu").write_bytes(noting(source, text).encode())
+        Path(scratch, "unit.cpp").write_bytes(unit.encode())
         program = scratch / "program"
         made = False
         with suppress(

@@ -239,7 +239,7 @@ def _program(text: str, kernel: str, cache_dir: Path | None) -> Path:
         header = compiled_header("emulate.h", cpp, flags, folder)
         with scratch_folder(folder) as scratch:
             unit, new = Path(scratch, "unit.cpp"), Path(scratch, "program")
-            Path(scratch, "kernel.cu").write_text(text)
+            Path(scratch, "kernel.cu").write_bytes(text.encode())
             unit.write_text(f'#include "emulate.h"\n#include "kernel.cu"\nSWIZZLE_KERNEL({kernel})\n')
             compiled = scratch / "unit.o"
             command = [cpp, "-I", str(header), *flags, "-c", str(unit), "-o", str(compiled)]

@@ -265,8 +265,8 @@ def _run(source: CudaSource, text: str, tried: Sequence[tuple[str, HostCall]]) -
     cpp, flags = compiler(), (*FLAGS, *INCLUDES)
     header = compiled_header("host.h", cpp, flags, process_folder())
     with scratch_folder() as scratch:
-        Path(scratch, "kernel.cu").write_text(noting(source, text))
-        Path(scratch, "unit.cpp").write_text(unit)
+        Path(scratch, "kernel.cu").write_bytes(noting(source, text).encode())
+        Path(scratch, "unit.cpp").write_bytes(unit.encode())
         program = scratch / "program"
         command = [cpp, "-I", str(header), *flags, *LINKED, *linker(), f"{scratch}/unit.cpp", "-o", str(program)]
         compile_with(command, text, program, [header])

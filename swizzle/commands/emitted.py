@@ -7,10 +7,9 @@ by the host's C++ compiler (emulation), and, on request, mutants that both must 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
@@ -18,8 +17,9 @@ from msgspec.structs import asdict
 from cuda_out.analysis.shared_memory import MOST_SHARED
 from cuda_out.c.kernel_text import instantiated
 from cuda_out.compile.children import confined, refused
+from cuda_out.compile.every_compiler import CompilerReading, Form, first_readings, other_readings
 from cuda_out.compile.report import NO_DISASSEMBLER, Report, report
-from cuda_out.compile.toolchain import CompileError, available_tools, compile_both_forms, compile_to_ptx
+from cuda_out.compile.toolchain import CompileError, Tool, available_tools, compile_both_forms, compile_to_ptx
 from cuda_out.emulate.building import missing_compiler
 from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.ptx.validate import Validation
@@ -39,6 +39,7 @@ from symbolic.ir.program import Program
 from symbolic.ir.walk import functions_of
 
 _WORDS = {DONE: "equal", NO: "different", UNDECIDED: "unknown"}
+_WHOSE: Final = {"nvcc": "nvcc's", "nvrtc": "NVRTC's"}
 NO_COMPILER = "not compiled for a GPU: no NVRTC and no nvcc on this machine"
 
 
@@ -78,8 +79,8 @@ def _checked(filled: FilledKernel, text: KernelText, saved: Path | None, *, muta
     validator = SizesValidator(sizes, source)
     reports: tuple[Report, ...] = ()
     if available_tools():
-        reports = _compile(found, filled.program, text)
-        _validate(found, text, validator, reports)
+        reports, readings = _compile(found, filled.program, text)
+        _validate(found, text, validator, readings)
     else:
         found.lines.append(NO_COMPILER)
     if text.ptx is not None:
@@ -108,14 +109,19 @@ def _checked(filled: FilledKernel, text: KernelText, saved: Path | None, *, muta
 # ---- compilers -------------------------------------------------------------------------------------------------
 
 
-def _compile(found: Emitted, program: Program, text: KernelText) -> tuple[Report, ...]:
+def _compile(found: Emitted, program: Program, text: KernelText) -> tuple[tuple[Report, ...], list[CompilerReading]]:
     source = text.source
     try:
         reports, missing = report(source.text, source.entry)
+        readings = first_readings(reports, source.entry)
         if reports:
-            compile_to_ptx(instantiated(text.header, source.entry, source.namespace), reports[-1].architecture)
+            used = instantiated(text.header, source.entry, source.namespace)
+            compile_to_ptx(used, reports[-1].architecture)
             if "nvcc" in available_tools():
                 compile_both_forms(source.text, text.header, source.namespace, reports[0].architecture)
+            edited: dict[Form, str] = {"source": source.text} if text.edited else {}
+            edited |= {"header": used} if text.edited_header else {}
+            readings += other_readings(available_tools(), reports, edited, source.entry, source.namespace)
     except CompileError as error:
         own = [name.row.symbol for name, _ in functions_of(program) if name.row.external]
         if own and not text.edited:
@@ -144,7 +150,7 @@ def _compile(found: Emitted, program: Program, text: KernelText) -> tuple[Report
         found.lines.append(NO_DISASSEMBLER)
     found.json["architectures"] = [_report_as_json(each) for each in reports]
     found.json["not_compiled"] = missing
-    return reports
+    return reports, readings
 
 
 def _report_as_json(each: Report) -> dict[str, Any]:
@@ -161,20 +167,38 @@ def _report_as_json(each: Report) -> dict[str, Any]:
 # ---- translation validation ------------------------------------------------------------------------------------
 
 
-def _validate(found: Emitted, text: KernelText, validator: SizesValidator, reports: Sequence[Report]) -> None:
-    """Say of each architecture's PTX whether it gives the specification's terms; alike ones on one line."""
+def _validate(found: Emitted, text: KernelText, validator: SizesValidator, readings: Sequence[CompilerReading]) -> None:
+    """Say of each compiler's PTX whether it gives the specification's terms; alike ones on one line."""
     memo: dict[str, Validation] = {}
-    groups: dict[Validation, list[Report]] = {}
-    for each in reports:
-        same = re.sub(r"//[^\n]*|^\.(?:version|target) [^\n]*", "", each.ptx, flags=re.MULTILINE)
-        if same not in memo:
-            memo[same] = validator.validate(each.ptx, text.source.entry)
-        groups.setdefault(memo[same], []).append(each)
+    groups: dict[Validation, list[CompilerReading]] = {}
+    for each in readings:
+        if each.kernel not in memo:
+            memo[each.kernel] = validator.validate(each.ptx, each.entry)
+        groups.setdefault(memo[each.kernel], []).append(each)
     found.json["translation_validation"] = []
     for validation, alike in groups.items():
-        names = [each.architecture for each in alike]
-        said = _tell(found, f"PTX for {', '.join(names)}", text, validation, validator.sizes, alike[0].ptx)
-        found.json["translation_validation"].append({"architectures": names, **said})
+        for readers, architectures in _by_readers(alike).items():
+            tools, forms = list(dict.fromkeys(tool for tool, _ in readers)), {form for _, form in readers}
+            of = "both forms: " if len(forms) > 1 else "header form: " if "header" in forms else ""
+            what = f"{of}{' and '.join(_WHOSE[tool] for tool in tools)} PTX for {', '.join(architectures)}"
+            said = _tell(found, what, text, validation, validator.sizes, alike[0].ptx)
+            found.json["translation_validation"].append(
+                {"architectures": architectures, "compilers": tools, "forms": sorted(forms), **said}
+            )
+
+
+def _by_readers(readings: Sequence[CompilerReading]) -> dict[tuple[tuple[Tool, Form], ...], list[str]]:
+    """Return for which architectures the same compilers read the same forms, which are all of both where possible."""
+    readers: dict[str, list[tuple[Tool, Form]]] = {}
+    for each in readings:
+        readers.setdefault(each.architecture, []).append((each.tool, each.form))
+    found: dict[tuple[tuple[Tool, Form], ...], list[str]] = {}
+    for architecture, pairs in readers.items():
+        tools, forms = {tool for tool, _ in pairs}, {form for _, form in pairs}
+        together = [tuple(pairs)] if len(pairs) == len(tools) * len(forms) else [(pair,) for pair in pairs]
+        for pairs_together in together:
+            found.setdefault(pairs_together, []).append(architecture)
+    return found
 
 
 def _validate_file(found: Emitted, text: KernelText, path: Path, validator: SizesValidator) -> None:

@@ -14,8 +14,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.c.directives import asks_for_its_reader
-from cuda_out.c.kernel_text import NoKernel, as_source, code, kernel_extent, parameters
+from cuda_out.c.directives import asks_for_its_reader, lines_that_go_on
+from cuda_out.c.kernel_text import NoKernel, as_source, code, head, kernel_extent, parameters
 from cuda_out.c.printer import CudaSource
 from swizzle.commands.target import FilledKernel
 from swizzle.emit.emitters import cuda_source
@@ -26,7 +26,8 @@ MAX_BYTES: Final = 16 << 20
 
 class KernelText(Struct, frozen=True):
     """A text to check: `file` is where it stands, None for one that was printed just now; `edited` says that the file
-    is not what would be printed. `header` is the form to be included; it is `other` if its kernel is another one.
+    is not what would be printed. `header` is the form to be included; it is `other` if its kernel is another one,
+    and an `edited_header` if a file holds it and is not as printed.
     `ptx` is what was compiled of the kernel and stands beside it. `strangers` says that one of the forms is not as
     printed, and may do whatever a program can. `printed` and `printed_header` are what would be printed."""
 
@@ -34,6 +35,7 @@ class KernelText(Struct, frozen=True):
     header: str
     file: Path | None = None
     edited: bool = False
+    edited_header: bool = False
     other: Path | None = None
     strangers: bool = False
     printed: str = ""
@@ -56,17 +58,20 @@ def text_to_check(filled: FilledKernel, saved: Path | None) -> KernelText:
     found, other = KernelText(printed, header), None
     if cuh.exists():
         text = text_beside(cuh)
-        as_printed = code(text) == code(header)
+        as_printed = _same_for_all(cuh, text, header, printed.entry)
         source = printed if as_printed else _taken(filled, printed, cuh, as_source(text, printed.entry))
-        found = KernelText(source, text, cuh, not as_printed, strangers=not as_printed)
+        found = KernelText(source, text, cuh, not as_printed, not as_printed, strangers=not as_printed)
         lines.append(_said(cuh, text, header))
     if cu.exists():
         text = text_beside(cu)
-        as_printed = code(text) == code(printed.text)
+        as_printed = _same_for_all(cu, text, printed.text, printed.entry)
         source = replace(printed, text=text) if as_printed else _taken(filled, printed, cu, text)
         if found.file is not None and _kernel(found.source) != _kernel(source):
             other = cuh
-        found = KernelText(source, found.header, cu, not as_printed, other, found.strangers or not as_printed)
+        found = replace(
+            found, source=source, file=cu, edited=not as_printed, other=other,
+            strangers=found.strangers or not as_printed,
+        )  # fmt: skip
         lines.insert(0, _said(cu, text, printed.text))
     ptx = saved.with_suffix(".ptx")
     return replace(
@@ -87,13 +92,34 @@ def text_beside(path: Path) -> str:
                 expected="the printed kernel, or no such file",
                 fix="remove it, or copy the file that it stands for",
             )
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
         raise SwizzleError(
             f"{path} cannot be read: {error}",
             expected="the printed kernel, or no such file",
             fix="make it readable, or delete it",
         ) from None
+
+
+def _same_for_all(path: Path, text: str, printed: str, entry: str) -> bool:
+    """Return whether a file is as printed; refuse what another compiler may read as another text, with its place."""
+    as_printed = code(text) == code(printed)
+    try:
+        asked = lines_that_go_on(head(text)) if as_printed else asks_for_its_reader(text, entry, printed)
+    except NoKernel as missing:
+        raise SwizzleError(
+            f"{path} is without {missing}",
+            expected=f'the kernel of the solution: extern "C" __global__ void {entry}(...)',
+            fix="print it again with `swizzle solve -o`, or remove the file",
+        ) from None
+    if asked is not None:
+        raise SwizzleError(
+            f"{asked.words}, {asked.why}",
+            place=Place(str(path), asked.line, asked.column),
+            expected="a text that is the same for every compiler and architecture: what is checked is what will run",
+            fix=asked.fix,
+        )
+    return as_printed
 
 
 def _said(path: Path, text: str, printed: str) -> str:
@@ -103,7 +129,7 @@ def _said(path: Path, text: str, printed: str) -> str:
         return f"{path}: the text that is printed from this solution"
     same = next((n for n, (a, b) in enumerate(zip(mine, yours, strict=False)) if a != b), min(len(mine), len(yours)))
     shown = yours[same].strip() if same < len(yours) else ""
-    line = len(text.splitlines()) - len(yours) + same + 1
+    line = head(text).count("\n") + same + 1
     where = f"line {line}: {shown}" if shown else f"line {line}"
     return f"{path}: edited, or printed by another version ({where}); it is this file that is checked"
 
@@ -116,22 +142,7 @@ def _kernel(source: CudaSource) -> str:
 def _taken(filled: FilledKernel, printed: CudaSource, path: Path, text: str) -> CudaSource:
     """Return an edited text, launched as what it takes asks for: with lengths or without."""
     fixed = cuda_source(filled.program, filled.head)
-    try:
-        asked = asks_for_its_reader(text, printed.entry)
-        types = _types(parameters(text, printed.entry))
-    except NoKernel as missing:
-        raise SwizzleError(
-            f"{path} is without {missing}",
-            expected=f'the kernel of the solution: extern "C" __global__ void {printed.entry}(...)',
-            fix="print it again with `swizzle solve -o`, or remove the file",
-        ) from None
-    if asked is not None:
-        raise SwizzleError(
-            f"{asked.words}, {asked.why}",
-            place=Place(str(path), asked.line, asked.column),
-            expected="a text that is the same for every compiler and architecture: what is checked is what will run",
-            fix="leave the condition out, or check each variant as a file of its own",
-        )
+    types = _types(parameters(text, printed.entry))
     for form in (printed, fixed):
         wanted = parameters(form.text, form.entry)
         if types == _types(wanted):

@@ -56,7 +56,7 @@ def test_text_and_json_say_the_same(tmp_path: Path) -> None:
     assert "  header form: compiles without warnings\n" in out
     assert "  host function, in both forms: grid, block, stream, arguments and errors are right in " in out
     assert (
-        "  PTX for sm_80: equal to the specification, validated for all inputs (64 outputs; at the length 32 too)"
+        "'s PTX for sm_80: equal to the specification, validated for all inputs (64 outputs; at the length 32 too)"
         in out
     )
     seen = (
