@@ -64,6 +64,8 @@ def printable(text: str) -> str:
     >>> print(printable("new\\nline\\x1b[31m"))
     new\\nline\\x1b[31m
     """
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
 
 

@@ -42,7 +42,7 @@ def tokens(ptx: str) -> list[Token]:
     while at < len(ptx):
         match = _TOKEN.match(ptx, at)
         if match is None:
-            raise NotInterpreted(f"line {line}: `{ptx[at : at + 20].splitlines()[0]}`, which is no word of PTX")
+            raise NotInterpreted(f"line {line}: `{ptx[at : at + 20].split(chr(10))[0]}`, which is no word of PTX")
         text, kind = match[0], match.lastgroup
         assert kind is not None
         if kind == "blank":

@@ -7,7 +7,6 @@ that one is asked for.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from math import prod
 from typing import Final
@@ -23,6 +22,7 @@ from cuda_out.ptx.syntax import (
     PtxVariable,
 )
 from cuda_out.ptx.token_reader import TokenReader
+from cuda_out.ptx.versions import unknown_target, unknown_version
 
 _LINKING: Final = frozenset((".visible", ".weak", ".extern", ".common"))
 _TUNING: Final = frozenset((".minnctapersm", ".maxnctapersm", ".maxnreg"))
@@ -91,11 +91,14 @@ class _Module(TokenReader):
 
     def _header(self) -> None:
         self.expect(".version")
-        if self.take().kind != "version":
-            raise self.refused(self.tokens[self.at - 1], "a version was expected")
+        version = self.take()
+        if version.kind != "version":
+            raise self.refused(version, "a version was expected")
+        if unknown_version(version.text):
+            raise self.refused(version, "no compiler makes such a version")
         self.expect(".target")
-        if not re.fullmatch(r"sm_\d+[af]?", self.next.text):
-            raise self.unexpected("an architecture")
+        if why := unknown_target(self.next.text, version.text):
+            raise self.refused(self.next, why)
         self.take()
         while self.found(","):  # where it was compiled for a debugger
             self.expect("debug")

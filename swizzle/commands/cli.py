@@ -405,11 +405,14 @@ def completion(context: click.Context, /, shell: Shell) -> int:
 
 def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
     """Run one command line and return its exit status; every exception becomes a line on stderr."""
+    from swizzle.commands.screen import on_screen
     from symbolic.errors import SwizzleError
     from symbolic.limits import Interruption
 
+    plain = stdout, stderr
+    stdout, stderr = on_screen(stdout), on_screen(stderr)
     try:
-        with redirect_stdout(stdout), redirect_stderr(stderr):
+        with redirect_stdout(plain[0]), redirect_stderr(plain[1]):
             status = cli.main(list(arguments), prog_name="swizzle", standalone_mode=False, obj=(stdout, stderr))
         return DONE if status is None else int(status)
     except click.UsageError as error:

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Final, TextIO
 
+from swizzle.commands.screen import beneath
 from swizzle.solution.solution import Progress
 from swizzle.solution.words import cost_text, count
 
@@ -92,7 +93,7 @@ class View(threading.Thread):
         from rich.console import Console
         from rich.live import Live
 
-        console = Console(file=self.stream)
+        console = Console(file=beneath(self.stream))
         with (
             suppress(OSError),
             Live(console=console, auto_refresh=False, transient=True, get_renderable=self.draw) as live,

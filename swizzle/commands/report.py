@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from typing_extensions import assert_never
 
+from swizzle.commands.screen import Clean, cleaned
 from swizzle.sketches.hole_formula import holes_as_json
 from swizzle.solution.solution import Result, Solution, Status
 from swizzle.solution.words import cost_text, count, given_text, optimality, proved_by_name
@@ -230,5 +231,5 @@ def seconds_text(seconds: Mapping[str, float]) -> str:
 def coloured(text: str, status: Status) -> str:
     """Return the text of an answer for a terminal: the headline bold, green, red or yellow."""
     colour = {"sat": 32, "unsat": 31, "unknown": 33}[status]
-    head, rest = text.split("\n", 1)
-    return f"\x1b[1;{colour}m{head}\x1b[0m\n{rest}"
+    head, rest = cleaned(text).split("\n", 1)
+    return Clean(f"\x1b[1;{colour}m{head}\x1b[0m\n{rest}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 from pathlib import Path
 
@@ -132,3 +133,29 @@ def test_a_header_is_read_as_it_stands(folder: Path) -> None:
     header.write_text(text.replace("return condition; }", "return true; }"))
     status, said = checked(folder)
     assert status == 1 and "header form: " in said and "turn.cu: the text that is printed" in said, said
+
+
+def test_nothing_that_a_terminal_obeys_is_quoted(folder: Path) -> None:
+    """Of a PTX file, of a solution, and of what Python says of a sketch."""
+    said = "\x1b[2K\x1b[1A\x1b]0;pwned\x07"
+    (folder / "turn.ptx").write_text(f".version 8.0\n// {said}\n{said} join;\n")
+    status, out = checked(folder)
+    assert status == 3 and "turn.ptx: not shown equal" in out and r"line 3: `\x1b[2K" in out, out
+    out += run("check", write(folder / "raises.py", f"raise ValueError({said!r})"))
+    saved = json.loads((folder / "turn.json").read_text())
+    saved["holes"][0]["found_in"] = said
+    out += run("show", write(folder / "turn.json", json.dumps(saved)))
+    saved["sketch"] = said
+    out += run("check", write(folder / "turn.json", json.dumps(saved)))
+    assert out.count("pwned") >= 4 and all(line.isprintable() for line in out.splitlines()), out
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def run(*words: object) -> str:
+    out = io.StringIO()
+    execute([*map(str, words)], out, out)
+    return out.getvalue()
