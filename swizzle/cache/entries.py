@@ -1,15 +1,17 @@
 """The cache's files: JSON, one file for each answer, in the user's cache folder.
 
 A file is written completely or not at all, so several processes may share the folder. A file that cannot be read,
-contains another key or has a wrong checksum is no entry. An entry that cannot be written is not kept. Nothing here ever
+contains another key or is not signed with this user's own secret (`swizzle.solution.seal`) is no entry: of an answer
+such as 'none', or 'proved minimal', nothing is proved again, so it must be one's own. A folder in which others may put
+files or links is not used. An entry that cannot be written is not kept. Nothing here ever
 makes a solve job fail.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -19,8 +21,11 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from swizzle.solution.seal import is_signed, signature
+
 FORMAT: Final = "swizzle answer 1"
 VARIABLE: Final = "SWIZZLE_CACHE_DIR"
+_KIND: Final = "answer"
 MOST_ENTRIES: Final = 4096
 """Beyond this, the quarter that was used longest ago makes room."""
 MOST_BYTES: Final = 4 << 20
@@ -44,6 +49,19 @@ def cache_folder() -> Path | None:
     return Path(base) / "swizzle" / "answers" if os.path.isabs(base) else None
 
 
+def why_unused(folder: Path) -> str:
+    """Return why a folder may hold what others put there, '' for one's own; one that is not there will be."""
+    try:
+        status = folder.lstat()
+    except OSError:
+        return ""
+    if stat.S_ISLNK(status.st_mode):
+        return "it is a link, which may lead to a folder of somebody's"
+    if hasattr(os, "geteuid") and status.st_uid != os.geteuid():
+        return "it belongs to another user"
+    return "others may write to it" if status.st_mode & 0o022 and sys.platform != "win32" else ""
+
+
 class CacheEntry(Struct, frozen=True):
     """One file of the cache; `content` is None if it is no entry."""
 
@@ -55,7 +73,7 @@ class CacheEntry(Struct, frozen=True):
 
 def read_entry(folder: Path | None, key: str) -> dict[str, Any] | None:
     """Return what is kept under a key, or None; reading an entry marks it as used now."""
-    if folder is None:
+    if folder is None or why_unused(folder):
         return None
     path = _path(folder, key)
     content = _content(path)
@@ -68,11 +86,12 @@ def read_entry(folder: Path | None, key: str) -> dict[str, Any] | None:
 
 def write_entry(folder: Path | None, key: str, content: Mapping[str, Any]) -> None:
     """Keep content under a key; if that is impossible, do nothing."""
-    if folder is None:
+    if folder is None or why_unused(folder):
         return
     body = {"format": FORMAT, "key": key, **content}
-    text = json.dumps({**body, "checksum": _checksum(body)}, indent=1) + "\n"
-    if len(text) > MOST_BYTES:
+    signed = signature(_KIND, _in_order(body), make=True)
+    text = json.dumps({**body, "checksum": signed}, indent=1) + "\n"
+    if len(text) > MOST_BYTES or not signed:
         return
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -148,9 +167,9 @@ def _content(path: Path) -> dict[str, Any] | None:
         return None
     if not isinstance(content, dict) or content.get("format") != FORMAT or not isinstance(content.get("key"), str):
         return None
-    checksum = content.pop("checksum", None)
-    return content if checksum == _checksum(content) else None
+    signed = content.pop("checksum", None)
+    return content if is_signed(_KIND, _in_order(content), signed) else None
 
 
-def _checksum(body: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+def _in_order(body: Mapping[str, Any]) -> str:
+    return json.dumps(body, sort_keys=True)

@@ -6,15 +6,16 @@ cut short keeps its best solution; if the next one is cut short too, the better 
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from swizzle.cache.entries import cache_folder, read_entry, write_entry
+from swizzle.cache.entries import cache_folder, read_entry, why_unused, write_entry
 from swizzle.cache.key import key
 from swizzle.costs.cost import Filled, counted
 from swizzle.costs.goal import Goal
@@ -31,6 +32,7 @@ from swizzle.solution.solution import Limits, Progress, Result, Solution
 from swizzle.specs.specification import Meaning
 from swizzle.specs.verify import compare, run_canonical
 from symbolic.algebra.expansion import in_words
+from symbolic.errors import printable
 from symbolic.ir.program import Expr, Hole
 from symbolic.limits import Interruption, limited
 from symbolic.values.vector import Lanes
@@ -66,6 +68,8 @@ def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] |
         with limited(until, limits.memory):
             goal, meaning = Goal.of(costs_of(limits.cost)), Meaning.of(sketch.program, sketch.spec)
             folder, name = cache_folder(), key(sketch, meaning, limits)
+            if folder is not None and (why := why_unused(folder)):
+                _note(f"no answer is looked for in {folder}, or kept there: {why}")
             kept = _restored(sketch, meaning, goal, read_entry(folder, name), started)
     except (KeyboardInterrupt, Interruption) as stopped:
         late = "timeout" if limits.timeout is None else f"timeout after {limits.timeout:g} s"
@@ -83,6 +87,12 @@ def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] |
     if is_final(found) or (found.solutions and not limits.all_solutions):
         write_entry(folder, name, _content(sketch, found))
     return found
+
+
+@lru_cache
+def _note(said: str) -> None:
+    """Say something once."""
+    print(f"note: {printable(said)}", file=sys.stderr)
 
 
 def is_final(result: Result) -> bool:

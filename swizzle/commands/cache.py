@@ -9,7 +9,7 @@ from typing import Any, Literal, TextIO
 
 from msgspec import Struct
 
-from swizzle.cache.entries import CacheEntry, cache_folder, clear, entries
+from swizzle.cache.entries import CacheEntry, cache_folder, clear, entries, why_unused
 from swizzle.commands.exit_status import DONE
 from swizzle.solution.words import cost_text, count
 from symbolic.errors import SwizzleError
@@ -45,7 +45,13 @@ def cache(arguments: CacheArguments, out: TextIO, err: TextIO) -> int:
     size = sum(entry.size for entry in found)
     if arguments.json_object:
         listing = [{**_described(entry), "bytes": entry.size, "key": entry.path.stem} for entry in kept]
-        answer = {"folder": str(folder), "answers": len(kept), "bytes": size, "entries": listing}
+        answer = {
+            "folder": str(folder),
+            "unused": why_unused(folder),
+            "answers": len(kept),
+            "bytes": size,
+            "entries": listing,
+        }
         out.write(json.dumps(answer, indent=2) + "\n")
         return DONE
     out.write(f"{folder}: {count(len(kept), 'answer')}, {_bytes(size)}\n")
@@ -55,6 +61,8 @@ def cache(arguments: CacheArguments, out: TextIO, err: TextIO) -> int:
         out.write(f"  {name:<{widths[0]}}  {verdict:<{widths[1]}}  {age}\n")
     if len(found) > len(kept):
         out.write(f"  {count(len(found) - len(kept), 'damaged file')}, ignored\n")
+    if why := why_unused(folder):
+        out.write(f"  not used: {why}\n")
     return DONE
 
 

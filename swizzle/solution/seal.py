@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import os
 import secrets
+import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -22,14 +23,24 @@ _KEY_BYTES: Final = 32
 
 def seal(text: str) -> str:
     """Return the seal of a text that is run here now, '' where no key can be kept."""
-    key = _key(make=True)
-    return _sealed(key, text) if key else ""
+    return signature("sketch", text, make=True)
+
+
+def signature(kind: str, text: str, *, make: bool = False) -> str:
+    """Return what only this user can say of a text of some kind, '' without a key, which is made if asked for."""
+    key = _key(make=make)
+    return hmac.new(key, f"{kind}\0".encode() + _bytes(text), hashlib.sha256).hexdigest() if key else ""
 
 
 def is_sealed(text: str, claimed: object) -> bool:
     """Tell whether a seal is this user's, and of this text."""
-    key = _key(make=False)
-    return bool(key) and isinstance(claimed, str) and hmac.compare_digest(_sealed(key, text).encode(), _bytes(claimed))
+    return is_signed("sketch", text, claimed)
+
+
+def is_signed(kind: str, text: str, claimed: object) -> bool:
+    """Tell whether a signature is this user's, and of this text of that kind."""
+    own = signature(kind, text)
+    return bool(own) and isinstance(claimed, str) and hmac.compare_digest(own.encode(), _bytes(claimed))
 
 
 def digest(text: str) -> str:
@@ -38,10 +49,6 @@ def digest(text: str) -> str:
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
-
-
-def _sealed(key: bytes, text: str) -> str:
-    return hmac.new(key, b"sketch\0" + _bytes(text), hashlib.sha256).hexdigest()
 
 
 def _folder() -> Path | None:
@@ -75,6 +82,16 @@ def _key(*, make: bool) -> bytes:
                     os.link(mine, file)
             finally:
                 mine.unlink()
-        key = file.read_bytes()
-        return key if len(key) == _KEY_BYTES else b""
+        return _read(file)
     return b""
+
+
+def _read(file: Path) -> bytes:
+    """Return the key of a file that nobody else can read or write, b"" of any other."""
+    with os.fdopen(
+        os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)), "rb"
+    ) as own:
+        status = os.fstat(own.fileno())
+        others = hasattr(os, "geteuid") and (status.st_uid != os.geteuid() or status.st_mode & 0o077)
+        key = b"" if others or not stat.S_ISREG(status.st_mode) else own.read(_KEY_BYTES + 1)
+    return key if len(key) == _KEY_BYTES else b""

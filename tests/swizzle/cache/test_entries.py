@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from swizzle.cache import entries as cache
-from swizzle.cache.entries import cache_folder, clear, entries, read_entry, write_entry
+from swizzle.cache.entries import cache_folder, clear, entries, read_entry, why_unused, write_entry
 
 KEY, OTHER = "a" * 64, "b" * 64
 
@@ -62,6 +63,44 @@ def test_a_damaged_entry_is_none(tmp_path: Path, spoil: Callable[[str], str]) ->
     assert [entry.content for entry in entries(tmp_path)] == [None]
     write_entry(tmp_path, KEY, {"status": "sat"})
     assert kept(tmp_path, KEY) == "sat"
+
+
+def test_only_ones_own_answers_are_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever may write to the folder can make an entry, but not sign it: nor where its secret may be read by all."""
+    body = {"format": cache.FORMAT, "key": KEY, "status": "unsat"}
+    plain = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    (tmp_path / f"{KEY}.json").write_text(json.dumps({**body, "checksum": plain}))
+    assert kept(tmp_path, KEY) is None
+    monkeypatch.setenv("SWIZZLE_STATE_DIR", str(tmp_path / "theirs"))
+    write_entry(tmp_path, KEY, {"status": "unsat"})
+    assert kept(tmp_path, KEY) == "unsat"
+    monkeypatch.setenv("SWIZZLE_STATE_DIR", str(tmp_path / "mine"))
+    assert kept(tmp_path, KEY) is None
+    write_entry(tmp_path, KEY, {"status": "sat"})
+    key = tmp_path / "mine" / "key"
+    assert kept(tmp_path, KEY) == "sat" and key.stat().st_mode & 0o777 == 0o600
+    key.chmod(0o644)
+    assert kept(tmp_path, KEY) is None
+    key.chmod(0o600)
+    key.rename(tmp_path / "key")
+    key.symlink_to(tmp_path / "key")
+    assert kept(tmp_path, KEY) is None
+
+
+def test_a_folder_of_others_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where others may write, a link, and another user's: nothing is read or written, and it is said why."""
+    folder = tmp_path / "answers"
+    write_entry(folder, KEY, {"status": "sat"})
+    assert (kept(folder, KEY), why_unused(folder)) == ("sat", "")
+    folder.chmod(0o777)
+    assert (kept(folder, KEY), why_unused(folder)) == (None, "others may write to it")
+    write_entry(folder, OTHER, {"status": "sat"})
+    folder.chmod(0o700)
+    assert kept(folder, OTHER) is None
+    (tmp_path / "link").symlink_to(folder)
+    assert kept(tmp_path / "link", KEY) is None and why_unused(tmp_path / "link").startswith("it is a link")
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    assert (kept(folder, KEY), why_unused(folder)) == (None, "it belongs to another user")
 
 
 def test_an_entry_under_another_name_is_none(tmp_path: Path) -> None:

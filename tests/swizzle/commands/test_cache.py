@@ -74,6 +74,18 @@ def test_show_and_clear(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert call("cache", "burn")[0] == 2
 
 
+def test_a_folder_of_others_is_told(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By `solve`, which goes on without it, and by `swizzle cache`."""
+    monkeypatch.setenv("SWIZZLE_CACHE_DIR", str(tmp_path / "shared"))
+    call("solve", file, "-q")
+    (tmp_path / "shared" / "answers").chmod(0o777)
+    status, out, err = call("solve", file, "-q")
+    said = f"note: no answer is looked for in {tmp_path}/shared/answers, or kept there: others may write to it\n"
+    assert (status, "cached" in out, err) == (0, False, said)
+    assert call("cache")[1].endswith("  not used: others may write to it\n")
+    assert json.loads(call("cache", "--json")[1])["unused"] == "others may write to it"
+
+
 def test_without_a_home(monkeypatch: pytest.MonkeyPatch, file: str) -> None:
     """Nothing is kept, solving works, and `swizzle cache` says what to do."""
     monkeypatch.delenv("SWIZZLE_CACHE_DIR")
