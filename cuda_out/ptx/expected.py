@@ -13,8 +13,9 @@ from cuda_out.ptx.kinds import KIND_OF, is_float, number_kind, width
 from cuda_out.ptx.mathematics import term_name
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.operators import of_kind
+from symbolic.algebra.conversions import WIDEN
 from symbolic.algebra.functions import Joined
-from symbolic.algebra.terms import WIDEN, Term
+from symbolic.algebra.terms import Term
 from symbolic.algebra.word_functions import WordFunction
 from symbolic.ir.program import DType, FunctionName, OperatorName
 
@@ -165,7 +166,10 @@ class Expected:
         source = self._own_kind(operand, to)
         inner = self.written_out(source, operand)
         if is_float(to):
-            return self._rounded(target, operand, inner if is_float(source) else normal.real_of(source, inner))
+            if is_float(source):
+                return normal.rounded(target.value, inner)
+            inner = normal.real_of(source, inner)
+            return normal.rounded(target.value, normal.rounded("f32", inner) if target.bits < 32 else inner)
         if is_float(source):
             found = normal.terms.apply(f"trunc.{to}", (inner,))
         elif width(to) > width(source):
@@ -175,22 +179,6 @@ class Expected:
         if is_float(kind):
             return normal.rounded(kind, normal.real_of(to, found))
         return normal.extended(to, found) if width(kind) > width(to) else normal.narrowed(kind, found)
-
-    def _rounded(self, target: DType, operand: Term, inner: Term) -> Term:
-        """Return a number, written out, as a float type has it; one operation on numbers of the type is the type's."""
-        normal, nodes = self.normal, self.normal.terms.nodes
-        kind, (op, args) = target.value, nodes[operand]
-        source = self._own_kind(operand, "f64")
-        if not is_float(source):
-            return normal.rounded(kind, normal.rounded("f32", inner) if width(KIND_OF[target]) < 32 else inner)
-        if op in ("*", "/") or (isinstance(op, FunctionName) and not op.row.compares):
-            parts = [arg for arg in args if not normal.terms.is_const(arg)]
-        elif op == "+":
-            parts = [normal.terms.scale(arg)[0] if normal.terms.scale(arg)[1] == -1 else arg for arg in args]
-        else:
-            return normal.rounded(kind, inner)
-        of_type = [normal.terms.is_const(each) or kind in normal.held(self.written_out(source, each)) for each in parts]
-        return inner if len(of_type) <= 2 and all(of_type) else normal.rounded(kind, inner)
 
     def _own_kind(self, term: Term, default: str) -> str:
         """Return the type of a term by the elements and conversions in it, the widest of them."""

@@ -229,8 +229,15 @@ class PtxMachine:
 
     def contents(self, name: str) -> tuple[Bits, Lanes]:
         """Return what an array holds: for each element its bits, or a term that is written out."""
+        return self.forms(name)[0]
+
+    def forms(self, name: str) -> list[tuple[Bits, Lanes]]:
+        """Return the same, and once more with each rounding where operations of a type were computed in a wider one."""
         region = self.arrays[name]
-        return self.deferred.written_out(region.bits, region.terms)
+        found = [self.deferred.written_out(region.bits, region.terms)]
+        if self.deferred.in_types:
+            found.append(self.deferred.written_out(region.bits, region.terms, rounding=True))
+        return found
 
     def _target(self, instruction: Instruction) -> int:
         (target,) = instruction.operands[-1:]

@@ -11,17 +11,17 @@ truncation is no operator. An input element stands for its own value, extended b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 
+from cuda_out.ptx.infinities import Infinities
 from cuda_out.ptx.kinds import KINDS, is_float, width
 from cuda_out.ptx.polynomials import nearly_equal, signed
-from cuda_out.ptx.rings import Rings
 from cuda_out.ptx.roundings import EVERY, WIDER, FloatTypes, holding, of_integers, rounded_number
-from symbolic.algebra.exact import number
 from symbolic.algebra.numbers import from_memory, in_memory
 from symbolic.algebra.terms import Term, Terms
 from symbolic.algebra.word_functions import WordFunction
@@ -33,7 +33,7 @@ _REAL: Final = frozenset(
 _TYPED: Final = frozenset(("min", "max", "abs", "select"))
 
 
-class Normal(Rings):
+class Normal(Infinities):
     """Arithmetic on written-out terms, with the constants, comparisons and choices of both kinds of numbers."""
 
     def __init__(self, terms: Terms, kinds: Mapping[str, str], limits: Mapping[str, int] | None = None) -> None:
@@ -51,12 +51,6 @@ class Normal(Rings):
         size = width(kind) // 8
         value = float(np.array([bits & (1 << 8 * size) - 1], f"u{size}").view(KINDS[kind])[0])
         return self.real(value)
-
-    def real(self, value: float | Fraction) -> Term:
-        """Return a number of the reals; infinities and NaN are terms that nothing is known of."""
-        if isinstance(value, float) and not np.isfinite(value):
-            return self.terms.apply(str(value), ())
-        return self.terms.const(number(Fraction(value)))
 
     def bits(self, kind: str, term: Term) -> int | None:
         """Return a constant as a register's bits in a type, None where the term is no constant."""
@@ -160,7 +154,7 @@ class Normal(Rings):
         own = "f32" if kind == "bf16" else kind
         if op == "const":
             value = rounded_number(kind, args[0])
-            return self.terms.apply(f"to_{kind}", (term,)) if value is None else self.real(value)
+            return self.real(math.copysign(math.inf, args[0]) if value is None else value)
         if kind in self.held(term):
             return term
         if op.startswith("select."):
@@ -221,22 +215,18 @@ class Normal(Rings):
 
     # -- the rest ----------------------------------------------------------------------------------------------
 
-    def inverse(self, kind: str, a: Term) -> Term:
-        """Return 1 / a over the reals."""
-        op, args = self.terms.nodes[a]
-        if op == "const" and args[0] != 0:
-            return self.real(1 / Fraction(args[0]))
-        return args[0] if op == "inverse" else self.terms.apply("inverse", (a,))
-
     def extreme(self, op: str, kind: str, a: Term, b: Term) -> Term:
         """Return min or max, flat, with what the type bounds dropped; those of reals are the same in every type."""
         kind = "f64" if is_float(kind) else kind
         kind = f"s{kind[1:]}" if kind[0] == "u" and self._positive(kind, a) and self._positive(kind, b) else kind
         name = f"{op}.{kind}"
         items = {i for v in (a, b) for i in (self.terms.nodes[v][1] if self.terms.nodes[v][0] == name else (v,))}
-        bound = "inf" if op == "min" else "-inf"
+        bound, end = ("inf", "-inf") if op == "min" else ("-inf", "inf")
         if is_float(kind):
-            items = {i for i in items if self.terms.nodes[i][0] != bound} or items
+            if any(self.terms.nodes[i][0] == end for i in items):
+                return self.real(float(end))
+            if all(map(self.is_ordered, items)):  # of NaN and a number, the number is chosen
+                items = {i for i in items if self.terms.nodes[i][0] != bound} or items
         else:
             limits = np.iinfo(KINDS[kind])
             neutral = signed(int(limits.max if op == "min" else limits.min), width(kind))
@@ -265,6 +255,8 @@ class Normal(Rings):
 
         That the absolute value of a float is less than a number is two comparisons, and so is that it is greater.
         """
+        if is_float(kind) and not (self.is_ordered(a) and self.is_ordered(b)):
+            return self._predicate(self.unknown_outcome(a, b))
         if a == b:
             return self.terms.const(0)
         for side, other, inside in ((a, b, True), (b, a, False)):
@@ -278,11 +270,13 @@ class Normal(Rings):
             number, mask = int(self.terms.nodes[a][1][0]), (1 << width(kind)) - 1
             if number & mask != (mask if kind[0] == "u" else mask >> 1):  # the greatest has no next
                 more = self.lifted(kind, number + 1 & mask)
-                return self.inverted("pred", self._predicate(f"lt.{kind}", (b, more)))
-        return self._predicate(f"lt.{kind}", (a, b))
+                return self.inverted("pred", self._predicate(self.terms.apply(f"lt.{kind}", (b, more))))
+        return self._predicate(self.terms.apply(f"lt.{kind}", (a, b)))
 
     def equal(self, kind: str, a: Term, b: Term) -> Term:
         """Return whether two values are equal; of a choice between numbers, whether it is made."""
+        if is_float(kind) and not (self.is_ordered(a) and self.is_ordered(b)):
+            return self._predicate(self.unknown_outcome(a, b))
         if a == b:
             return self.terms.const(-1)
         for choice, other in ((a, b), (b, a)):
@@ -292,11 +286,10 @@ class Normal(Rings):
                     return self.terms.const(0)
                 return args[0] if other == args[1] else self.inverted("pred", args[0])
         kind = kind if is_float(kind) else f"b{width(kind)}"
-        return self._predicate(f"eq.{kind}", tuple(sorted((a, b))))
+        return self._predicate(self.terms.apply(f"eq.{kind}", tuple(sorted((a, b)))))
 
-    def _predicate(self, op: str, args: tuple[Term, ...]) -> Term:
+    def _predicate(self, found: Term) -> Term:
         """Return a comparison, which is one bit, and stays what it is where one bit is read."""
-        found = self.terms.apply(op, args)
         self._narrow[1].add(found)
         return found
 

@@ -19,7 +19,7 @@ from cuda_out.ptx.concrete import Operation
 from cuda_out.ptx.kinds import Bits, is_float, width
 from cuda_out.ptx.memory import Lanes
 from cuda_out.ptx.normal import Normal
-from cuda_out.ptx.roundings import WIDER, FloatTypes, is_of_type, narrows, of_bits, of_result
+from cuda_out.ptx.roundings import WIDER, FloatTypes, chooses, is_of_type, narrows, of_bits, of_result, widens
 from cuda_out.ptx.symbolic import Ring, Value, evaluate, evaluate_sum, ring, summands
 from symbolic.algebra.terms import Term
 
@@ -32,7 +32,13 @@ Operands: TypeAlias = tuple[int, ...]
 
 
 class Notes:
-    """The notes on one table of terms; they may serve several runs, which then share what they have in common."""
+    """The notes on one table of terms; they may serve several runs, which then share what they have in common.
+
+    Arithmetic of a float type is that of real numbers, and what it gives is rounded where another type reads it. One
+    operation on numbers of a type that is computed in a wider one and rounded at once is arithmetic of that type: so
+    bf16 is computed. Where a text says such a rounding for itself, it is one: `written_out` gives both readings.
+    `in_types` are the types in which that made a difference.
+    """
 
     def __init__(self, normal: Normal) -> None:
         self.normal = normal
@@ -40,7 +46,10 @@ class Notes:
         self._known: dict[tuple[str, tuple[str, ...], str], dict[Operands, Term]] = {}
         self._numbers: list[int] = []
         self._number: dict[int, int] = {}
-        self._written: dict[Term, Value] = {}
+        self._forms: dict[bool, dict[Term, Value]] = {False: {}, True: {}}
+        self._rounding, self._written = False, self._forms[False]
+        self._inside_type: dict[tuple[str, Term], Value] = {}
+        self.in_types = set[str]()
         self._types: list[FloatTypes] = []
         self._alike: list[Term] = []
         self._first_alike: dict[tuple[int, Operands], Term] = {}
@@ -84,11 +93,13 @@ class Notes:
         found: Lanes = np.where(terms == 0, np.array(codes, np.int64)[places.reshape(-1)], terms)
         return found
 
-    def written_out(self, bits: Bits, terms: Lanes) -> tuple[Bits, Lanes]:
-        """Return registers without notes: terms, and numbers where a note turns out to be one."""
+    def written_out(self, bits: Bits, terms: Lanes, *, rounding: bool = False) -> tuple[Bits, Lanes]:
+        """Return registers without notes: terms, and numbers where a note turns out to be one. With `rounding`, each
+        conversion of floats rounds."""
         at = np.flatnonzero(terms >= FIRST)
         if len(at) == 0:
             return bits, terms
+        self._rounding, self._written = rounding, self._forms[rounding]
         bits, terms = bits.copy(), terms.copy()
         asked = terms[at].tolist()
         self._write_out(asked)
@@ -142,7 +153,16 @@ class Notes:
         operation, ring, row = self._notes[term - FIRST]
         if ring is None:
             given = tuple(map(self._read, row, operation.sources, repeat(operation)))
-            return evaluate(self.normal, operation, given, self._rounds(operation, row))
+            kind, rounds = narrows(operation), None
+            if kind is not None and is_float(operation.sources[0]):
+                inner = None if self._rounding else self._of_type(kind, row[0], operation.sources[0])
+                if inner is None:
+                    rounds = kind
+                else:
+                    given = (inner,)
+                    if inner != self._operand(row[0]):
+                        self.in_types.add(kind)
+            return evaluate(self.normal, operation, given, rounds or widens(operation))
         sums, waiting = [], [term]
         while waiting:
             operation, _, row = self._notes[waiting.pop() - FIRST]
@@ -154,17 +174,45 @@ class Notes:
             sums.append((operation, tuple(values)))
         return evaluate_sum(self.normal, sums)
 
-    def _rounds(self, operation: Operation, row: Operands) -> str | None:
-        """Return the type that a conversion between floats rounds to; None where it is sure to change nothing."""
-        kind = narrows(operation)
-        if kind is None or not is_float(operation.sources[0]):
+    def _of_type(self, kind: str, code: int, source: str) -> Value | None:
+        """Return what a type's own arithmetic gives where it is computed in a wider one; None for what is no more than
+        rounded to the type."""
+        if code < FIRST:
+            return self._operand(code) if kind in self._held(code, source) else None
+        operation, _, row = self._notes[code - FIRST]
+        if kind in self._held(code, source):
+            return self._within(kind, code)
+        operands = [self._held(code, source) for code, source in zip(row, operation.sources, strict=True) if code >= 0]
+        if not is_of_type(kind, operation, frozenset(), operands):  # constants are of any type
             return None
-        made_by, operands, code = None, list[FloatTypes](), row[0]
-        if code >= FIRST:
-            made_by, _, inner = self._notes[code - FIRST]
-            pairs = zip(inner, made_by.sources, strict=True)
-            operands = [self._held(code, source) for code, source in pairs if code >= 0]  # constants are of any type
-        return None if is_of_type(kind, made_by, self._held(code, operation.sources[0]), operands) else kind
+        self.in_types.add(kind)
+        return self._evaluated(operation, [self._within(kind, operand) for operand in row])
+
+    def _within(self, kind: str, code: int) -> Value:
+        """Return a number of a type as the type's own arithmetic reads it: as it was before it was widened."""
+        chosen, waiting = self._inside_type, [code]
+        while waiting:
+            part = waiting[-1]
+            operation, row = (
+                (self._notes[part - FIRST][0], self._notes[part - FIRST][2]) if part >= FIRST else (None, ())
+            )
+            if operation is None or (kind, part) in chosen or not (chooses(operation) or widens(operation) == kind):
+                chosen.setdefault((kind, part), self._operand(part))
+                waiting.pop()
+            elif widens(operation) == kind:
+                chosen[kind, part] = evaluate(self.normal, operation, tuple(map(self._operand, row)))
+                waiting.pop()
+            elif missing := [operand for operand in row if (kind, operand) not in chosen]:
+                waiting += missing
+            else:
+                chosen[kind, part] = self._evaluated(operation, [chosen[kind, operand] for operand in row])
+                waiting.pop()
+        return chosen[kind, code]
+
+    def _evaluated(self, operation: Operation, given: Sequence[Value]) -> Value:
+        if ring(operation) is not None:
+            return evaluate_sum(self.normal, [(operation, tuple(given))])
+        return evaluate(self.normal, operation, tuple(given))
 
     def _held(self, code: int, kind: str) -> FloatTypes:
         """Return the float types that hold an operand which is read as a number of a type."""

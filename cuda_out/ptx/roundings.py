@@ -1,9 +1,9 @@
 """Which float types hold a number exactly: where a conversion to fewer bits is certain to change nothing.
 
-Sums, products and quotients of floats count as those of real numbers, whatever their type. A conversion to fewer bits
-does not: `double(float(x))` is another number than x. It changes nothing where the number is one of the type: an
-element of such an array, what was widened from it, what an instruction gave in that type. Nor is it more than the
-arithmetic of that type where it rounds one operation on such numbers: so bf16 is computed, by way of f32.
+Sums, products and quotients of floats of one type count as those of real numbers. A conversion does not:
+`double(float(x))` is another number than x, and so is a sum of floats that is read as a double. It changes nothing
+where the number is one of the type with fewer bits: an element of such an array, what was rounded to it. Nor is it
+more than the arithmetic of that type where it rounds one operation on such numbers: so bf16 is computed, by way of f32.
 """
 
 from __future__ import annotations
@@ -66,6 +66,22 @@ def narrows(operation: Operation) -> str | None:
         fewer = not is_float(source) or width(target) < width(source)
         return target if fewer and operation.name == f"cvt.{target}.{source}" else None
     return None
+
+
+def widens(operation: Operation) -> str | None:
+    """Return the type that a conversion of floats reads, to which its number was rounded; None for any other."""
+    if operation.name == "bf16.number":
+        return "bf16"
+    if operation.name.startswith("cvt.") and is_float(operation.result):
+        target, source = operation.name.split(".")[-2:]
+        if is_float(source) and width(source) < width(target) and operation.name == f"cvt.{target}.{source}":
+            return source
+    return None
+
+
+def chooses(operation: Operation) -> bool:
+    """Tell whether an instruction gives one of its operands, or that with another sign."""
+    return operation.name.partition(".")[0] in _CHOICES
 
 
 def of_result(operation: Operation, operands: Sequence[FloatTypes]) -> FloatTypes:

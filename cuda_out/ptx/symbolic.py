@@ -22,8 +22,8 @@ Ring: TypeAlias = tuple[str, bool, int]
 
 
 def evaluate(normal: Normal, operation: Operation, row: tuple[Value, ...], rounds: str | None = None) -> Value:
-    """Return what an operation that is no sum gives for operands of which at least one is a term; `rounds` is the type
-    to which a conversion rounds a float."""
+    """Return what an operation that is no sum gives for its operands; `rounds` is the type of which a conversion's
+    number is, the one with fewer bits."""
     if operation.name == "selp":
         kind = operation.result
         if any(term and normal.is_real(term) for _, term in row[:2]) and not is_float(kind):
@@ -31,9 +31,12 @@ def evaluate(normal: Normal, operation: Operation, row: tuple[Value, ...], round
         yes, no = (_read(normal, kind, value) for value in row[:2])
         return _result(normal, kind, normal.select(kind, _read(normal, "pred", row[2]), yes, no))
     values = [_read(normal, kind, value) for kind, value in zip(operation.sources, row, strict=True)]
-    if rounds:
+    if rounds and operation.name != "bf16.number":  # which reads bits
         values[0] = normal.rounded(rounds, values[0])
-    return _result(normal, operation.result, _apply(normal, operation, values))
+    found = _apply(normal, operation, values)
+    if rounds and operation.name == "bf16.number":
+        found = normal.rounded(rounds, found)
+    return _result(normal, operation.result, found)
 
 
 _SUMMANDS: Final[dict[str, tuple[int, ...]]] = {"xor": (0, 1), "add": (0, 1), "sub": (0,), "mad": (2,)}
@@ -149,6 +152,8 @@ def _compare(normal: Normal, rest: str, v: list[Term]) -> Term:
     compare, kind, *more = rest.split(".")
     a, b = v[0], v[1]
     if compare in ("nan", "num"):  # real numbers are numbers
+        if not (normal.is_ordered(a) and normal.is_ordered(b)):
+            return normal.unknown_outcome(a, b)
         return normal.terms.const(0 if compare == "nan" else -1)
     match compare:
         case "eq" | "ne":

@@ -462,7 +462,7 @@ class TileValidator:
         for parameter in self.program.parameters:
             if parameter.role not in ("out", "inout"):
                 continue
-            window, (bits, terms) = self.windows[parameter.name], machine.contents(parameter.name)
+            window, forms = self.windows[parameter.name], machine.forms(parameter.name)
             most = window.owned.max(axis=0)
             index = np.indices(most).reshape(len(most), -1)
             cells = np.array([window.cell(each) for each in index.T.tolist()], np.int64)
@@ -472,16 +472,17 @@ class TileValidator:
             block, element = np.nonzero(mine)
             at = block * window.cells + cells[element]
             apart = block if self.said else 0 * block  # blocks must leave the same, but for what is said of each
-            rows, places = _distinct([(bits[at], terms[at]), (element.astype(np.uint64), apart)])
+            asked = [(bits[at], terms[at]) for bits, terms in forms]
+            rows, places = _distinct([*asked, (element.astype(np.uint64), apart)])
             _, first = np.unique(places, return_index=True)
-            for ((got, term), (number, _)), where in sorted(zip(rows, block[first].tolist(), strict=True), key=_second):
+            for (*readings, (number, _)), where in sorted(zip(rows, block[first].tolist(), strict=True), key=_second):
                 address = flat_index(parameter.shape, tuple(index[:, number].tolist()))
                 if self.said is None:
                     want = self.wanted[parameter.name][address]
                 else:
                     local, cuts = tuple(index[:, number].tolist()), self.cuts[int(machine.cuts[where])]
                     want = self.said(cuts, parameter.name, local, self.written.terms, self._atom)
-                if found := output_difference(machine, self.written, parameter, got, term, want):
+                if found := output_difference(machine, self.written, parameter, readings, want):
                     name = cell_name(parameter.name, parameter.shape, address)
                     cut = self.cuts[int(machine.cuts[where])]
                     yield f"of a block with {', '.join(map(str, cut.values()))}, {name} {found}"

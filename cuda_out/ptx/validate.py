@@ -156,12 +156,13 @@ def _compare(
     for parameter in program.parameters:
         if parameter.role not in ("out", "inout"):
             continue
-        bits, terms = machine.contents(parameter.name)
+        forms = machine.forms(parameter.name)
         for cell, want in enumerate(wanted[parameter.name]):
-            found = output_difference(machine, written, parameter, int(bits[cell]), int(terms[cell]), want)
+            readings = [(int(bits[cell]), int(terms[cell])) for bits, terms in forms]
+            found = output_difference(machine, written, parameter, readings, want)
             if not found:
                 continue
-            broken |= int(terms[cell]) < 0
+            broken |= readings[0][1] < 0
             region, where = machine.arrays[parameter.name], "no thread stores it"
             if (writer := int(region.writer[cell])) >= 0:
                 who = machine.shape.describe(int(region.thread[cell]))
@@ -173,9 +174,16 @@ def _compare(
 
 
 def output_difference(
+    machine: PtxMachine, written: WrittenOut, parameter: Parameter, readings: Sequence[tuple[int, int]], want: Term
+) -> str:
+    """Return what an output element is and should be, '' where one reading of it, bits and a term, is that."""
+    found = [_difference(machine, written, parameter, bits, term, want) for bits, term in readings]
+    return found[0] if all(found) else ""
+
+
+def _difference(
     machine: PtxMachine, written: WrittenOut, parameter: Parameter, bits: int, term: int, want: Term
 ) -> str:
-    """Return what an output element is and should be, '' where it is that."""
     dtype, normal = parameter.dtype, written.deferred.normal
     kind, own = number_kind(dtype), KIND_OF[dtype]
     if want == UNWRITTEN and term == NEVER:

@@ -21,9 +21,10 @@ from cuda_out.c.division import products
 from cuda_out.c.types import reciprocal
 from swizzle.commands.computed_errors import computed_errors
 from swizzle.specs.specification import Meaning, outputs
+from symbolic.algebra.conversions import WIDEN
 from symbolic.algebra.functions import FunctionRow
 from symbolic.algebra.numbers import NUMPY_DTYPES, as_numbers, float_limits
-from symbolic.algebra.terms import UNWRITTEN, WIDEN, Term
+from symbolic.algebra.terms import UNWRITTEN, Term
 from symbolic.ir.program import Apply, Binary, Cast, Const, DeclareAccumulator, DType, FunctionName, Program, Store
 from symbolic.ir.walk import own_expressions, statements, subexpressions
 

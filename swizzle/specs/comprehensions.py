@@ -23,7 +23,7 @@ from msgspec import Struct
 from swizzle.specs.rewriting import ASK, Comprehension, Rewritten, is_sum
 from symbolic.algebra.datum import Datum, SymbolicArray
 from symbolic.algebra.many import Ids, apply_pairs, apply_rows, distinct_terms
-from symbolic.algebra.terms import Terms
+from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import SwizzleError
 
 MOST_LANES: Final = 1 << 22
@@ -286,7 +286,7 @@ class _Reader:
             return _checked(_ints(np.array(values), len(values)))[at]
         if not values or not kinds <= {int, Datum}:
             raise LeftToPython
-        ids = [value.term if type(value) is Datum else self.terms.const(value) for value in values]
+        ids = [_term(value) if type(value) is Datum else self.terms.const(value) for value in values]
         return _Data(
             np.array(ids)[at], np.array([type(value) is int for value in values])[at] if int in kinds else None
         )
@@ -297,7 +297,7 @@ class _Reader:
         if type(value) is _Data:
             return value
         if type(value) is Datum:
-            return _Data(np.full(lanes, value.term))
+            return _Data(np.full(lanes, _term(value)))
         if type(value) in (int, float):
             return _of_numbers(np.full(lanes, const(value)), np.full(lanes, True), np.full(lanes, type(value) is float))
         numbers, inverse = np.unique(_ints(value, lanes), return_inverse=True)
@@ -435,6 +435,13 @@ def _called(function: Any, values: list[Any], lanes: int) -> Any:
     if function is abs and len(values) == 1:
         return np.abs(_ints(values[0], lanes))
     raise LeftToPython
+
+
+def _term(value: Datum) -> Term:
+    """Return the term of data that is of the type of its elements."""
+    if value.kind is not None:
+        raise LeftToPython
+    return value.term
 
 
 def _spread(value: Any, lanes: int) -> Any:

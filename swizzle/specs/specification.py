@@ -17,8 +17,9 @@ from msgspec import Struct
 from swizzle.language.other_names import here
 from swizzle.specs.spec import Spec
 from swizzle.specs.wrapping import unwrapped, wrapping_array
+from symbolic.algebra.conversions import is_exact
 from symbolic.algebra.datum import Datum, symbolic_input
-from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, as_numbers, is_exact
+from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, as_numbers
 from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.layout import cell_name
@@ -44,6 +45,7 @@ def outputs(program: Program) -> tuple[Parameter, ...]:
 def symbolic_inputs(program: Program, terms: Terms) -> dict[str, npt.NDArray[np.int64]]:
     """Return each input parameter as a flat array of its variables."""
     terms.scalars.update(p.name for p in inputs(program) if p.is_scalar)
+    terms.types.update({p.name: p.dtype for p in inputs(program)})
     found = dict[str, npt.NDArray[np.int64]]()
     for p in inputs(program):
         asked = p.name, prod(p.shape)

@@ -9,12 +9,13 @@ from typing import Any, Final
 import numpy as np
 
 from symbolic.algebra.accumulation import Accumulation
+from symbolic.algebra.conversions import WIDEN, conversion
 from symbolic.algebra.functions import gathered
 from symbolic.algebra.many import apply_pairs
-from symbolic.algebra.numbers import Lanes, conversion
+from symbolic.algebra.numbers import Lanes
 from symbolic.algebra.operator_laws import wrapped
 from symbolic.algebra.orders import accumulation
-from symbolic.algebra.terms import UNWRITTEN, WIDEN, Term, Terms
+from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.program import DType, FunctionName
 
 _MANY: Final = 256
@@ -86,14 +87,14 @@ class Canonical:
     def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
         if source is DType.INDEX:
             return np.array([self.terms.const(v) for v in a.tolist()], np.int64)
-        op = conversion(source, target)
-        if op is None:
-            return a
-        found = self.rows(op, a[:, None])
-        for term in set(a.tolist()) if op.startswith(WIDEN) else ():
-            if self.terms.is_const(term):  # an integer type has it within its bounds
-                found = np.where(a == term, self.terms.const(wrapped(int(self.terms.nodes[term][1][0]), source)), found)
-        return found
+        for op in conversion(source, target):
+            found = self.rows(op, a[:, None])
+            for term in set(a.tolist()) if op.startswith(WIDEN) else ():
+                if self.terms.is_const(term):  # an integer type has it within its bounds
+                    number = wrapped(int(self.terms.nodes[term][1][0]), source)
+                    found = np.where(a == term, self.terms.const(number), found)
+            a = found
+        return a
 
     def reduce(self, op: str, active: Sequence[Lanes], values: Sequence[Lanes], init: Any, dtype: DType) -> Lanes:
         start, order = [] if init is None else [self.terms.const(init)], accumulation(self.terms, op)

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import Any, Final
 
 from msgspec import Struct, field
 
+from symbolic.algebra.choices import is_choice
+from symbolic.algebra.conversions import WIDEN, is_exact
 from symbolic.algebra.functions import FUNCTIONS
 from symbolic.algebra.operator_laws import LAWS, find_law
-from symbolic.algebra.terms import WIDEN, Term, Terms, unary
+from symbolic.algebra.terms import Term, Terms, unary
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import DType
 
@@ -34,7 +37,7 @@ def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Any]:
             return NotImplemented
         a, b = (right, self) if swap else (self, right)
         if op == "-":
-            return _combined("+", a, Datum(self.terms, unary(self.terms, "-", b.term)))
+            return _combined("+", a, -b)
         return _combined(op, a, b)
 
     def product(self: Datum, other: Any) -> Any:
@@ -43,7 +46,7 @@ def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Any]:
             terms = self.terms
             made = terms.product_of_two(a, b)
             if made is not None:
-                return Datum(terms, made)
+                return Datum(terms, made, None, _wider(self.kind, other.kind))
         return method(self, other)
 
     def added(self: Datum, other: Any) -> Any:
@@ -51,7 +54,7 @@ def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Any]:
         if type(other) is Datum and (item := other._term) is not None:
             chain = self._chain
             if chain is not None and chain[0] == "+":
-                return Datum(self.terms, None, ("+", self, item))
+                return Datum(self.terms, None, ("+", self, item), _wider(self.kind, other.kind))
         return method(self, other)
 
     return product if op == "*" else added if op == "+" and not swap else method
@@ -59,11 +62,19 @@ def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Any]:
 
 def _combined(op: str, a: Datum, b: Datum) -> Datum:
     """Return `op(a, b)`, for a reduction noted only."""
+    kind = _wider(a.kind, b.kind)
     if op not in LAWS and find_law(op) is None:
-        return Datum(a.terms, a.terms.apply(op, (a.term, b.term)))
+        return Datum(a.terms, a.terms.apply(op, (a.term, b.term)), None, kind)
     if a._chain is None or a._chain[0] != op:  # a chain has one operator: what came before becomes a term
         a = Datum(a.terms, a.term)
-    return Datum(a.terms, None, (op, a, b._term if b._term is not None else b.term))
+    return Datum(a.terms, None, (op, a, b._term if b._term is not None else b.term), kind)
+
+
+def _wider(a: DType | None, b: DType | None) -> DType | None:
+    """Return the one of two float types that has the other's numbers; of f16 and bf16, the one that has most digits."""
+    if a is b or b is None:
+        return a
+    return b if a is None or is_exact(a, b) else a
 
 
 MOST_FACTORS: Final = 64
@@ -137,12 +148,13 @@ class Datum(Struct, eq=False, gc=False):
 
     A sum that grows by one item at a time is a chain of notes until its term is asked for, so that the terms of
     partial sums, each as long as what has been summed, are not made. Values are many and no cycles: they are not
-    looked at by the cyclic collector.
+    looked at by the cyclic collector. `kind` is the float type that a part of it was converted to, if any.
     """
 
     terms: Terms
     _term: Term | None
     _chain: tuple[str, Datum, Term] | None = None
+    kind: DType | None = None
 
     @property
     def noted(self) -> str:
@@ -201,7 +213,7 @@ class Datum(Struct, eq=False, gc=False):
         """Return a product of equal factors: `x**2` is `x * x`."""
         if not isinstance(exponent, int) or not 1 <= exponent <= MOST_FACTORS:
             raise self._power()
-        return Datum(self.terms, self.terms.apply("*", (self.term,) * exponent))
+        return Datum(self.terms, self.terms.apply("*", (self.term,) * exponent), None, self.kind)
 
     def __rpow__(self, base: Any) -> Datum:
         raise self._power()
@@ -240,10 +252,10 @@ class Datum(Struct, eq=False, gc=False):
         )
 
     def __neg__(self) -> Datum:
-        return Datum(self.terms, unary(self.terms, "-", self.term))
+        return Datum(self.terms, unary(self.terms, "-", self.term), None, self.kind)
 
     def __abs__(self) -> Datum:
-        return Datum(self.terms, self.terms.apply("abs", (self.term,)))
+        return Datum(self.terms, self.terms.apply("abs", (self.term,)), None, self.kind)
 
     def __invert__(self) -> Datum:
         return Datum(self.terms, self.terms.apply("~", (self.term,)))
@@ -285,6 +297,8 @@ class Datum(Struct, eq=False, gc=False):
         from symbolic.algebra.canonical import Canonical
 
         types = self._types(self.term)
+        if self.kind is not None:  # which has all numbers of what was converted to it
+            types = {self.kind, *(each for each in types if not is_exact(each, self.kind))}
         op = self.terms.nodes[self.term][0]
         if op != "atom" and not op.startswith("to_"):  # specifications compute with integers of 32 bits at least
             types = {DType.I32 if each.is_narrow else each for each in types}
@@ -298,7 +312,7 @@ class Datum(Struct, eq=False, gc=False):
         if not types:
             return self
         found = Canonical(self.terms).cast(np.array([self.term]), types.pop(), target)
-        return Datum(self.terms, int(found[0]))
+        return Datum(self.terms, int(found[0]), None, target if target.is_float else None)
 
     def kept_by(self, target: DType) -> Term:
         """Return what an output of 8 or 16 bits holds as much of, without the conversions that it makes anyway."""
@@ -330,7 +344,9 @@ class Datum(Struct, eq=False, gc=False):
         lifted = [self.lift(value) for value in arguments]
         if any(value is None for value in lifted):
             raise TypeError(f"{function} of what is no number")
-        return Datum(self.terms, self.terms.apply(function, [value.term for value in lifted if value is not None]))
+        some = [value for value in lifted if value is not None]
+        kinds = [value.kind for value in (some[2:] if is_choice(function) else some)]
+        return Datum(self.terms, self.terms.apply(function, [each.term for each in some]), None, reduce(_wider, kinds))
 
     def __round__(self, digits: int | None = None) -> Datum:
         """Return the nearest whole number, the even one of two, as Python's `round` does."""

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from symbolic.algebra.operator_laws import LAWS, Law, law_of
-from symbolic.algebra.terms import WIDEN
 from symbolic.ir.program import DType, FunctionName, Parameter
 
 Lanes = npt.NDArray[Any]
@@ -176,34 +175,3 @@ class Numbers:
         for on, value in zip(active, values, strict=True):
             total = np.where(on, self.binary(op, total, value.astype(kind), dtype), total)
         return total
-
-
-# Conversions that lose nothing.
-_EXACT = {
-    (DType.F16, DType.F32), (DType.F16, DType.F64), (DType.F32, DType.F64),
-    (DType.BF16, DType.F32), (DType.BF16, DType.F64), (DType.I32, DType.I64),
-    (DType.I32, DType.F64), (DType.U32, DType.U64), (DType.U32, DType.I64), (DType.U32, DType.F64),
-    *((narrow, wide) for narrow, wides in {
-        DType.I8: (DType.I16, DType.I32, DType.I64, DType.F16, DType.BF16, DType.F32, DType.F64),
-        DType.U8: (DType.I16, DType.U16, DType.I32, DType.U32, DType.I64, DType.U64, DType.F16, DType.BF16, DType.F32,
-                   DType.F64),
-        DType.I16: (DType.I32, DType.I64, DType.F32, DType.F64),
-        DType.U16: (DType.I32, DType.U32, DType.I64, DType.U64, DType.F32, DType.F64),
-    }.items() for wide in wides),
-}  # fmt: skip
-
-
-def is_exact(source: DType, target: DType) -> bool:
-    """Say whether each number of a type is one of another type, too, which is not the same."""
-    return (source, target) in _EXACT
-
-
-def conversion(source: DType, target: DType) -> str | None:
-    """Return the operator that a cast of data stands for, or None where it changes nothing.
-
-    Between floats, which count as exact, a widening changes nothing. Whole numbers wrap: widening a sum is not the sum
-    of what was widened, so it is an operator, which only an input element passes unchanged.
-    """
-    if source is target or (source.is_float and (source, target) in _EXACT):
-        return None
-    return f"{WIDEN}{target.value}" if (source, target) in _EXACT else f"to_{target.value}"

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
+from symbolic.algebra.conversions import is_exact
 from symbolic.algebra.functions import COMPARE
-from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers, as_numbers, float_limits, is_exact
+from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers, as_numbers, float_limits
 from symbolic.algebra.operator_laws import Law, law_of
 from symbolic.ir.program import DType, FunctionName, OperatorName
 

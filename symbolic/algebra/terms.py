@@ -22,6 +22,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from symbolic.algebra.choices import Choices, is_choice
+from symbolic.algebra.conversions import ROUNDED, holds, may_keep
 from symbolic.algebra.exact import content, folded, is_finite, over
 from symbolic.algebra.functions import AND_THEN, GROUPED
 from symbolic.algebra.joined_words import JoinedWords
@@ -33,7 +34,6 @@ from symbolic.ir.program import FunctionName, OperatorName
 Term: TypeAlias = int
 TOGETHER = 256  # nodes of variables that are made at once
 _CUT = frozenset({"to_i8", "to_u8", "to_i16", "to_u16"})  # nothing is computed in these types
-WIDEN = "widen_to_"  # begins the names of whole-number conversions that lose nothing
 UNWRITTEN: Term = 0  # what a cell holds before its first write; equal to no value of a specification
 
 
@@ -153,7 +153,7 @@ class Terms:
             return UNWRITTEN
         law = LAWS.get(op) or find_law(op)
         if law is None:
-            if op.startswith(WIDEN) and self._is_narrow(args[0]):
+            if may_keep(op) and self._is_kept(op, args[0]):
                 return args[0]
             if isinstance(op, FunctionName) and op.row.joined is not None and len(args) > 1:
                 return self.words.apply(op, args)
@@ -280,6 +280,10 @@ class Terms:
         self._looked_at = len(self.nodes)
         return self._own
 
+    def _is_kept(self, op: str, term: Term) -> bool:
+        """Say whether a conversion leaves a term as it is."""
+        return holds(self, ROUNDED[op], term) if op in ROUNDED else self._is_narrow(term)
+
     def _is_narrow(self, term: Term) -> bool:
         """Say whether a term is its own value in each type, so that nothing is lost before it is widened."""
         op, args = self.nodes[term]
@@ -292,7 +296,8 @@ class Terms:
         if isinstance(op, FunctionName) and op.row.packed is not None:
             return self.states.spellings(op, term)
         made_by, arguments = self.nodes[term]
-        return [arguments] if made_by == op else []
+        kept = [(term,)] if may_keep(op) and self._is_kept(op, term) else []
+        return [arguments, *kept] if made_by == op else kept
 
     # -- linear forms ---------------------------------------------------------------------------------------
 

@@ -22,10 +22,10 @@ def undo(terms: Terms, op: str, known: Term | None, right: bool, wanted: Term) -
     if find_law(op) is not None:
         assert known is not None
         return accumulation(terms, op).take_off(wanted, known, right)
+    if known is None:
+        return tuple(operand for (operand,) in terms.spellings(op, wanted))
     made_by, arguments = terms.nodes[wanted]
     if made_by != op:
         return ()
-    if known is None:
-        return arguments
     operand, other = arguments[::-1] if right else arguments
     return (operand,) if other == known else ()

@@ -22,8 +22,9 @@ import numpy as np
 from typing_extensions import assert_never
 
 from symbolic.algebra.canonical import Canonical
+from symbolic.algebra.conversions import conversion, is_exact
 from symbolic.algebra.functions import defined_with, gathered
-from symbolic.algebra.numbers import Algebra, conversion
+from symbolic.algebra.numbers import Algebra
 from symbolic.errors import SwizzleError
 from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY, looked_up
 from symbolic.ir.program import (
@@ -205,7 +206,7 @@ class Machine:
         if not (isinstance(value, Cast) and node.array in self.outputs) or node.atomic or self.algebra.rounds:
             return value
         target = value.dtype
-        if target.is_float and value.operand.dtype.is_float:
+        if target.is_float and value.operand.dtype.is_float and not is_exact(value.operand.dtype, target):
             return value.operand
         while isinstance(value, Cast) and target.is_narrow and isinstance(self.algebra, Canonical):
             source, to = value.operand.dtype, value.dtype
@@ -340,8 +341,9 @@ class Machine:
                 terms = self._canonical().terms
                 if isinstance(inner, Deferred):
                     return CastIndex(inner, terms.const)
-                convert = conversion(source, dtype)
-                return inner if convert is None else Mapped(terms, convert, (inner,), node.place)
+                for convert in conversion(source, dtype):
+                    inner = Mapped(terms, convert, (inner,), node.place)
+                return inner
             case Load():
                 return self.arrays.load(node, self._indices(node, mask), mask)
             case Shuffle():

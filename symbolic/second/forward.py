@@ -17,6 +17,7 @@ from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from typing_extensions import assert_never
 
+from symbolic.algebra.conversions import is_exact
 from symbolic.algebra.functions import defined_with, gathered
 from symbolic.ir import program as ir
 from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY
@@ -203,7 +204,7 @@ class Forward:
         if array in self._outputs and isinstance(value, ir.Cast) and self.values.whole:
             # an output is what the specification says, as far as it has room for it
             target = value.dtype
-            if target.is_float and value.operand.dtype.is_float:
+            if target.is_float and value.operand.dtype.is_float and not is_exact(value.operand.dtype, target):
                 value = value.operand
             while isinstance(value, ir.Cast) and target.is_narrow:
                 source, to = value.operand.dtype, value.dtype

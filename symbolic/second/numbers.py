@@ -16,7 +16,8 @@ from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from pysmt.typing import REAL, BVType
 
-from symbolic.algebra.numbers import conversion
+from symbolic.algebra.conversions import is_exact
+from symbolic.algebra.numbers import as_numbers
 from symbolic.algebra.operator_laws import find_law, law_of
 from symbolic.algebra.terms import Term, Terms
 from symbolic.ir.program import DeclareAccumulator, DType
@@ -126,7 +127,11 @@ class NumberValues:
         return Cased(found, dtype, missing)
 
     def cast(self, value: Cased, source: DType, target: DType) -> Cased:
-        if value.value is None or conversion(source, target) is None:
+        if (
+            value.value is None
+            or source is target
+            or (source.is_float and is_exact(source, target) and _given(value, source))
+        ):
             return Cased(value.value, target, value.unwritten)
         if source.is_float or target.is_float:
             raise NotCovered(f"the conversion from {source.value} to {target.value}")
@@ -232,6 +237,13 @@ class NumberValues:
         whole["//"] = signed_floor_div if is_signed(dtype) else unsigned_floor_div
         whole["%"] = signed_floor_mod if is_signed(dtype) else m.BVURem
         return whole[op](a, b)
+
+
+def _given(value: Cased, dtype: DType) -> bool:
+    """Tell whether a value is an element, or constants that a float type has."""
+    if isinstance(value.value, dict):
+        return all(Fraction(float(as_numbers(float(number), dtype))) == number for number in value.value)
+    return value.value is not None and bool(value.value.is_symbol())
 
 
 def _wrapped(value: int, dtype: DType) -> int:

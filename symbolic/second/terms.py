@@ -18,9 +18,9 @@ from msgspec import Struct
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
 
-from symbolic.algebra.numbers import conversion
+from symbolic.algebra.conversions import WIDEN, conversion
 from symbolic.algebra.operator_laws import find_law, law_of
-from symbolic.algebra.terms import UNWRITTEN, WIDEN, Term, Terms, binary, unary
+from symbolic.algebra.terms import UNWRITTEN, Term, Terms, binary, unary
 from symbolic.ir.program import DeclareAccumulator, DType, FunctionName
 from symbolic.second.formulas import both, exactly, is_odd, no, some_of
 from symbolic.second.forward import NotCovered
@@ -90,10 +90,9 @@ class TermValues:
         return self.choose(found)
 
     def cast(self, value: Memo, source: DType, target: DType) -> Memo:
-        op = conversion(source, target)
-        if op is None:
-            return value
-        return self.choose([(f, {self._cast(op, key, source): self._true}) for key, f in value.items()])
+        for op in conversion(source, target):
+            value = self.choose([(f, {self._cast(op, key, source): self._true}) for key, f in value.items()])
+        return value
 
     def _cast(self, op: str, key: Any, source: DType) -> Any:
         if op.startswith(WIDEN) and isinstance(key, int) and self.terms.is_const(key):

@@ -10,9 +10,10 @@ from math import prod
 from typing import Any, TypeAlias
 
 from symbolic.algebra.choices import CHOOSING, is_choice
+from symbolic.algebra.conversions import may_keep
 from symbolic.algebra.operator_laws import Law, find_law
 from symbolic.algebra.tally import Held, Is, Others, Size, Tally, Unwritten
-from symbolic.algebra.terms import UNWRITTEN, WIDEN, Term, Terms
+from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.algebra.undo import undo
 from symbolic.errors import Place
 from symbolic.ir.program import FunctionName
@@ -93,6 +94,9 @@ class Mapped(Data):
     def kinds(self, terms: Terms, t: int) -> Kinds:
         """What an operator makes of a value that cannot fold with the other operand is made by that operator."""
         law = find_law(self.op)
+        if may_keep(self.op):
+            some = kinds(terms, self.operands[0], t)
+            return None if some is None else some | {self.op}
         if law is None:
             return CHOOSING if is_choice(self.op) else frozenset((self.op,))
         if self.by_items(t):
@@ -215,9 +219,7 @@ class Mapped(Data):
             return guards.any(self._are(encoding, t, chosen) for chosen in self._combinations(t, term))
         if find_law(op) is not None:
             return is_reduction(self, "+" if multiple else op, encoding, t, term)
-        unchanged = op.startswith(WIDEN) and terms.apply(op, (term,)) == term
-        found = is_term(self.operands[0], encoding, t, term) if unchanged else FALSE
-        return guards.any((found, *(self._are(encoding, t, chosen) for chosen in terms.spellings(op, term))))
+        return guards.any(self._are(encoding, t, chosen) for chosen in terms.spellings(op, term))
 
     def _are(self, encoding: Encoding, t: int, chosen: Sequence[Term]) -> Guard:
         """Return the guard that the operands are these terms."""
@@ -242,7 +244,7 @@ class Mapped(Data):
         some = [sizes(terms, operand, t, size) for operand in self.operands]
         if self.op == size.op:
             return sum(least for least, _ in some), min(MANY, sum(most for _, most in some))
-        if find_law(self.op) is None and not self.op.startswith(WIDEN):
+        if find_law(self.op) is None and not may_keep(self.op):
             return 1, 1
         made_of = kinds_of(terms, [(operand, t) for operand in self.operands])
         multiples = {"+", SCALED} if size.by_coefficients else set()
@@ -287,7 +289,7 @@ class Mapped(Data):
         return len(several) > 1 and prod(EXPANSION_LIMIT if s is None else len(s) for s in several) > FEW
 
     def _is_natural(self, terms: Terms, t: int) -> bool:
-        keeps = find_law(self.op) is not None or self.op.startswith(WIDEN)
+        keeps = find_law(self.op) is not None or may_keep(self.op)
         return not keeps or super()._is_natural(terms, t)
 
     # -- all that it may be ---------------------------------------------------------------------------------

@@ -37,7 +37,8 @@ def test_unary_operators_are_undone(op: str) -> None:
     """A unary operator's operand is found, and none where another operator made the result."""
     terms = Terms()
     x = terms.apply("+", (terms.atom("x", 0), terms.atom("x", 1)))
-    assert undo(terms, op, None, False, terms.apply(op, (x,))) == (x,)
+    made = terms.apply(op, (x,))
+    assert undo(terms, op, None, False, made) == ((x, made) if op == "to_f32" else (x,))  # rounding twice is once
     assert undo(terms, op, None, False, x) == ()
 
 

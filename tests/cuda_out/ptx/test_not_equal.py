@@ -1,0 +1,150 @@
+"""CUDA that computes something else than its specification, although real numbers do not tell: never 'equal'."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cuda_out.compile.opaque import with_opaque_calls
+from cuda_out.compile.toolchain import available_tools, compile_to_ptx
+from cuda_out.ptx.validate import Validation, validate
+from symbolic.algebra.datum import Datum, symbolic_input
+from symbolic.algebra.terms import Terms
+from symbolic.ir.program import DType, Parameter, Program
+from tests.cuda_out.build import HERE
+
+pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
+
+C_NAMES = {DType.F16: "__half", DType.F32: "float", DType.F64: "double", DType.I32: "int"}
+INF, NAN = "__int_as_float(0x7f800000)", "__int_as_float(0x7fffffff)"
+
+
+def verdict(
+    body: str, spec: Callable[..., Any], given: DType = DType.F32, result: DType = DType.F32, before: str = "",
+    arch: str = "sm_80",
+) -> Validation:  # fmt: skip
+    """Validate a kernel of one block of 32 threads with arrays x and z of 32 elements; `spec` gives an element of y."""
+    arrays = f"const {C_NAMES[given]}* x, const {C_NAMES[given]}* z, {C_NAMES[result]}* y"
+    text = (
+        f"#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n{before}\n"
+        f'extern "C" __global__ void k({arrays}) {{ int i = threadIdx.x; {body} }}\n'
+    )
+    parameters = (
+        Parameter("x", given, (32,), "in", HERE),
+        Parameter("z", given, (32,), "in", HERE),
+        Parameter("y", result, (32,), "out", HERE),
+    )
+    program, terms = Program("k", parameters, (), (), (32, 1, 1), (1, 1, 1), 32, HERE), Terms()
+    terms.types = {"x": given, "z": given}
+    x, z = (symbolic_input(terms, name, (32,)) for name in "xz")
+    said = [spec(x, z, i) for i in range(32)]
+    wanted = {"y": [each.term if isinstance(each, Datum) else terms.const(each) for each in said]}
+    return validate(program, compile_to_ptx(with_opaque_calls(text), arch), "k", wanted, terms)
+
+
+def element(x: Any, z: Any, i: int) -> Any:
+    return x[i]
+
+
+def total(x: Any, z: Any, i: int) -> Any:
+    return sum(x[k] for k in range(1, 32)) + x[0]
+
+
+def largest(x: Any, z: Any, i: int) -> Any:
+    return x[i].reduce_with("max", z[i])
+
+
+@pytest.mark.parametrize("body", [
+    f"y[i] = (x[i] + {INF}) - {INF};",
+    f"y[i] = x[i] + (x[i] * 0.f) * {INF};",
+    f"y[i] = x[i] + 0.f * (x[i] * {INF});",
+    f"float q = x[i] * {NAN}; y[i] = x[i] + q - q;",
+    f"float m = fmaxf(x[i], {INF}); y[i] = x[i] + (m - m);",
+    f"float m = fminf(x[i], -{INF}); y[i] = x[i] + (m - m);",
+    f"float m = fmaxf(x[i], z[i] * {INF}); y[i] = x[i] + (m - m);",
+    f"float m = fmaxf(x[i] * {INF}, -{INF}); y[i] = x[i] + (m - x[i] * {INF});",
+    f"float q = fabsf(x[i]) < 1.f ? {INF} : x[i]; y[i] = x[i] + (q - q);",
+    f"float q = x[i] * {INF}; y[i] = q == q ? x[i] : 0.f;",
+    f"float q = x[i] * {NAN}; y[i] = !(q < 0.f) ? x[i] : 0.f;",
+    f"float q = x[i] * {INF} - z[i] * {INF}; y[i] = isnan(q) ? 0.f : x[i];",
+    "float q = x[i] / 0.f; y[i] = x[i] + (q - q);",
+    f"float q = 1.f / ({INF} * z[i]); y[i] = x[i] + (q - q);",
+    f"float q = expf(x[i] * {INF}); y[i] = x[i] + (q - q);",
+    "float h = __half2float(__float2half(1e6f)) * z[i]; y[i] = x[i] + (h - h);",
+])  # fmt: skip
+def test_infinities_and_nan_do_not_cancel(body: str) -> None:
+    assert verdict(body, element).verdict != "equal"
+
+
+@pytest.mark.parametrize(("body", "spec"), [
+    (f"float m = -{INF}; m = fmaxf(m, x[i]); y[i] = fmaxf(m, z[i]);", largest),
+    (f"float m = -{INF}; if (x[i] > m) m = x[i]; if (z[i] > m) m = z[i]; y[i] = m;", largest),
+    (f"y[i] = fminf(x[i], {INF});", element),
+    (f"y[i] = fmaxf(-fminf({INF}, -x[i]), z[i]);", largest),
+])  # fmt: skip
+def test_what_extremes_start_from_changes_nothing(body: str, spec: Callable[..., Any]) -> None:
+    assert verdict(body, spec).verdict == "equal"
+
+
+HALF_SUMS = [
+    "__half s = __float2half(0.f); for (int k = 0; k < 32; ++k) s = __hadd(s, {load}); y[i] = {stored};",
+    "__half s = {load0}; for (int k = 1; k < 32; ++k) s = __hadd(s, {load}); y[i] = {stored};",
+    "__half s = {load0}; for (int k = 1; k < 32; ++k) s = __hfma({load}, __float2half(1.f), s); y[i] = {stored};",
+    "float s = 0.f; for (int k = 0; k < 32; ++k) s = __half2float(__float2half(s + __half2float({load}))); y[i] = s;",
+]
+
+
+@pytest.mark.parametrize("body", HALF_SUMS)
+@pytest.mark.parametrize("given", [DType.F16, DType.F32])
+def test_a_sum_in_half_precision_is_no_sum_in_single_precision(body: str, given: DType) -> None:
+    load = "x[{}]" if given is DType.F16 else "__float2half(x[{}])"
+    text = body.format(load=load.format("k"), load0=load.format(0), stored="__half2float(s)")
+    assert verdict(text, total, given).verdict != "equal"
+
+
+@pytest.mark.parametrize("body", HALF_SUMS[:3])
+def test_a_sum_in_half_precision_is_one_where_halves_are_said(body: str) -> None:
+    """It is a real number within its type, and rounds where it leaves it, as the specification says."""
+    text = body.format(load="x[k]", load0="x[0]", stored="__half2float(s)")
+    as_said = lambda x, z, i: total(x, z, i).converted_to(DType.F32)  # noqa: E731
+    assert verdict(text, as_said, DType.F16).verdict == "equal"
+    assert verdict(text.replace("__half2float(s)", "s"), total, DType.F16, DType.F16).verdict == "equal"
+
+
+def rounded_square(x: Any, z: Any, i: int) -> Any:
+    wide = x[i].converted_to(DType.F32)
+    return (wide * wide).converted_to(DType.F16).converted_to(DType.F32) * z[i].converted_to(DType.F32)
+
+
+def unrounded_square(x: Any, z: Any, i: int) -> Any:
+    return x[i] * x[i] * z[i]
+
+
+@pytest.mark.parametrize(("body", "spec", "equal"), [
+    ("y[i] = f(h(f(x[i]) * f(x[i]))) * f(z[i]);", rounded_square, True),
+    ("y[i] = f(__hmul(x[i], x[i])) * f(z[i]);", rounded_square, True),
+    ("y[i] = f(x[i]) * f(x[i]) * f(z[i]);", rounded_square, False),
+    ("y[i] = f(x[i]) * f(x[i]) * f(z[i]);", unrounded_square, True),
+    ("y[i] = f(h(f(x[i]) * f(x[i]))) * f(z[i]);", unrounded_square, False),
+    ("y[i] = f(__hmul(x[i], x[i])) * f(z[i]);", unrounded_square, False),
+    ("y[i] = f(__hmul(__hmul(x[i], x[i]), z[i]));", unrounded_square, False),
+    ("y[i] = f(__hmul(__hmul(x[i], x[i]), z[i]));", rounded_square, False),
+])  # fmt: skip
+@pytest.mark.parametrize("arch", ["sm_75", "sm_100"])
+def test_an_intermediate_value_that_rounds_is_another_one(
+    body: str, spec: Callable[..., Any], equal: bool, arch: str
+) -> None:
+    before = "#define f(a) __half2float(a)\n#define h(a) __float2half(a)"
+    assert (verdict(body, spec, DType.F16, DType.F32, before, arch).verdict == "equal") == equal
+
+
+@pytest.mark.parametrize(("body", "equal"), [
+    ("y[i] = (double)(x[i] + z[i]);", False),
+    ("y[i] = (double)x[i] + (double)z[i];", True),
+    ("y[i] = (double)(x[i] * z[i]) + 0.0;", False),
+])  # fmt: skip
+def test_a_sum_in_single_precision_is_none_in_double_precision(body: str, equal: bool) -> None:
+    spec = lambda x, z, i: x[i] + z[i]  # noqa: E731
+    assert (verdict(body, spec, DType.F32, DType.F64).verdict == "equal") == equal

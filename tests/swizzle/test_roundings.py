@@ -1,0 +1,83 @@
+"""Roundings between two computations count: an intermediate value of fewer bits is another number."""
+
+from __future__ import annotations
+
+import pytest
+
+from swizzle import solve
+from swizzle.language.parameters import Parameters
+from swizzle.sketches.swz_file import read_swz
+from swizzle.specs.verify import verify
+from tests.sketches import sketch_of
+
+TEXT = """\
+@spec
+def wanted(x, v):
+    return [{said} for i in range(32)]
+
+@sketch(spec=wanted, block=32, x={given}[32], v={given}[32], y={result}.out[32])
+def k(x, v, y):
+    i = cuda.laneid
+    {body}
+"""
+SUM = """out = accumulator({of}, outer="+")
+    for k in range(4):
+        out.accumulate({each})
+    y[i] = {result}(out.value)"""
+
+
+def is_equal(said: str, body: str, given: str = "f16", result: str = "f32") -> bool:
+    sketch = sketch_of(TEXT.format(said=said, body=body, given=given, result=result))
+    return verify(sketch.program, sketch.spec).equal
+
+
+@pytest.mark.parametrize("half", ["f16", "bf16"])
+@pytest.mark.parametrize(("said", "body", "equal"), [
+    ("f32(h(f32(x[i]) * f32(x[i]))) * f32(v[i])", "y[i] = f32(h(f32(x[i]) * f32(x[i]))) * f32(v[i])", True),
+    ("f32(h(f32(x[i]) * f32(x[i]))) * f32(v[i])", "y[i] = f32(x[i] * x[i]) * f32(v[i])", True),
+    ("f32(h(f32(x[i]) * f32(x[i]))) * f32(v[i])", "y[i] = f32(x[i]) * f32(x[i]) * f32(v[i])", False),
+    ("f32(h(f32(x[i]) * f32(x[i]))) * f32(v[i])", "y[i] = f32(x[i] * x[i] * v[i])", False),
+    ("x[i] * x[i] * v[i]", "y[i] = f32(h(f32(x[i]) * f32(x[i]))) * f32(v[i])", False),
+    ("x[i] * x[i] * v[i]", "y[i] = f32(x[i] * x[i] * v[i])", False),
+    ("f32(x[i] * x[i]) * f32(v[i])", "y[i] = f32(x[i] * x[i]) * f32(v[i])", True),
+    ("x[i] * v[i]", "y[i] = f32(h(f32(x[i]))) * f32(h(f32(v[i])))", True),
+    ("f32(h(max(f32(x[i]), 0.5))) - v[i]", "y[i] = max(f32(x[i]), 0.5) - f32(v[i])", True),
+    ("f32(h(-f32(x[i]))) - v[i]", "y[i] = -f32(x[i]) - f32(v[i])", True),
+    ("f32(h(0.1 - f32(x[i])))", "y[i] = 0.1 - f32(x[i])", False),
+    ("sum(x[(i + k) % 32] for k in range(4))", SUM.format(of="h", each="x[(i + k) % 32]", result="f32"), False),
+    ("sum(x[(i + k) % 32] for k in range(4))", SUM.format(of="f32", each="f32(x[(i + k) % 32])", result="f32"), True),
+    ("f32(sum(x[(i + k) % 32] for k in range(4)))", SUM.format(of="h", each="x[(i + k) % 32]", result="f32"), True),
+])  # fmt: skip
+def test_what_is_rounded_on_the_way_counts(half: str, said: str, body: str, equal: bool) -> None:
+    said, body = (text.replace("max(", "maximum(") if text is said else text for text in (said, body))
+    names = [text.replace("h(", f"{half}(").replace("accumulator(h", f"accumulator({half}") for text in (said, body)]
+    assert is_equal(*names, given=half) == equal
+
+
+@pytest.mark.parametrize(("said", "body", "given", "result", "equal"), [
+    ("f32(f16(x[i] * x[i])) * v[i]", "y[i] = f32(f16(x[i] * x[i])) * v[i]", "f32", "f32", True),
+    ("f32(f16(x[i] * x[i])) * v[i]", "y[i] = x[i] * x[i] * v[i]", "f32", "f32", False),
+    ("x[i] * v[i]", "y[i] = f64(x[i] * v[i])", "f32", "f64", False),
+    ("f64(x[i] * v[i])", "y[i] = f64(x[i] * v[i])", "f32", "f64", True),
+    ("x[i] * v[i]", "y[i] = f64(x[i]) * f64(v[i])", "f32", "f64", True),
+    ("i32(x[i] + v[i])", "y[i] = i32(x[i] + v[i])", "f16", "i32", True),
+    ("i32(x[i] + v[i])", "y[i] = i32(f32(x[i]) + f32(v[i]))", "f16", "i32", False),
+    ("i32(f32(x[i]) * 0.5 + f32(v[i]))", "y[i] = i32(f32(x[i]) * 0.5 + f32(v[i]))", "i8", "i32", True),
+    ("x[i] + v[i]", "y[i] = x[i] + v[i]", "f16", "f16", True),
+    ("x[i] + v[i]", "y[i] = f16(f32(x[i]) + f32(v[i]))", "f16", "f16", True),
+])  # fmt: skip
+def test_of_other_types_too(said: str, body: str, given: str, result: str, equal: bool) -> None:
+    assert is_equal(said, body, given, result) == equal
+
+
+def test_a_hole_behind_a_widening_is_found() -> None:
+    """A shuffle of halves is widened: elements are the same in each type, and 'none' is said of what is rounded."""
+    body = "y[i] = f32(cuda.shfl_sync(-1, {what}, ?sw_xform(i, 32)))"
+    for what, said, status in (
+        ("x[i]", "x[i ^ 1]", "sat"),
+        ("x[i] * x[i]", "f32(x[i ^ 1] * x[i ^ 1])", "sat"),
+        ("x[i] * x[i]", "x[i ^ 1] * x[i ^ 1]", "unsat"),
+    ):
+        text = TEXT.format(said=said, body=body.format(what=what), given="f16", result="f32")
+        (sketch,) = read_swz(text, "k.swz", Parameters())
+        assert solve(sketch).status == status
