@@ -78,7 +78,7 @@ def _small(parameter: Parameter, rng: np.random.Generator) -> Lanes:
 def _random(parameter: Parameter, rng: np.random.Generator) -> Lanes:
     if parameter.dtype.is_float:
         found = np.empty(prod(parameter.shape), object)
-        found[:] = [Residue(int(v)) for v in rng.integers(1, PRIME, len(found))]
+        found[:] = [Residue.element(int(v), parameter.dtype) for v in rng.integers(1, PRIME, len(found))]
         return found.reshape(parameter.shape)
     dtype: Any = np.dtype(NUMPY_DTYPES[parameter.dtype])
     return np.asarray(rng.integers(*bounds_of(parameter), parameter.shape, dtype=dtype, endpoint=True))

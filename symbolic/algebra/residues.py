@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from msgspec import Struct
 
 from symbolic.algebra.conversions import is_exact
 from symbolic.algebra.functions import COMPARE
-from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers, as_numbers, float_limits
+from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers, as_numbers
 from symbolic.algebra.operator_laws import Law, law_of
 from symbolic.ir.program import DType, FunctionName, OperatorName
 
@@ -25,10 +25,21 @@ HALF = 30  # bits
 SMALL_PRIME = (1 << HALF) - 35
 
 
+_FLOATS: Final = (DType.F16, DType.BF16, DType.F32, DType.F64)
+
+
 class Residue(Struct, frozen=True, eq=False):
-    """A number modulo PRIME."""
+    """A number modulo PRIME, of a float type, which is None of a constant. `held` are the types that have it, so that a
+    conversion to one of them changes nothing: of an element, of what was converted, of what is chosen among such."""
 
     value: int
+    held: frozenset[DType] = frozenset()
+    kind: DType | None = None
+
+    @staticmethod
+    def element(value: int, dtype: DType) -> Residue:
+        """Return an element of an array of floats."""
+        return Residue(value, _holding(dtype), dtype)
 
     @staticmethod
     def of(number: Any) -> Residue:
@@ -36,20 +47,29 @@ class Residue(Struct, frozen=True, eq=False):
         if isinstance(number, Residue):
             return number
         exact = Fraction(number.item() if hasattr(number, "item") else number)
-        return Residue(exact.numerator * pow(exact.denominator, -1, PRIME) % PRIME)
+        held = frozenset(dtype for dtype in _FLOATS if float(as_numbers(float(exact), dtype)) == exact)
+        return Residue(exact.numerator * pow(exact.denominator, -1, PRIME) % PRIME, held)
 
     def __add__(self, other: Any) -> Residue:
-        return Residue((self.value + Residue.of(other).value) % PRIME)
+        right = Residue.of(other)
+        return self._computed((self.value + right.value) % PRIME, right)
 
     def __mul__(self, other: Any) -> Residue:
-        return Residue(self.value * Residue.of(other).value % PRIME)
+        right = Residue.of(other)
+        return self._computed(self.value * right.value % PRIME, right)
 
     def __sub__(self, other: Any) -> Residue:
-        return Residue((self.value - Residue.of(other).value) % PRIME)
+        right = Residue.of(other)
+        return self._computed((self.value - right.value) % PRIME, right)
 
     def __truediv__(self, other: Any) -> Residue:
-        divisor = Residue.of(other).value
-        return Residue(self.value * (pow(divisor, -1, PRIME) if divisor else 0) % PRIME)
+        right = Residue.of(other)
+        return self._computed(self.value * (pow(right.value, -1, PRIME) if right.value else 0) % PRIME, right)
+
+    def _computed(self, value: int, other: Residue) -> Residue:
+        """Return what is computed with another number, in the type of both that has more."""
+        a, b = self.kind, other.kind
+        return Residue(value, kind=b if a is None or (b is not None and is_exact(a, b)) else a)
 
     def __rsub__(self, other: Any) -> Residue:
         return Residue.of(other) - self
@@ -60,10 +80,17 @@ class Residue(Struct, frozen=True, eq=False):
     __radd__, __rmul__ = __add__, __mul__
 
     def __neg__(self) -> Residue:
-        return Residue(-self.value % PRIME)
+        return Residue(-self.value % PRIME, self.held, self.kind)
 
     def __abs__(self) -> Residue:
-        return self.scattered("abs")
+        return Residue(self.scattered("abs").value, self.held, self.kind)
+
+    def cast(self, source: DType | None, target: DType) -> Residue:
+        """Return the residue as a number of the one of two float types that has fewer."""
+        narrow = None if source is None or source is target else source if is_exact(source, target) else target
+        if narrow is None or narrow in self.held:
+            return Residue(self.value, self.held, target)
+        return Residue(self.scattered(narrow.value).value, _holding(narrow), target)
 
     def scattered(self, name: str) -> Residue:
         """Return some fixed function of the residue, another one for each name."""
@@ -98,9 +125,9 @@ class Residue(Struct, frozen=True, eq=False):
         return hash(self.value)
 
     def converted_to(self, target: DType) -> Any:
-        """Return what a specification converts to a type; of floats, those of 32 bits and more are taken to hold it."""
+        """Return what a specification converts to a type."""
         if target.is_float:
-            return self if float_limits(target).eps < float_limits(DType.F16).eps else self.scattered(target.value)
+            return self.cast(self.kind, target)
         return np.array([self.scattered(target.value).value], np.uint64).astype(NUMPY_DTYPES[target])[0]
 
     def reduce_with(self, op: str, other: Any, swapped: bool = False) -> Residue:
@@ -145,9 +172,7 @@ class Residues(Numbers):
 
     def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
         if target.is_float and source.is_float:
-            return (
-                a if source is target or is_exact(source, target) else _objects([v.scattered(target.value) for v in a])
-            )
+            return _objects([v.cast(source, target) for v in a])
         if target.is_float:
             return _objects([Residue.of(v) for v in a])
         if source.is_float:
@@ -181,6 +206,11 @@ def scattered(function: FunctionName, arguments: Sequence[Any]) -> Residue:
     return found
 
 
+def _holding(dtype: DType) -> frozenset[DType]:
+    """Return the float types that have all numbers of a type."""
+    return frozenset(each for each in _FLOATS if each is dtype or is_exact(dtype, each))
+
+
 def _start(law: Law) -> int | float:
     """Return the residue that changes nothing."""
     if law.identity is None:
@@ -199,7 +229,7 @@ def _apply(op: str, x: Residue, y: Residue) -> Residue:
         case "/":
             return x / y
         case "min" | "max":
-            return Residue(law_of(op).fold(x.value, y.value))
+            return Residue(law_of(op).fold(x.value, y.value), x.held & y.held, x._computed(0, y).kind)
         case OperatorName():
             return _joined(op.law, x, y)
         case _:
