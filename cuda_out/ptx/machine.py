@@ -38,6 +38,10 @@ STEPS: Final = 1_000_000
 """Instructions that a run may execute, each for all its threads together."""
 WIDEST: Final = 16
 """Bytes that one access moves at most."""
+MOST_STATIC: Final = 48 * 1024
+"""So many bytes of shared memory ptxas allows with their sizes, on every architecture."""
+MOST_SHARED: Final = 227 * 1024
+"""As many a block has on any architecture, with those that the launch gives."""
 _SPACES: Final = ("global", "shared", "local", "const")
 MATRICES: Final = frozenset(("ldmatrix", "stmatrix", "movmatrix", "mma"))
 _OUTSIDE: Final = MATRICES | frozenset(
@@ -65,9 +69,11 @@ class PtxMachine:
         dynamic: int = 0,
         any_order: bool = False,
         early_returns: bool = False,
+        just_loaded: bool = False,
     ) -> None:
         assert shape.warp_size == HARDWARE_WARP
         _check_block(kernel, shape)
+        _check_shared(kernel, dynamic)
         self.kernel, self.shape, self.deferred = kernel, shape, deferred
         self.memory = PtxMemory(shape)
         self.registers = Registers(shape, self.memory, deferred, kernel.registers)
@@ -111,9 +117,12 @@ class PtxMachine:
         for array in arrays:
             size = gcd(cell[array.space], array.size or 1)
             data = None if array.data is None else np.frombuffer(array.data, f"u{size}").astype(np.uint64)
-            writable = array.space not in ("const", "global")
+            writable, terms = array.space not in ("const", "global"), None
+            if data is None and not writable:
+                data = np.zeros(array.size // size, np.uint64)
+                terms = None if just_loaded else deferred.normal.unknown_array(array.name, f"u{8 * size}", len(data))
             align = max(array.align, WIDEST) if array.name in by_launch else array.align
-            region = self.memory.add(array.name, array.space, array.size, size, data, None, writable, align=align)
+            region = self.memory.add(array.name, array.space, array.size, size, data, terms, writable, align=align)
             self.registers.symbols[array.name] = region.base
 
     def _given(self, argument: LaunchArray | LaunchScalar | int | np.generic) -> int | Register:
@@ -459,6 +468,20 @@ def results_of_function(function: Kernel, kinds: Sequence[str], result: str, val
     if terms.any():
         raise Broken(f"{function.name} gives what was never set")
     return typed(bits[:count], result)
+
+
+def _check_shared(kernel: Kernel, dynamic: int) -> None:
+    """Raise Broken for more shared memory than ptxas or a launch allows: of that which the kernel's code names."""
+    bodies = [kernel, *kernel.functions.values()]
+    named = {name for body in bodies for i in body.instructions for part in i.operands for name in names_of(part)}
+    static = 0
+    for array in dict.fromkeys(array for body in bodies for array in body.arrays):
+        if array.space == "shared" and array.size and array.name in named:
+            static = -(-static // array.align) * array.align + array.size
+    if static > MOST_STATIC:
+        raise Broken(f"{static} bytes of static shared memory: ptxas allows {MOST_STATIC}")
+    if static + dynamic > MOST_SHARED:
+        raise Broken(f"{static + dynamic} bytes of shared memory: no block has more than {MOST_SHARED}")
 
 
 def _check_block(kernel: Kernel, shape: LaunchShape) -> None:

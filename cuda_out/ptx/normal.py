@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from cuda_out.ptx.infinities import Infinities
 from cuda_out.ptx.kinds import KINDS, is_float, width
@@ -41,6 +42,12 @@ class Normal(Infinities):
         self._real: dict[Term, bool] = {}
         self._read: dict[tuple[str, Term], Term] = {}
         self._rounded: dict[tuple[str, Term], Term] = {}
+
+    def unknown_array(self, name: str, kind: str, count: int) -> npt.NDArray[np.int64]:
+        """Return variables for an array of which nothing is known but its elements' type."""
+        array = f"{name} (.{kind})"
+        self.kinds.setdefault(array, kind)
+        return np.array(self.terms.atoms(array, count), np.int64)
 
     # -- constants ---------------------------------------------------------------------------------------------
 

@@ -41,7 +41,8 @@ class Rings:
     """
 
     def __init__(self, terms: Terms, kinds: Mapping[str, str], limits: Mapping[str, int] | None = None) -> None:
-        self.terms, self.kinds, self.ranges = terms, kinds, TermRanges(terms, kinds, limits or {})
+        self.terms, self.kinds = terms, dict(kinds)
+        self.ranges = TermRanges(terms, self.kinds, limits or {})
         self._zero = terms.const(0)
         self._sums: dict[Term, Polynomial] = {}
         self._masks: dict[Term, Polynomial] = {}

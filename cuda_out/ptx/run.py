@@ -62,7 +62,9 @@ def interpret(
         else:
             given.append(argument)
     notes = Notes(Normal(Terms(), {}))
-    machine = PtxMachine(kernel_of(ptx, kernel), launch_shape(grid, block), given, notes, dynamic=shared_bytes)
+    machine = PtxMachine(
+        kernel_of(ptx, kernel), launch_shape(grid, block), given, notes, dynamic=shared_bytes, just_loaded=True
+    )
     machine.run()
     for race in machine.races():
         raise Broken(race)

@@ -60,9 +60,10 @@ class Instruction(Struct, frozen=True):
 
 
 class PtxVariable(Struct, frozen=True):
-    """A variable in a state space; `data` holds the bytes that it starts with, if any.
+    """A variable in a state space; `data` holds the bytes that its text gives it, if any.
 
-    An array in shared memory whose size the launch gives has the size 0.
+    An array in shared memory whose size the launch gives has the size 0. What a module's variable holds that its text
+    gives nothing, the host may have set: a module that was just loaded has zeros there.
     """
 
     name: str

@@ -116,9 +116,9 @@ class TokenReader:
                 raise NotInterpreted(f"line {begin.line}: {name}, an array whose size the launch gives")
             count = self.integer()
             self.expect("]")
-        data = bytes(count * item) if space in ("const", "global") else None
+        data = None
         if self.found("="):
-            if data is None:
+            if space not in ("const", "global"):
                 raise self.refused(begin)
             data = self._initial(item, count)
         self.expect(";")

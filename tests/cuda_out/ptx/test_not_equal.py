@@ -148,3 +148,31 @@ def test_an_intermediate_value_that_rounds_is_another_one(
 def test_a_sum_in_single_precision_is_none_in_double_precision(body: str, equal: bool) -> None:
     spec = lambda x, z, i: x[i] + z[i]  # noqa: E731
     assert (verdict(body, spec, DType.F32, DType.F64).verdict == "equal") == equal
+
+
+@pytest.mark.parametrize(("before", "body", "equal"), [
+    ("__constant__ float c[4];", "y[i] = x[i] + c[0];", False),
+    ("__constant__ float c[4];", "y[i] = x[i] + c[i & 3] * z[i];", False),
+    ("static __constant__ float c;", "y[i] = x[i] + c;", False),
+    ("__device__ float c;", "y[i] = x[i] + c;", False),
+    ("__device__ int c;", "y[i] = x[i + c];", False),
+    ("__device__ int c;", "y[i] = c ? z[i] : x[i];", False),
+    ("__constant__ unsigned char c[4];", "y[i] = x[i + c[3]];", False),
+    ("__constant__ float c;", "y[i] = x[i] + c - c;", True),
+    ("static __constant__ const float c[2] = {0.f, 1.f};", "y[i] = x[i] + c[0];", True),
+    ("static __constant__ const int c[4] = {1, 0, 3, 2};", "y[i] = x[c[c[i & 3]] | i & 28];", True),
+])  # fmt: skip
+def test_what_the_host_may_set_is_not_zero(before: str, body: str, equal: bool) -> None:
+    assert (verdict(body, element, before=before).verdict == "equal") == equal
+
+
+@pytest.mark.parametrize(("words", "equal"), [(12288, True), (12289, False), (20000, False)])
+def test_more_static_shared_memory_than_ptxas_takes_is_refused(words: int, equal: bool) -> None:
+    body = f"__shared__ float s[{words}]; s[i + {words - 32}] = x[i]; y[i] = s[i + {words - 32}];"
+    found = verdict(body, element)
+    assert (found.verdict == "equal") == equal
+    if not equal:
+        assert f"{4 * words} bytes of static shared memory: ptxas allows 49152" in found.findings[0]
+    halves = f"__shared__ volatile float s[{words // 2}], t[{words - words // 2}];"
+    body = f"{halves} s[i] = x[i]; t[i] = z[i]; y[i] = s[i] + t[i] - z[i];"
+    assert (verdict(body, element).verdict == "equal") == equal
