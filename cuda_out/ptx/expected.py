@@ -21,14 +21,16 @@ from symbolic.ir.program import DType, FunctionName, OperatorName
 
 
 class Expected:
-    """Writes the terms of one specification out; `arrays` are the element types of its inputs."""
+    """Writes the terms of one specification out; `arrays` are the element types of its inputs, `constants` is the type
+    that its constants round to among floats, where that is not the type they are computed with."""
 
-    def __init__(self, normal: Normal, arrays: Mapping[str, DType]) -> None:
-        self.normal, self.arrays = normal, arrays
+    def __init__(self, normal: Normal, arrays: Mapping[str, DType], constants: DType | None = None) -> None:
+        self.normal, self.arrays, self.constants = normal, arrays, constants
         self._memo: dict[tuple[str, Term], Term] = {}
         self._sequences: dict[FunctionName, dict[Term, Term]] = {}
         words = normal.terms.words
-        words.numbers = lambda dtype, value: (normal.terms.const(value), self._constant(KIND_OF[dtype], value))
+        if constants is None:
+            words.numbers = lambda dtype, value: (normal.terms.const(value), self._constant(KIND_OF[dtype], value))
 
     def written_out(self, kind: str, term: Term) -> Term:
         """Return a term of an output's type, written out."""
@@ -157,9 +159,7 @@ class Expected:
         """Return a constant as the printed text has it: rounded to its type."""
         if not is_float(kind):
             return self.normal.lifted(kind, int(value) & (1 << 64) - 1)
-        bits = self.normal.bits(kind, self.normal.real(value))
-        assert bits is not None
-        return self.normal.lifted(kind, bits)
+        return self.normal.rounded(self.constants.value if self.constants else kind, self.normal.real(value))
 
     def _converted(self, kind: str, target: DType, operand: Term) -> Term:
         normal, to = self.normal, number_kind(target)

@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from cuda_out.ptx.infinities import Infinities
 from cuda_out.ptx.kinds import KINDS, is_float, width
-from cuda_out.ptx.polynomials import nearly_equal, signed
-from cuda_out.ptx.roundings import EVERY, WIDER, FloatTypes, holding, of_integers, rounded_number
+from cuda_out.ptx.polynomials import signed
+from cuda_out.ptx.roundings import EVERY, WIDER, FloatTypes, holding, of_integers, rounded_number, same_constant
 from symbolic.algebra.numbers import from_memory, in_memory
 from symbolic.algebra.terms import Term, Terms
 from symbolic.algebra.word_functions import WordFunction
@@ -412,17 +412,17 @@ class Normal(Infinities):
             return self.conjunction(kind, a, self.terms.const(args[0] - 1))
         return self.add(kind, a, self.scaled(kind, -1, self.multiply(kind, b, self.floor_divide(kind, a, b))))
 
-    def close(self, a: Term, b: Term, tolerance: float) -> bool:
-        """Tell whether terms differ by no more than the rounding of their constants."""
+    def close(self, kind: str, a: Term, b: Term) -> bool:
+        """Tell whether a term is another one, up to the rounding of its constants to a float type."""
         if a == b:
             return True
         if self.is_real(a) and self.is_real(b):
             left, right = self._as_sum(a), self._as_sum(b)
             if left.keys() == right.keys() and (len(left) > 1 or () not in left):
-                return all(nearly_equal(left[factors], right[factors], tolerance) for factors in left)
+                return all(same_constant(kind, left[factors], right[factors]) for factors in left)
         (op, args), (other, others) = self.terms.nodes[a], self.terms.nodes[b]
         if op == other == "const":
-            return nearly_equal(args[0], others[0], tolerance)
+            return same_constant(kind, args[0], others[0])
         if op != other or len(args) != len(others) or not self.is_real(a):
             return False
         head, fixed = op.partition(".")[0], 1 if op.startswith("select") else 0
@@ -430,4 +430,4 @@ class Normal(Infinities):
         some = head in ("inverse", "min", "max", "abs", "select") or head.startswith("to_")
         if not (opaque or some) or args[:fixed] != others[:fixed]:
             return False
-        return all(self.close(x, y, tolerance) for x, y in zip(args[fixed:], others[fixed:], strict=True))
+        return all(self.close(kind, x, y) for x, y in zip(args[fixed:], others[fixed:], strict=True))

@@ -14,11 +14,6 @@ Polynomial: TypeAlias = dict[Factors, Any]
 """From products to coefficients: integers or fractions in a sum, masks in an exclusive-or."""
 
 
-def nearly_equal(a: Any, b: Any, tolerance: float) -> bool:
-    """Tell whether numbers differ by no more than a part of the larger one."""
-    return bool(abs(a - b) <= tolerance * max(abs(a), abs(b)))
-
-
 def signed(value: int, size: int) -> int:
     """Read the low bits of an integer as a signed number."""
     value &= (1 << size) - 1

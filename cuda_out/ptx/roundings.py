@@ -40,6 +40,19 @@ def rounded_number(kind: str, value: Any) -> Fraction | None:
     return Fraction(found) if np.isfinite(found) else None
 
 
+def same_constant(kind: str, value: Any, said: Any) -> bool:
+    """Tell whether a constant of a text is the one that is said, a float of a type or what rounds to one: it differs by
+    less than half a unit in the last place of that number, so that no other float is taken for it."""
+    if value == said or rounded_number(kind, said) == value:
+        return True
+    exact, off = abs(Fraction(said)), abs(Fraction(value) - Fraction(said))
+    if exact == 0:
+        return False
+    exponent = exact.numerator.bit_length() - exact.denominator.bit_length()
+    exponent -= exact < Fraction(2) ** exponent
+    return off < Fraction(2) ** (exponent - max(_DIGITS[kind], _DIGITS["f32"]))
+
+
 def holding(value: Fraction) -> FloatTypes:
     """Return the types that hold a number."""
     return frozenset(kind for kind in EVERY if rounded_number(kind, value) == value)

@@ -6,7 +6,7 @@ must be the specification's terms, up to the laws of `cuda_out.ptx.normal`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Final, Literal
 
@@ -29,11 +29,8 @@ from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import DType, Parameter, Program
 
-ROUNDING: Final = 1
-"""Constants are the same if they differ by no more than so many units in the last place."""
 SHOWN: Final = 3
 """How many wrong elements are reported."""
-_DIGITS: Final = {DType.F16: 11, DType.BF16: 8, DType.F32: 24, DType.F64: 53}
 
 
 class Validation(Struct, frozen=True):
@@ -73,7 +70,17 @@ class WrittenOut:
         kinds = {unknown(kind): kind for kind in KINDS} | {p.name: KIND_OF[p.dtype] for p in parameters}
         self.deferred = Notes(Normal(terms, kinds, limits))
         self.words = WordProofs(self.deferred.normal)
-        self.expected = Expected(self.deferred.normal, {p.name: p.dtype for p in parameters})
+        self._arrays = {p.name: p.dtype for p in parameters}
+        self._expected = dict[DType | None, Expected]()
+
+    def expected_of(self, dtype: DType) -> Iterator[Expected]:
+        """Yield what writes a specification out for an output: with constants of its type, and of 16 bits also with
+        those of the other type that such numbers are computed in."""
+        others = {DType.F16: DType.F32, DType.BF16: DType.BF16}
+        for constants in (None, *([others[dtype]] if dtype in others else [])):
+            if constants not in self._expected:
+                self._expected[constants] = Expected(self.deferred.normal, self._arrays, constants)
+            yield self._expected[constants]
 
 
 class Validator:
@@ -193,13 +200,14 @@ def _difference(
     else:
         got = normal.of_kind(own, term) if term else normal.lifted(own, bits)
         got = normal.bf16_number(got) if dtype is DType.BF16 else got
-        goal = written.expected.written_out(kind, want)
-        near = ROUNDING * 2.0 ** -_DIGITS.get(dtype, 0)
-        if got == goal or (dtype.is_float and normal.close(got, goal, near)):
-            return ""
-        if dtype.is_float and normal.close(normal.rounded(dtype.value, got), normal.rounded(dtype.value, goal), near):
-            return ""  # what is stored is a number of the type, whoever rounds it
-        if written.words.same(own, got, goal):
-            return ""
+        for expected in written.expected_of(dtype):
+            goal = expected.written_out(kind, want)
+            if got == goal or (dtype.is_float and normal.close(dtype.value, got, goal)):
+                return ""
+            rounded = [normal.rounded(dtype.value, each) for each in (got, goal) if dtype.is_float]
+            if rounded and normal.close(dtype.value, *rounded):
+                return ""  # what is stored is a number of the type, whoever rounds it
+            if written.words.same(own, got, goal):
+                return ""
         found = normal.terms.show(got)
     return f"is {found}, the specification says {normal.terms.show(want)}"

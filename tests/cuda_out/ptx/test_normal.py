@@ -269,11 +269,13 @@ def test_floats_are_rational() -> None:
     ninth = n.inverse("f32", t.const(9))
     assert n.multiply("f32", x, ninth) == n.scaled("f32", Fraction(1, 9), x)
     near = n.scaled("f32", Fraction(float(np.float32(1 / 9))), x)
-    assert near != n.multiply("f32", x, ninth) and n.close(near, n.multiply("f32", x, ninth), 2.0**-20)
-    assert not n.close(n.scaled("f32", Fraction(1, 8), x), n.multiply("f32", x, ninth), 2.0**-20)
-    assert not n.close(n.add("f32", x, near), n.add("f32", y, near), 2.0**-20)
+    assert near != n.multiply("f32", x, ninth) and n.close("f32", near, n.multiply("f32", x, ninth))
+    for wrong in (np.nextafter(np.float32(1 / 9), np.float32(0)), np.nextafter(np.float32(1 / 9), np.float32(1))):
+        assert not n.close("f32", n.scaled("f32", Fraction(float(wrong)), x), n.multiply("f32", x, ninth))
+    assert not n.close("f32", n.scaled("f32", Fraction(1, 8), x), n.multiply("f32", x, ninth))
+    assert not n.close("f32", n.add("f32", x, near), n.add("f32", y, near))
     whole = [t.apply("real.s32", (n.add("s32", t.atom("a", 0), t.const(1 << 24 | i)),)) for i in (0, 1)]
-    assert not n.close(*whole, 2.0**-20)
+    assert not n.close("f32", *whole)
     assert n.bits("f32", n.real(float("inf"))) == 0x7F800000
 
 

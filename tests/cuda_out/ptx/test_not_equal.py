@@ -176,3 +176,27 @@ def test_more_static_shared_memory_than_ptxas_takes_is_refused(words: int, equal
     halves = f"__shared__ volatile float s[{words // 2}], t[{words - words // 2}];"
     body = f"{halves} s[i] = x[i]; t[i] = z[i]; y[i] = s[i] + t[i] - z[i];"
     assert (verdict(body, element).verdict == "equal") == equal
+
+
+@pytest.mark.parametrize(("given", "body", "number", "equal"), [
+    (DType.F32, "y[i] = 0.5f * x[i];", 0.5, True),
+    (DType.F32, "y[i] = 0.49999997f * x[i];", 0.5, False),
+    (DType.F32, "y[i] = 0.50000006f * x[i];", 0.5, False),
+    (DType.F32, "y[i] = x[i] + 0.49999997f - 0.5f + 0.5f * x[i] - 0.5f * x[i];", 1, False),
+    (DType.F32, "y[i] = 0.1f * x[i];", 0.1, True),
+    (DType.F32, "y[i] = 0.10000001f * x[i];", 0.1, False),
+    (DType.F32, "y[i] = 0.09999999f * x[i];", 0.1, False),
+    (DType.F32, "y[i] = 0.11111111f * x[i];", 1 / 9, True),
+    (DType.F32, "y[i] = 0.111111104f * x[i];", 1 / 9, False),
+    (DType.F32, "y[i] = fmaf(0.5f, x[i], 1e-9f * z[i]);", 0.5, False),
+    (DType.F16, "y[i] = __hmul(__float2half(0.1f), x[i]);", 0.1, True),
+    (DType.F16, "y[i] = __float2half(0.1f * __half2float(x[i]));", 0.1, True),
+    (DType.F16, "y[i] = __float2half(0.49999997f * __half2float(x[i]));", 0.5, False),
+    (DType.F16, "y[i] = __float2half(0.4999f * __half2float(x[i]));", 0.5, False),
+    (DType.F16, "y[i] = __float2half(0.09999f * __half2float(x[i]));", 0.1, False),
+    (DType.F64, "y[i] = 0.1 * x[i];", 0.1, True),
+    (DType.F64, "y[i] = 0.1f * x[i];", 0.1, False),
+    (DType.F64, "y[i] = 0.10000000000000002 * x[i];", 0.1, False),
+])  # fmt: skip
+def test_a_constant_is_the_float_that_is_said(given: DType, body: str, number: float, equal: bool) -> None:
+    assert (verdict(body, lambda x, z, i: x[i] * number, given, given).verdict == "equal") == equal
