@@ -129,6 +129,7 @@ def as_json(found: Found) -> dict[str, Any]:
         "domain": found.domain_text,
         "witness": found.witness or None,
         "overflow": found.overflow or None,
+        "divisors": list(found.divisors),
         "witnesses": {name: law.witness for name, law in laws.items() if law.witness},
         "seconds": round(found.seconds, 3),
         "kind": "" if found.carrier is None else found.carrier.how,
@@ -152,6 +153,8 @@ def report(found: Found) -> str:
     if not found.written_down:
         lines += [f"  found          {carrier.how}", textwrap.indent(found.source(), "    ")]
     lines += [f"  {title:14} {_law(proofs.laws[name])}" for name, title in TITLES.items() if name in proofs.laws]
+    if found.divisors:
+        lines.append(f"  divides by     {'; '.join(found.divisors)}: proved wherever it is not 0")
     if found.empty is not None:
         ours, own = (", ".join(map(str, each)) for each in found.empty)
         lines.append(f"  no element     the result is {ours}, and the loop's {own}: for one element or more")

@@ -119,13 +119,14 @@ class Carrier:
         return "\n".join(lines)
 
 
-def _spelled(name: str) -> str:
+def spelled(name: str) -> str:
+    """Return what a text calls a word of a part, `a.WORD`."""
     side, dot, word = name.partition(".")
     return f"{word}_{side}" if dot else name
 
 
 def _text(expression: Expression) -> str:
-    return text_of(expression, _spelled)
+    return text_of(expression, spelled)
 
 
 def _tuple(some: Any) -> str:

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace as replaced
 from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from swizzle.operators.carrier import Carrier
+from swizzle.operators.carrier import Carrier, spelled
 from swizzle.operators.clamp import clamped
 from swizzle.operators.decomposition import composed
+from swizzle.operators.divisors import divided
 from swizzle.operators.known import known_carriers
 from swizzle.operators.linear import deduced
 from swizzle.operators.linear_machine import NotFound
 from swizzle.operators.loop import BOOL, Domain, Loop
 from swizzle.operators.neighbours import with_answers
-from swizzle.operators.proof import Proofs, Prover
+from swizzle.operators.proof import LawProof, Proofs, Prover
 from swizzle.operators.ranges import OverflowProof, ranges_of
 from swizzle.operators.reading import too_deep
 from swizzle.operators.update import ITSELF, updated
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import FALSE, TRUE, Expression, subexpressions
 from symbolic.expressions.formulas import Verdict, decide
-from symbolic.expressions.text import compiled, text_of
+from symbolic.expressions.text import text_of
 
 SECONDS = 0.5
 """For looking for fewer words than were found."""
@@ -53,6 +54,8 @@ class Found(Struct, frozen=True):
     mixed_up: str = ""
     ranges: OverflowProof | None = None
     undecided: bool = False
+    divisors: tuple[str, ...] = ()
+    """What parts that have elements may divide by although it may be zero: the laws hold wherever it is not."""
 
     @property
     def written_down(self) -> bool:
@@ -121,8 +124,8 @@ class Found(Struct, frozen=True):
         words = None if self.carrier is None or self.proofs is None else self.with_identity.identity
         if self.carrier is None or words is None or not self.loop.state:
             return None
-        ours = self.carrier.finished([each.value for each in words.values()])
-        own = compiled(list(self.loop.state), self.loop.result)(*(each.value for each in self.loop.initial.values()))
+        ours = _result(self.carrier.finished, [each.value for each in words.values()])
+        own = _result(self.loop.finished, self.loop.start())
         return None if ours == own else (ours, own)
 
     def source(self) -> str:
@@ -138,10 +141,32 @@ class Found(Struct, frozen=True):
         return ", ".join(names[kind] for kind in sorted(kinds)) or "conditions"
 
 
+def _result(finished: Callable[[Sequence[Any]], tuple[Any, ...]], words: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the results of words; what they are where they are no numbers."""
+    try:
+        return finished(words)
+    except (ArithmeticError, ValueError) as error:
+        return (f"none ({error})",)
+
+
+def with_divisors(found: Found) -> Found:
+    """Return a proved operator with its divisions by what may be zero looked after, and without words of no element
+    that divide by zero together."""
+    if found.status != "proved" or found.carrier is None or found.proofs is None:
+        return found
+    looked = divided(found.carrier, found.proofs.domain, found.with_identity.identity, fixed=found.written_down)
+    proofs = found.proofs
+    if not looked.empty:
+        none = LawProof("unknown", reason="together with themselves they are not themselves")
+        proofs = replace(proofs, laws={**proofs.laws, "left_identity": none, "right_identity": none}, identity=None)
+    said = tuple(text_of(each, spelled) for each in looked.divisors)
+    return replace(found, carrier=looked.carrier, proofs=proofs, divisors=said)
+
+
 def operator_of(loop: Loop, domain: Domain = "words") -> Found:
     """Find the operator of a serial loop, and prove its laws."""
     try:
-        return _operator_of(loop, domain, time.perf_counter())
+        return with_divisors(_operator_of(loop, domain, time.perf_counter()))
     except RecursionError:
         raise too_deep(loop.name, loop.place) from None
 

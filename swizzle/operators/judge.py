@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from swizzle.language.operators import Operator, TypedOperator
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.exact import exact
-from swizzle.operators.find import GIVEN, Found
+from swizzle.operators.find import GIVEN, Found, with_divisors
 from swizzle.operators.loop import BOOL, Domain, Loop, name_of
 from swizzle.operators.no_numbers import check_comparisons
 from swizzle.operators.proof import Proofs, Prover
@@ -76,7 +76,7 @@ def _judged(
     laws["idempotent"] = prover.repeated(lift)
     if said is not None and said.order == "parity" and identity is not None:
         laws["self_inverse"] = prover.repeated(identity)
-    return Found(loop, domain, carrier, Proofs(domain, laws, identity, (), _needed(said)), 0.0)
+    return with_divisors(Found(loop, domain, carrier, Proofs(domain, laws, identity, (), _needed(said)), 0.0))
 
 
 def _said_identity(words: dict[str, DType], said: Law | None) -> dict[str, Expression] | None:

@@ -1,0 +1,153 @@
+"""Words of no element, and divisors, in floating-point numbers: what laws over real numbers leave out.
+
+Laws of quotients are proved wherever no divisor is zero, and those of words of no element with words that elements
+make. Two parts without elements, as in a tree that is filled up, may divide by zero where no part of elements does:
+Welford's divisor is the number of elements of both. Or they take one infinity from another: the maxima of two empty
+sums of exponentials. Both are NaN. So a division by what may be zero gives zero there, and a part whose infinity says
+that it is empty gives the other one, in every text. The words of no element are taken for such only if together they
+are themselves. Divisors that may be zero of parts that have elements are said (`Divided.divisors`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from msgspec import Struct
+
+from swizzle.operators.carrier import Carrier, Values
+from swizzle.operators.invariants import inductive, orders
+from swizzle.operators.loop import BOOL, Domain, name_of
+from swizzle.operators.samples import random_parts
+from symbolic.bottom_up import bottom_up
+from symbolic.expressions.expression import (
+    BUILDERS,
+    FALSE,
+    TRUE,
+    ZERO,
+    Expression,
+    both,
+    divide,
+    equal,
+    less,
+    number_name,
+    select,
+    subexpressions,
+    substituted,
+)
+from symbolic.expressions.formulas import REALS, decide
+from symbolic.expressions.text import compiled
+
+SECONDS: Final = 2.0
+"""For a divisor that is shown to be other than zero."""
+
+
+class Divided(Struct, frozen=True):
+    """An operator whose divisions by what may be zero give zero, and what these divisors are of parts that have
+    elements; `empty` says whether the words of no element, together with themselves, are themselves."""
+
+    carrier: Carrier
+    divisors: Sequence[Expression] = ()
+    empty: bool = True
+
+
+def divided(carrier: Carrier, domain: Domain, identity: Values | None, *, fixed: bool = False) -> Divided:
+    """Return an operator with its divisions looked after; of one that is `fixed` nothing is changed."""
+    divisors = _divisors([*carrier.lift.values(), *carrier.combine.values()])
+    nonzero = _nonzero(carrier, domain, divisors) if divisors else set()
+    left = [each for each in divisors if each not in nonzero]
+    if fixed:
+        return Divided(carrier, left, identity is None or _is_itself(carrier, identity))
+    if identity is not None and not _is_itself(carrier, identity):
+        nonzero = set()  # of parts that have elements
+    lift, combine = (
+        {word: _guarded(each, nonzero) for word, each in some.items()} for some in (carrier.lift, carrier.combine)
+    )
+    made = replace(carrier, lift=lift, combine=combine)
+    if identity is None or _is_itself(made, identity):
+        return Divided(made, left)
+    for word, number in identity.items():
+        if number.infinite:  # as it is of no part that has elements
+            empty, others = equal(name_of(f"a.{word}", carrier.words[word]), number), made.part("b")
+            chosen = replace(made, combine={w: select(empty, others[w], each) for w, each in combine.items()})
+            if _is_itself(chosen, identity):
+                kept = {w: each if _is_itself(made, identity, w) else chosen.combine[w] for w, each in combine.items()}
+                return Divided(replace(made, combine=kept), left)
+    return Divided(made, left, False)
+
+
+def _is_itself(carrier: Carrier, identity: Values, word: str | None = None) -> bool:
+    """Tell whether the words of no element, or one of them, are themselves together, in floating-point numbers."""
+    numbers = [each.value for each in identity.values()]
+    try:
+        together = carrier.joined(numbers, numbers)
+    except (ArithmeticError, ValueError):
+        return False
+    return all(
+        one == other for name, one, other in zip(carrier.words, together, numbers, strict=True) if word in (None, name)
+    )
+
+
+def _divisors(some: Iterable[Expression]) -> list[Expression]:
+    nodes = (node for each in some for node in subexpressions(each))
+    return list(dict.fromkeys(node.arguments[1] for node in nodes if node.operator == "/"))
+
+
+def _guarded(expression: Expression, nonzero: set[Expression]) -> Expression:
+    def made(node: Expression, inner: list[Expression]) -> Expression:
+        if not node.arguments:
+            return node
+        if node.operator == "/" and node.arguments[1] not in nonzero:
+            return select(equal(inner[1], ZERO), ZERO, divide(*inner))
+        return BUILDERS[node.operator](*inner)
+
+    return bottom_up(expression, lambda node: node.arguments, made)
+
+
+def _nonzero(carrier: Carrier, domain: Domain, divisors: Sequence[Expression]) -> set[Expression]:
+    """Return the divisors that are shown to be other than zero, of elements and of words that elements make."""
+    sorts, infinite = carrier.sorts(domain, "ab"), carrier.infinities("ab")
+    of = {side: carrier.part(side) for side in "ab"}
+
+    def of_both(each: Expression) -> Expression:
+        return both(*(substituted(each, part) for part in of.values()))
+
+    unknown: dict[Expression, Expression] = {}
+    after = [{word: _opened(each, unknown) for word, each in some.items()}
+             for some in (carrier.lift, carrier.combined(of["a"], of["b"]))]  # fmt: skip
+    sorts |= {each.value: REALS for each in unknown.values()}
+    premises = [carrier.loop.range.where, of_both(carrier.within)]
+    steps = list(zip(after, (lambda _: TRUE, of_both), strict=True))
+    known = [of_both(each) for each in inductive(_likely(carrier), steps, sorts, premises, infinite)]
+
+    def is_nonzero(each: Expression) -> bool:
+        opened = _opened(each, unknown)
+        both_sides = dict.fromkeys(opened.names, REALS) | sorts
+        claim = [(equal(opened, ZERO), FALSE)]
+        return decide(claim, both_sides, [*premises, *known], infinite=infinite, timeout=SECONDS).verdict == "proved"
+
+    return set(filter(is_nonzero, divisors))
+
+
+def _opened(expression: Expression, unknown: dict[Expression, Expression]) -> Expression:
+    """Return an expression with any numbers for its quotients, as a solver takes no divisor for zero."""
+
+    def made(node: Expression, inner: list[Expression]) -> Expression:
+        if node.operator == "/":
+            return unknown.setdefault(node, number_name(f"quotient {len(unknown)}"))
+        return BUILDERS[node.operator](*inner) if node.arguments else node
+
+    return bottom_up(expression, lambda node: node.arguments, made)
+
+
+def _likely(carrier: Carrier) -> list[Expression]:
+    """Return what random parts suggest of words: the sign of each, and their orders."""
+    names = {word: name_of(word, dtype) for word, dtype in carrier.words.items()}
+    samples = [words for words, _ in random_parts(carrier)]
+    numbers = [names[word] for word, dtype in carrier.words.items() if dtype is not BOOL]
+    signs = [sign for each in numbers for sign in (less(ZERO, each), less(each, ZERO))]
+    holds = compiled(list(names), signs or [TRUE])
+    results = [holds(*sample) for sample in samples]
+    kept = [sign for place, sign in enumerate(signs) if all(row[place] for row in results)]
+    return [*kept, *orders(carrier.words, samples, names)]
