@@ -166,7 +166,7 @@ class Plan:
 
     def node_limit(self, space: SpaceName, values: int) -> int:
         """Return how many nodes a search by tables may take, given the number of values of holes at points."""
-        return max(1, OF_SMALL_SPACE // values) if self.may_stay_open(space) else NODE_LIMIT
+        return max(1, OF_SMALL_SPACE // max(1, values)) if self.may_stay_open(space) else NODE_LIMIT
 
     def wider(self, space: SpaceName) -> list[SpaceName]:
         """Return the spaces in which a solver's search of this one continues.
