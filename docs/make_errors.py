@@ -23,7 +23,15 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         *("python_hole_outside", "non_ascii_columns"),
     ),
     "The sketch's declaration": (
-        *("spec_missing", "spec_of_other_arity", "block_missing", "block_misspelled", "block_too_deep"),
+        *(
+            "spec_missing",
+            "spec_of_other_arity",
+            "spec_in_another_order",
+            "python_spec_in_another_order",
+            "block_missing",
+            "block_misspelled",
+            "block_too_deep",
+        ),
         *("block_too_large", "grid_too_high", "grid_too_large", "array_without_shape", "array_of_slice"),
         *("parameter_not_declared", "declared_but_no_parameter", "no_output", "python_role_behind_the_shape"),
         *("python_spec_in_quotes", "python_default_of_a_parameter"),

@@ -282,7 +282,10 @@ def _with_a_type(name: str, value: Any, kind: str, below: int) -> str:
 
 
 def specification_of(kernel: KernelSource, given: Any, arguments: Mapping[str, ArrayType | int]) -> Spec:
-    """Return the specification, with the kernel's int parameters that it names filled in."""
+    """Return the specification, with the kernel's int parameters that it names filled in.
+
+    Inputs are given by position. What it calls them is its own choice, but not the name of another one.
+    """
     if given is None:
         raise no_specification(kernel.definition.name, kernel.keyword_place("spec"))
     if not isinstance(given, Spec | SequentialFunction | types.FunctionType):
@@ -303,6 +306,14 @@ def specification_of(kernel: KernelSource, given: Any, arguments: Mapping[str, A
             expected=f"the kernel's {'inputs' if scalars else 'input arrays'} in order: {', '.join(inputs) or 'none'}",
             fix=f"write def {made.name}({', '.join(inputs)}): it returns the out arrays",
         )
+    for name, bound in zip(arrays, inputs, strict=True):
+        if name in inputs and name != bound:
+            raise SwizzleError(
+                f"{name} of the specification {made.name}({', '.join(arrays)}) is the kernel's {bound}, not its {name}",
+                place=kernel.keyword_place("spec"),
+                expected=f"the kernel's input{'s' if scalars else ' arrays'} in order: {', '.join(inputs)}",
+                fix=f"write def {made.name}({', '.join((*inputs, *constants))}), or other names: inputs go by position",
+            )
     return Spec(made.name, made.function, arrays, made.place, constants)
 
 

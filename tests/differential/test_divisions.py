@@ -68,7 +68,6 @@ def answered(seed: int) -> str:
         return error.found
     made = [template(h, p, "2") for h, p in zip(sketch.program.holes, probe.points, strict=True)]
     chosen = tuple(tuple(random.choice(component) for component in each.components) for each in made)
-    run, _ = probe.candidate(made, chosen)
     spec = specification_of(sketch.program, made, chosen, random)
     try:
         found = solve(Sketch(sketch.name, sketch.program, spec, {}, sketch.place))  # type: ignore[arg-type]

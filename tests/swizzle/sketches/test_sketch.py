@@ -146,6 +146,38 @@ def test_inout_arrays_are_given_to_the_specification() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("names", "wrong"),
+    [
+        ("x, z", ""),
+        ("a, b", ""),
+        ("x, b", ""),
+        ("a, z", ""),
+        ("z, x", "z of the specification f(z, x) is the kernel's x, not its z"),
+        ("z, b", "z of the specification f(z, b) is the kernel's x, not its z"),
+        ("a, x", "x of the specification f(a, x) is the kernel's z, not its x"),
+        ("x, n, z", ""),
+        ("n, z, x", "z of the specification f(z, x) is the kernel's x, not its z"),
+    ],
+)
+def test_a_specification_names_its_inputs_in_the_kernels_order(tmp_path: Path, names: str, wrong: str) -> None:
+    """They are given by position, under names of its own; none is called like another."""
+    head = HEAD.replace("same(x)", f"f({names})").replace("return x", f"return {names[0]}")
+    arrays = "x=f32[32], z=f32.inout[32]"
+    kernel = f"@sketch(spec=f, block=32, n=3, {arrays})\ndef k(n, x, z):\n    z[n] = x[n]\n"
+    own = f"@sketch(block=32, {arrays})\ndef own(x, z):\n    z[cuda.laneid] = x[cuda.laneid]\n"
+    host = f"{own}\n@host(spec=f, {arrays})\ndef h(x, z):\n    own(x, z)\n"
+    for number, text in enumerate([kernel] if "n" in names else [kernel, host]):
+        for end in (".py", ".swz"):
+            path = tmp_path / f"k{number}{end}"
+            path.write_text((head if end == ".py" else head.partition("\n")[2]) + text, encoding="utf-8")
+            if wrong or text is host:
+                only = f"{path} has host functions only: h"  # which it is when all is well
+                assert error_of(lambda path=path: load(path)).found == (wrong or only)
+            else:
+                load(path)
+
+
 def plain(x: Any, z: Any) -> None:
     """A kernel without its decorator."""
     z[0] = x[0]
