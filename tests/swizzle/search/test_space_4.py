@@ -14,7 +14,7 @@ from swizzle import Sketch, SwizzleError, load, solve
 from swizzle.commands.cli import execute
 from swizzle.explain.explain import explain
 from swizzle.solution.answered import fillings_of
-from swizzle.solution.solution import Limits
+from swizzle.solution.solution import Limits, Progress
 from symbolic.ir.program import Binary, Compare, DType, Select
 from templates.formula import number
 from templates.template import Template, TemplateFamily, integers
@@ -144,6 +144,21 @@ def test_space_3_ends_before_it(maps: Path) -> None:
     gray = sketch_of(maps, "gray")
     for space, status in (("3", "unsat"), ("4", "sat"), ("all", "sat"), (None, "sat")):
         assert solve(gray, Limits(space=space)).status == status  # type: ignore[arg-type]
+
+
+def test_chains_are_tried_for_families_that_were_asked_for(tmp_path: Path) -> None:
+    """A search that proves nothing goes before one that does only where that one cannot look at a family."""
+    swap, steps = six(tmp_path, "i ^ 1 if i < 2 else i"), list[tuple[str, str]]()
+
+    def note(step: Progress) -> None:
+        steps.append((step.space, step.doing))
+
+    assert solve(swap, progress=note).status == "unsat"
+    assert ("4", "trying what one hole may do") not in steps and len(steps) > 3
+    solve(swap, Limits(space="4"), note)
+    assert ("4", "trying what one hole may do") not in steps
+    solve(swap, Limits(space="4"), note, families=[family()])
+    assert ("4", "trying what one hole may do") in steps
 
 
 def test_one_hole_turns_and_another_flips(maps: Path) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from symbolic import Session, all_of, any_of, assert_, assume, bitvector, integer, lifted, obligations, unsat_core
 from symbolic.errors import SwizzleError
+from symbolic.solve.answer import Model, Sat
+from symbolic.solve.solver import Solver
 
 X = integer("session_test_x")
 U, V = bitvector("session_test_u", 3), bitvector("session_test_v", 3, signed=True)
@@ -121,3 +123,34 @@ def test_what_is_said_after_a_session_was_opened_counts(solver) -> None:  # type
             assert_(X != 2)
             assert session.solve(X == 2).status == "unsat"
             assert {outcome[X] for outcome in session.solutions(X)} == {1, 3, 4, 5, 6, 7, 8}
+
+
+def test_a_model_that_does_not_satisfy_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever was demanded, and whenever, is evaluated under the solver's model: here one in which all is zero."""
+
+    def answered(self: Solver, assumptions: object, timeout: float | None = None) -> Sat:
+        return Sat(Model(lambda symbol: 0))
+
+    monkeypatch.setattr(Solver, "check", answered)
+    wrong = pytest.raises(AssertionError, match="the solver's model does not satisfy")
+    with obligations(), Session(X < 9) as session:
+        assert session.solve()[X] == 0
+        with wrong:
+            session.solve(X > 5)
+        with session.pushed(X != 0), wrong:
+            session.solve()
+        assert session.solve(X == 0).status == "sat"
+        with obligations():
+            assume(X > 1)
+            with wrong:
+                session.solve()
+        session.add(X > 2)
+        with wrong:
+            session.solve()
+    for condition in (X > 5, X != 0):
+        with obligations():
+            assume(condition)
+            with Session() as session, wrong:
+                session.solve()
+        with Session(condition) as session, wrong:
+            session.solve()
