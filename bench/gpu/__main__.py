@@ -28,7 +28,7 @@ from bench.gpu.driver import DriverError, Refused
 from bench.gpu.guard import Guard
 from bench.gpu.kernels import TEXTS, Kernel
 from bench.gpu.measure import Run, differ_kernel, fill_kernel, measure, sweep_kernel
-from bench.gpu.missing import Missing
+from bench.gpu.missing import Missing, in_a_line
 from bench.gpu.page import write_page, write_results
 from bench.gpu.problem import Case
 from bench.gpu.roofline import RATES, copy_kernel, measure_roofline, rate_kernel
@@ -166,8 +166,7 @@ def row_of(case: Case, run: Run, guard: Guard) -> dict[str, Any]:
     except Exception as error:
         if isinstance(error, DriverError) and not isinstance(error, Refused):
             raise  # the device is of no more use to this process
-        first = (str(error).splitlines() or [""])[0]
-        return {"name": case.name, "group": case.group, "at": case.at, "failed": f"{type(error).__name__}: {first}"}
+        return {"name": case.name, "group": case.group, "at": case.at, "failed": in_a_line(error)}
 
 
 def prepare(wanted: Sequence[Case], store: Store, options: argparse.Namespace) -> int:
@@ -179,7 +178,7 @@ def prepare(wanted: Sequence[Case], store: Store, options: argparse.Namespace) -
         kernels = [*tools(), *(kernel for case in wanted for kernel in kernels_of(case))]
         reasons = compile_all(kernels, options.arch, CUBINS)
         for kernel, why in reasons.items():
-            said = f"{kernel.origin}: {kernel.entry}: {str(why).splitlines()[0]}"
+            said = f"{kernel.origin}: {kernel.entry}: {in_a_line(why)}"
             if isinstance(why, Missing):  # other people's
                 print(f"not compiled: {said}")
             else:

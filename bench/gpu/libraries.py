@@ -20,7 +20,7 @@ import numpy as np
 
 from bench.gpu.driver import DriverError
 from bench.gpu.kernels import Kernel
-from bench.gpu.missing import Missing
+from bench.gpu.missing import Missing, in_a_line
 from bench.gpu.problem import Bound, Contender, Problem
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ def _missing_if_it_fails() -> Iterator[None]:
     except (Missing, DriverError):
         raise
     except Exception as error:
-        first = (str(error).splitlines() or [""])[0]
-        raise Missing(f"{type(error).__name__}: {first[:160]}") from error
+        raise Missing(in_a_line(error)[:180]) from error
 
 
 def _library(name: str) -> ModuleType:

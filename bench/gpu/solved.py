@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.gpu.kernels import Kernel
-from bench.gpu.missing import Missing
+from bench.gpu.missing import Missing, in_a_line
 from bench.kept import write_whole
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -151,7 +151,7 @@ def _solved_or_why(wanted: Sketch) -> dict[str, Any]:
     except ImportError as error:
         return {"missing": f"not solved before, and this machine has no solver ({error})", "passing": True}
     except Exception as error:
-        return {"missing": f"{type(error).__name__}: {error}", "failed": True}
+        return {"missing": in_a_line(error), "failed": True}
 
 
 def _solved_by(wanted: Sequence[Sketch], jobs: int) -> Iterator[tuple[Sketch, dict[str, Any]]]:

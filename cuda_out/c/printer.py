@@ -247,14 +247,15 @@ class _File:
             out.line("    ) {")
         body, after = self.body.text(), Emitter(depth=1)
         with out.nested():
-            for line in self.tiles.preamble() if self.tiles else ():
+            shared = self.statements.shared.text()
+            for line in self.tiles.preamble(shared + body) if self.tiles else ():
                 out.line(line)
             guarded = self.statements.expressions.guarded
             remainders = self.tiles.remainders(body, bool(guarded)) if self.tiles else []
             if guarded:
                 assert self.tiles is not None
                 compute = self.tiles.compute
-                for line in self.statements.shared.text().splitlines():
+                for line in shared.splitlines():
                     out.line(line.strip())
                 out.line("// Only blocks in which an array ends ask where.")
                 strides = [name for name in self.tiles.narrow() if re.search(rf"\b{name}\b", body)]

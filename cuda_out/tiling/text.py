@@ -139,19 +139,22 @@ class TileText(Struct, frozen=True):
     def _parameter(self, array: str) -> Parameter:
         return next(each for each in self.program.parameters if each.name == array)
 
-    def preamble(self) -> list[str]:
-        """Return the statements before a body: where its block begins, and in each array."""
+    def preamble(self, body: str) -> list[str]:
+        """Return the statements before a body: where its block begins, and in each array; the distances of rows that
+        are used, which those of a single row are not."""
+        moves = []
+        for parameter in self.program.parameters:
+            if parameter.name in self.moved and (moved := self.offset(parameter.name)):
+                moves.append(f"{self.names[parameter.name]} += {moved};")
+        used = "\n".join([body, *moves])
         lines = []
         for axis in self.tiling.of_grid:
             lines.append(f"const long long {self.begins[axis.axis]} = blockIdx.{axis.axis} * {axis.tile}ll;")
         for parameter in self.program.parameters:
             for dimension in range(1, len(parameter.shape)):
-                if name := self.pitches.get((parameter.name, dimension)):
+                if (name := self.pitches.get((parameter.name, dimension))) and _mentions(used, name):
                     lines.append(f"const long long {name} = {self.extent_text(parameter, dimension)};")
-        for parameter in self.program.parameters:
-            if parameter.name in self.moved and (moved := self.offset(parameter.name)):
-                lines.append(f"{self.names[parameter.name]} += {moved};")
-        return lines
+        return lines + moves
 
     def remainders(self, body: str, whole: bool) -> list[str]:
         """Return the statements that say how much of the lengths a body's block has, but only those that it uses.

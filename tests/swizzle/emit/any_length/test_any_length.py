@@ -521,3 +521,15 @@ def turn(p, q):
     text = printed(program, tiling).text
     kernel = text[: text.index("#if defined")]
     assert "for (" not in kernel and kernel.count("int2*>") == 2
+
+
+@pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
+@pytest.mark.parametrize("rows", [1, 2])
+def test_the_distance_of_rows_is_there_where_it_is_used(rows: int) -> None:
+    """Nothing asks how far apart the rows of a single one are: compilers would warn of it."""
+    (sketch,) = load(CASES / "aos_store.py", "rcr", {"struct_size": rows, "warps": 2})
+    program, tiling = tiled(CASES / "aos_store.py", sketch)
+    assert isinstance(tiling, Tiling)
+    text = printed(program, tiling).text
+    assert ("const long long y_1 = n;" in text) == (rows > 1)
+    compile_cuda(text, "sm_90")
