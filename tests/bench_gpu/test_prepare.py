@@ -52,7 +52,9 @@ def test_what_fails_is_a_line(tmp_path: Path, shifted: Any) -> None:
     assert len(said) == 3 and sorted(line.partition("/")[0] for line in said) == ["1", "2", "3"]
     wrong, dead = sorted(failed)
     assert dead == f"{shifted(DEADLY).name}: the process that solved it died"
-    assert wrong.startswith(f"{shifted(WRONG).name}: SwizzleError: {tmp_path}/copied.py:16:") and "x[64] is out" in wrong
+    assert (
+        wrong.startswith(f"{shifted(WRONG).name}: SwizzleError: {tmp_path}/copied.py:16:") and "x[64] is out" in wrong
+    )
     assert isinstance(store.kernel(shifted(GOOD)), Kernel)
     again = Store(store.path)
     for shift in (WRONG, DEADLY):
