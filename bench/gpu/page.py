@@ -86,7 +86,7 @@ def page(
         lines += [f"## {group}", "", *table(own, reasons), ""]
         lines += [f"![Share of the floor, by contender]({'images/' + chart_name(group)})", ""]
         if absent := missing(own):
-            lines += ["Not compared:", "", *absent, ""]
+            lines += ["Not compared, or not all of it:", "", *absent, ""]
     assert {chart_name(row["group"]) for row in rows} == set(pictures)
     return "\n".join(lines).rstrip() + "\n"
 

@@ -18,7 +18,8 @@ import pytest
 
 import bench.gpu.__main__ as command
 from bench.gpu import solved
-from bench.gpu.driver import DriverError
+from bench.gpu.contenders import Setup
+from bench.gpu.driver import DriverError, Refused
 from bench.gpu.guard import Guard
 from bench.gpu.measure import summary
 from bench.gpu.missing import Missing
@@ -126,6 +127,52 @@ def test_a_launch_that_is_refused_costs_its_own_place(fake: FakeGpu, tmp_path: P
     assert ours["status"] == "measured"
 
 
+@pytest.mark.parametrize("error", [AssertionError("a bug of ours"), Refused("cuMemAlloc_v2: no memory (2)")])
+def test_a_case_that_fails_is_a_line(
+    fake: FakeGpu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, error: Exception
+) -> None:
+    """The others are measured, the page says what is missing and why, and the status is 1."""
+    measured, other = command.measure, "Transposition, rows, 32"
+
+    def measure(case: Any, run: Any) -> Any:
+        if case.name == CASE:
+            raise error
+        return measured(case, run)
+
+    every_case = command.all_cases
+    monkeypatch.setattr(command, "all_cases", lambda setup: [c for c in every_case(setup) if c.name in (CASE, other)])
+    monkeypatch.setattr(command, "measure", measure)
+    fake.case = next(case for case in command.all_cases(Setup(Store(Path("nowhere")), {})) if case.name == other)
+    assert run(tmp_path) == 1
+    words = f"{type(error).__name__}: {error}"
+    assert f"{CASE:<48} failed: {words}" in capsys.readouterr().out
+    (file,) = (tmp_path / "results").glob("gpu-fake-gpu-*.json")
+    rows = json.loads(file.read_text())["cases"]
+    assert sorted(row.get("failed", "") for row in rows) == ["", words]
+    text = (tmp_path / "docs" / "gpu-benchmarks.md").read_text()
+    assert "1 of the 2 cases were measured." in text and f"Not measured:\n\n- {CASE}: {words}\n" in text
+    assert "| 32 | " in text
+
+
+def test_a_case_that_breaks_the_device_is_left_out(
+    fake: FakeGpu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Outside of its contenders, too: the next process knows, and nothing is claimed."""
+    commands: list[Sequence[str]] = []
+    monkeypatch.setattr(command, "Guard", partial(Guard, start=commands.append))
+    monkeypatch.setattr(command, "measure", lambda case, run: fake.driver("cuMemFree_v2", 0) or {})
+    monkeypatch.setattr("bench.gpu.driver.REFUSALS", frozenset())
+    with pytest.raises(DriverError, match="cuMemFree_v2"):
+        run(tmp_path, "--only", CASE, "--partial")
+    ((_, *words),) = commands
+    assert command.main(words[2:]) == 1
+    (file,) = (tmp_path / "results").glob("gpu-fake-gpu-*.json")
+    (row,) = json.loads(file.read_text())["cases"]
+    assert row["failed"].startswith("broke the device: cuMemFree_v2") and "contenders" not in row
+    text = (tmp_path / "docs" / "gpu-benchmarks.md").read_text()
+    assert "## Ceilings" not in text and not (tmp_path / "docs" / "images").exists()
+
+
 def test_a_contender_that_hangs_is_left_out(tmp_path: Path) -> None:
     """After so many seconds a thread replaces the process."""
     import threading
@@ -182,7 +229,7 @@ def test_the_emulation_rehearses(tmp_path: Path, folder: Path, monkeypatch: pyte
     assert run(tmp_path, "--emulate", "--only", "AoS load-sum, 6") == 0
     out = capsys.readouterr().out
     assert "direct right, shared memory right" in out and "ours: crc missing, ours: vectors right" in out
-    assert out.endswith("every result is the specification's; nothing was timed\n")
+    assert out.endswith("4 contenders ran, and every result is the specification's; nothing was timed\n")
     assert not (tmp_path / "results").exists() and not (tmp_path / "docs").exists()
 
 

@@ -22,7 +22,7 @@ def contender(
     if ms is None:
         return {"name": name, "ours": ours, "status": "missing", "reason": reason}
     timed = {"ms": ms, "p10_ms": ms - spread, "p90_ms": ms + spread, "runs": 5, "variant": "v"}
-    return {"name": name, "ours": ours, "status": "measured", "reason": "", **timed}
+    return {"name": name, "ours": ours, "status": "measured", "reason": reason, **timed}
 
 
 def row(at: int, *contenders: dict[str, Any], group: str = "2D convolution, filter side") -> dict[str, Any]:
@@ -64,6 +64,17 @@ def test_who_won_and_why_not(tmp_path: Path) -> None:
     assert lines["| 9"].endswith("| draw, 0.77 |  |")
     assert lines["| 1"].endswith("| none |  |  |  | direct (v) | 1.000 (1.000 to 1.000) | nothing to compare |  |")
     assert "- NPP at 3, 5: missing: none" in text and "- ours: crc at 1: missing: no solution" in text
+
+
+def test_what_was_not_measured_is_said() -> None:
+    """A case that failed, and variants that were left out beside those that were measured."""
+    part = contender("ours: packed", 1.0, ours=True, reason="columns 8: error: x[9] is out of bounds")
+    failed = {"name": "AoS, 4", "group": "AoS", "at": 4, "failed": "Refused: cuMemAlloc_v2: no memory (2)"}
+    rows = [row(3, contender("direct", 2.0), part), failed]
+    text = page.page(rows, MADE_UP, 6, "f.json", list(page.charts(page.measured(rows))), {})
+    assert "1 of the 6 cases were measured." in text
+    assert "Not measured:\n\n- AoS, 4: Refused: cuMemAlloc_v2: no memory (2)\n" in text
+    assert "Not compared, or not all of it:\n\n- ours: packed at 3: in part: columns 8: error: x[9]" in text
 
 
 def test_files_are_written_together(tmp_path: Path) -> None:
