@@ -71,6 +71,22 @@ def test_the_budget_ends_a_measurement(fake: FakeGpu, tmp_path: Path, capsys: An
     assert not (tmp_path / "docs").exists()
 
 
+def test_telling_cases_come_first(fake: FakeGpu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the budget is short, the tables have a few rows of each kind; on the page they stand in their order."""
+    asked: list[str] = []
+
+    def measure(case: Any, run: Any) -> Any:
+        asked.append(case.name)
+        raise RuntimeError("not measured")
+
+    monkeypatch.setattr(command, "measure", measure)
+    assert run(tmp_path) == 1
+    cases = [case.name for case in command.all_cases(Setup(Store(Path("nowhere")), {}))]
+    assert tuple(asked[:8]) == command.TELLING and sorted(asked) == sorted(cases) and len(set(asked)) == len(cases)
+    (file,) = (tmp_path / "results").glob("gpu-fake-gpu-*.json")
+    assert [row["name"] for row in json.loads(file.read_text())["cases"]] == cases
+
+
 def test_a_wrong_contender_is_not_timed(fake: FakeGpu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its row says where it is wrong; the others are measured."""
     broken = command.multiply.by_hand

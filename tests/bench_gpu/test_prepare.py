@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import bench.gpu.__main__ as command
-from bench.gpu import solved
+from bench.gpu import solved, wheels
 from bench.gpu.contenders import Setup
 from bench.gpu.contenders import solved as contender_of
 from bench.gpu.kernels import Kernel
@@ -83,6 +84,21 @@ def test_what_failed_is_tried_again(tmp_path: Path, shifted: Any, monkeypatch: p
         failed = store.prepare(rows, 1, lambda line: None)
         assert failed == [f"{shifted(1).name}: unknown"]
     assert asked == [shifted(1), shifted(2), shifted(1)]
+
+
+def test_wheels_are_those_that_a_gpus_environment_lacks() -> None:
+    """Of what we require, the rest is there; all in the versions that are tested."""
+    config = configparser.ConfigParser()
+    config.read(solved.ROOT / "setup.cfg")
+    required = {line.split()[0] for line in config["options"]["install_requires"].split("\n") if line}
+    there = {"click", "numba", "numpy", "rich", "typing_extensions"}
+    assert required - there - {"cvc5"} == set(wheels.LACKING)
+    constraints = (solved.ROOT / "constraints.txt").read_text(encoding="utf-8")
+    pins = wheels.pinned([*wheels.LACKING, "numpy"], constraints)
+    assert [pin.partition("==")[0] for pin in pins] == [*wheels.LACKING, "numpy"]
+    assert all(f"{pin}\n" in constraints or f"{pin} ;" in constraints for pin in pins)
+    with pytest.raises(AssertionError, match="a version of each"):
+        wheels.pinned(["no-such-package"], constraints)
 
 
 @pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")

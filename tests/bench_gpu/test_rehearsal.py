@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -57,3 +59,34 @@ def test_a_case_from_preparation_to_the_page(
     assert any(c["ours"] and c["status"] == "measured" for c in row["contenders"])
     assert f"| {row['at']} | " in (tmp_path / "docs" / "gpu-benchmarks.md").read_text()
     assert not list((tmp_path / "results").glob("*unfinished*"))
+
+
+WITHOUT_A_SOLVER = """
+import sys
+before = set(sys.modules)
+for name in ("pysmt", "z3", "pysat", "cvc5", "numba", "click", "rich", "torch", "cupy"):
+    sys.modules[name] = None
+from pathlib import Path
+import bench.gpu.__main__ as command
+from bench.gpu.solved import Store
+command.Store = lambda: Store(Path(sys.argv[1]))
+status = command.main(["--emulate", "--only", "Transposition"])
+outside = {path for path in sys.path if path.endswith("-packages")}
+files = [(name, getattr(module, "__file__", None) or "") for name, module in sys.modules.items() if name not in before]
+print(*sorted({name.partition(".")[0] for name, file in files if any(file.startswith(path) for path in outside)}))
+sys.exit(status)
+"""
+
+
+@pytest.mark.slow
+@needs_toolkit
+def test_what_is_prepared_runs_without_a_solver(tmp_path: Path) -> None:
+    """A machine with a GPU needs NumPy and msgspec besides what is prepared."""
+    store = Store(tmp_path / "kernels.json")
+    assert store.prepare(command.all_sketches([c for c in CASES if c.group.startswith("Transposition")]), 1) == []
+    command_line = [sys.executable, "-c", WITHOUT_A_SOLVER, str(store.path)]
+    done = subprocess.run(command_line, capture_output=True, text=True, cwd=solved.ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    *_, said, packages = done.stdout.splitlines()
+    assert said == "4 contenders ran, and every result is the specification's; nothing was timed"
+    assert set(packages.split()) <= {"msgspec", "numpy", "typing_extensions"}
