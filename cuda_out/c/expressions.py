@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from typing_extensions import assert_never
 
 from cuda_out.c.identifiers import c_name
-from cuda_out.c.types import C_TYPE, HALF_BITS, OF_HALF, TO_HALF, is_unsigned, literal, nearest_half, reciprocal
+from cuda_out.c.types import C_TYPE, HALF_BITS, OF_HALF, TO_HALF, literal, nearest_half, reciprocal
 from cuda_out.c.width import is_wide
 from cuda_out.passes.vectors import VectorAccess
 from cuda_out.passes.words import WordMove, per_word
@@ -239,7 +239,7 @@ class ExpressionPrinter(Struct):
             case "not":
                 return CText("!" + self.text(operand, facts, UNARY), UNARY, op)
             case "abs":
-                if is_unsigned(dtype):
+                if dtype.is_unsigned:
                     return self.print(operand, facts)
                 if dtype in UNSIGNED:
                     self.helpers.add("wrapping_abs")
@@ -264,7 +264,7 @@ class ExpressionPrinter(Struct):
             return CText(f"{function_name(op, dtype)}({left.text}, {right.text})", PRIMARY)
         if op == "/":
             return self._quotient(expr, facts)
-        if op in ("//", "%") and not is_unsigned(dtype):
+        if op in ("//", "%") and not dtype.is_unsigned:
             return self._floored(expr, facts)
         if dtype in UNSIGNED and op in WRAPPING:
             return CText(converted(self.modular(expr, facts).text, dtype), PRIMARY)

@@ -9,53 +9,17 @@ import math
 import struct
 from collections.abc import Mapping
 
-from symbolic.algebra.operator_laws import limits
-from symbolic.ir.program import DType
+from symbolic.elements import DType, HalfNames, limits
 
-C_TYPE: Mapping[DType, str] = {
-    DType.INDEX: "int",
-    DType.BOOL: "bool",
-    DType.F16: "__half",
-    DType.BF16: "__nv_bfloat16",
-    DType.F32: "float",
-    DType.F64: "double",
-    DType.I8: "signed char",
-    DType.U8: "unsigned char",
-    DType.I16: "short",
-    DType.U16: "unsigned short",
-    DType.I32: "int",
-    DType.U32: "unsigned int",
-    DType.I64: "long long",
-    DType.U64: "unsigned long long",
-}
-
-_SUFFIX = {
-    DType.INDEX: "",
-    DType.I8: "",
-    DType.U8: "",
-    DType.I16: "",
-    DType.U16: "",
-    DType.I32: "",
-    DType.U32: "u",
-    DType.I64: "ll",
-    DType.U64: "ull",
-}
-
-
-TO_HALF: Mapping[DType, str] = {DType.F16: "__float2half", DType.BF16: "__float2bfloat16"}
+C_TYPE: Mapping[DType, str] = {dtype: dtype.row.c for dtype in DType if dtype.row.c}
+_HALVES: Mapping[DType, HalfNames] = {dtype: dtype.row.half for dtype in DType if dtype.row.half}
+TO_HALF: Mapping[DType, str] = {dtype: names.rounded for dtype, names in _HALVES.items()}
 """What rounds a float to a type of 16 bits."""
-OF_HALF: Mapping[DType, str] = {DType.F16: "__half2float", DType.BF16: "__bfloat162float"}
-HALF_BITS: Mapping[DType, tuple[str, str]] = {
-    DType.F16: ("__half_as_ushort", "__ushort_as_half"),
-    DType.BF16: ("__bfloat16_as_ushort", "__ushort_as_bfloat16"),
-}
+OF_HALF: Mapping[DType, str] = {dtype: names.single for dtype, names in _HALVES.items()}
+HALF_BITS: Mapping[DType, tuple[str, str]] = {dtype: (names.bits, names.of_bits) for dtype, names in _HALVES.items()}
+HALF_HEADER: Mapping[DType, str] = {dtype: names.header for dtype, names in _HALVES.items()}
 TABLE_TYPES: Mapping[str, int] = {"unsigned char": 2**8 - 1, "unsigned short": 2**16 - 1, "unsigned": 2**32 - 1}
 """The types that a table's entries may have in constant memory, each with its largest number."""
-HALF_HEADER: Mapping[DType, str] = {DType.F16: "cuda_fp16.h", DType.BF16: "cuda_bf16.h"}
-
-
-def is_unsigned(dtype: DType) -> bool:
-    return dtype.value[0] == "u"
 
 
 def literal(value: int | float | bool, dtype: DType) -> str:
@@ -73,7 +37,7 @@ def literal(value: int | float | bool, dtype: DType) -> str:
     if dtype is DType.INDEX and high < number < 2**32:
         return f"0x{number:x}u"  # a 32-bit mask, which only bit operations and shuffle masks use
     number = (number - low) % (high - low + 1) + low
-    suffix = _SUFFIX[dtype]
+    suffix = dtype.row.suffix
     return f"({number + 1}{suffix} - 1)" if number == low < 0 else f"{number}{suffix}"
 
 

@@ -7,7 +7,7 @@ as two calls (`host.h`). Each `HostCall` says what the function is given and mus
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -37,17 +37,14 @@ _STATE: Final = {"static", "thread_local", "extern", "volatile", "mutable", "new
 """Words by which a function may keep something, or reach for it."""
 
 
-_SCALARS: Final[Mapping[DType, tuple[int, ...]]] = {
-    DType.F16: (0x3C66, 0xFBFF, 0x8000),
-    DType.BF16: (0x3F8D, 0xFF7F, 0x8000),
-    DType.F32: (0x3F8C_CCCD, 0xFF7F_FFFF, 0x8000_0000),
-    DType.F64: (0x3FF1_9999_9999_999A, 0xFFEF_FFFF_FFFF_FFFF, 0x8000_0000_0000_0000),
-    **dict.fromkeys((DType.I8, DType.U8), (0x9A, 0xFF, 0x7F)),
-    **dict.fromkeys((DType.I16, DType.U16), (0x9ABC, 0xFFFF, 0x7FFF)),
-    **dict.fromkeys((DType.I32, DType.U32), (0x9ABC_DEF1, 0xFFFF_FFFF, 0x7FFF_FFFF)),
-    **dict.fromkeys((DType.I64, DType.U64), (0x9ABC_DEF1_2345_6789, 2**64 - 1, 2**63 - 1)),
-}
-"""Bits of scalars that no narrower type holds: numbers of all digits, the largest, minus zero."""
+def _scalars(dtype: DType) -> tuple[int, ...]:
+    """Return bits of scalars that no narrower type holds: of all digits, with all bits or the greatest, minus zero."""
+    bits, digits = dtype.bits, dtype.row.digits
+    if not digits:
+        return 0x9ABC_DEF1_2345_6789 >> 64 - bits, 2**bits - 1, 2 ** (bits - 1) - 1
+    one = 2 ** (bits - digits - 1) - 1 << digits - 1
+    infinity = 2 ** (bits - digits) - 1 << digits - 1
+    return one + round(0.1 * 2.0 ** (digits - 1)), 2 ** (bits - 1) + infinity - 1, 2 ** (bits - 1)
 
 
 class HostCall(Struct, frozen=True):
@@ -102,7 +99,7 @@ def calls(source: CudaSource) -> Iterator[HostCall]:
         for before, number in pairwise(arrays):
             yield _call(source, (*plain[:number], plain[before], *plain[number + 1 :]), source.lengths(), None)
     for number, name in enumerate(source.arguments):
-        for word in _SCALARS[source.scalars[name]][1:] if name in source.scalars else ():
+        for word in _scalars(source.scalars[name])[1:] if name in source.scalars else ():
             yield _call(source, (*plain[:number], word, *plain[number + 1 :]), source.lengths(), None)
     if source.tiling is None:
         return
@@ -123,7 +120,7 @@ def _plain(source: CudaSource) -> tuple[int, ...]:
 
     def word(number: int, name: str) -> int:
         if name in source.scalars:
-            return _SCALARS[source.scalars[name]][0] + number
+            return _scalars(source.scalars[name])[0] + number
         if name in source.by_value:
             return (0xA1B2_C3D4_E5F6_9788 + number) & (1 << 8 * min(8, source.by_value[name])) - 1
         return 0x7F00_0000_0000 + 0x1_0000 * number

@@ -16,11 +16,11 @@ from msgspec import Struct, field
 from typing_extensions import assert_never
 
 from cuda_out.c.expressions import CText
-from cuda_out.c.types import is_unsigned
 from cuda_out.numba.identifiers import NUMBA_TYPE, python_name
 from cuda_out.tiling.text import TileText
-from symbolic.algebra.operator_laws import infix, law_of, limits
+from symbolic.algebra.operator_laws import infix, law_of
 from symbolic.algebra.word_functions import WordFunction
+from symbolic.elements import limits
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir import program as ir
 from symbolic.ir.facts import Facts, facts_where, range_of
@@ -215,7 +215,7 @@ class NumbaExpressions(Struct):
             case "not":
                 level = PRECEDENCE["not"]
                 return CText(f"not {self.text(operand, facts, level)}", level, "not")
-            case "-" if is_unsigned(dtype):
+            case "-" if dtype.is_unsigned:
                 zero = self.literal(0, dtype, expr)
                 return CText(self.cast(f"{zero} - {self.modular(operand, facts).at(11)}", dtype, expr), PRIMARY)
             case "-" | "~" as op:
@@ -223,7 +223,7 @@ class NumbaExpressions(Struct):
                     return CText(op + self.text(operand, facts, UNARY + 1), UNARY)
                 return CText(self.cast(op + self.modular(operand, facts).at(UNARY + 1), dtype, expr), PRIMARY)
             case "abs":
-                if is_unsigned(dtype):
+                if dtype.is_unsigned:
                     return self.print(operand, facts)
                 call = f"abs({self.text(operand, facts)})"
                 return CText(call if plain else self.cast(call, dtype, expr), PRIMARY)
@@ -285,7 +285,7 @@ class NumbaExpressions(Struct):
         text = f"cuda.{call}({mask}, {offered}, {lane})"
         if dtype is DType.BOOL:
             return CText(f"{text} != 0", PRECEDENCE["!="], "!=")
-        return CText(self.cast(text, dtype, expr) if is_unsigned(dtype) or dtype.is_narrow else text, PRIMARY)
+        return CText(self.cast(text, dtype, expr) if dtype.is_unsigned or dtype.is_narrow else text, PRIMARY)
 
     def _source(self, expr: ir.Shuffle, facts: Facts) -> tuple[str, str]:
         """Return which function shuffles, and its last argument; a delta is less than the warp size."""

@@ -10,20 +10,7 @@ from typing import Final
 from cuda_out.c.identifiers import different_names
 from symbolic.ir.program import DType
 
-NUMBA_TYPE: Final = {
-    DType.INDEX: "int64",
-    DType.BOOL: "bool_",
-    DType.F32: "float32",
-    DType.F64: "float64",
-    DType.I8: "int8",
-    DType.U8: "uint8",
-    DType.I16: "int16",
-    DType.U16: "uint16",
-    DType.I32: "int32",
-    DType.U32: "uint32",
-    DType.I64: "int64",
-    DType.U64: "uint64",
-}
+NUMBA_TYPE: Final = {dtype: dtype.row.numba for dtype in DType if dtype.row.numba}
 """numba's types of values; half precision is missing, because numba does not compute with it."""
 OWN: Final = frozenset(
     ["cuda", "math", "libdevice", "inf", "nan", "stream", "checks", "name", "array", "dtype", "shape", "found"]

@@ -20,7 +20,7 @@ from cuda_out.numba.identifiers import OWN
 from cuda_out.numba.reading import TYPES, NotRead, NumbaModule, refuse
 from cuda_out.tiling.tiling import AXES
 from symbolic.algebra.functions import FUNCTIONS, gather, where
-from symbolic.algebra.operator_laws import limits
+from symbolic.elements import limits
 from symbolic.errors import Place
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Expr, Program

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -25,18 +25,6 @@ from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Expr, Parameter, Program
 from symbolic.ir.walk import Body, assigned_in, bodies, statements, substitute
 
-VECTOR: Final[Mapping[DType, str]] = {
-    DType.F32: "float", DType.I32: "int", DType.U32: "uint",
-    DType.I8: "char", DType.U8: "uchar", DType.I16: "short", DType.U16: "ushort",
-    DType.F64: "double", DType.I64: "longlong", DType.U64: "ulonglong", DType.F16: "half",
-    DType.BF16: "bfloat16",
-}  # fmt: skip
-WORD: Final[Mapping[DType, int]] = {
-    DType.I8: 1, DType.U8: 1, DType.I16: 2, DType.U16: 2,
-    DType.F32: 4, DType.I32: 4, DType.U32: 4, DType.F64: 8, DType.I64: 8, DType.U64: 8, DType.F16: 2,
-    DType.BF16: 2,
-}  # fmt: skip
-HALVES: Final = frozenset({DType.F16, DType.BF16})
 InMemory: TypeAlias = Parameter | ir.DeclareArray
 
 
@@ -53,17 +41,17 @@ class VectorAccess(Struct, frozen=True):
 
     @property
     def type_name(self) -> str:
-        own = {DType.F16: "__", DType.BF16: "__nv_"}.get(self.dtype, "")
-        return self._bits if self.by_bits else f"{own}{VECTOR[self.dtype]}{self.width}"
+        row = self.dtype.row
+        return self._bits if self.by_bits else f"{row.c if row.half else row.vector}{self.width}"
 
     @property
     def maker(self) -> str:
-        return f"make_{self._bits if self.by_bits else f'{VECTOR[self.dtype]}{self.width}'}"
+        return f"make_{self._bits if self.by_bits else f'{self.dtype.row.vector}{self.width}'}"
 
     @property
     def by_bits(self) -> bool:
         """Whether the vector's type has the bits of the words, and not the words."""
-        return self.dtype in HALVES and self.width > 2
+        return self.dtype.row.half is not None and self.width > 2
 
     @property
     def _bits(self) -> str:
@@ -71,7 +59,7 @@ class VectorAccess(Struct, frozen=True):
 
     @property
     def bytes(self) -> int:
-        return self.width * WORD[self.dtype]
+        return self.width * self.dtype.bits // 8
 
 
 def arrays_in_memory(program: Program) -> dict[str, InMemory]:
@@ -162,9 +150,9 @@ def is_contiguous(
     steps: Mapping[str, int],
 ) -> bool:
     """Say whether the element moves by one word with the variable, and starts at a multiple of the width."""
-    if array.dtype not in WORD or width * WORD[array.dtype] > 16:
+    if not array.dtype.row.vector or width * array.dtype.bits > 128:
         return False
-    if array.dtype in HALVES and width > 2 and (isinstance(array, ir.DeclareArray) or array.role == "inout"):
+    if array.dtype.row.half and width > 2 and (isinstance(array, ir.DeclareArray) or array.role == "inout"):
         return False
     stride = 1
     for number, index in enumerate(reversed(indices)):

@@ -21,11 +21,7 @@ KINDS: Final[dict[str, type]] = {
     **{f"f{width}": getattr(np, f"float{width}") for width in (16, 32, 64)},
     "pred": np.bool_,
 }
-KIND_OF: Final[dict[DType, str]] = {
-    DType.F16: "f16", DType.F32: "f32", DType.F64: "f64", DType.BF16: "u16",
-    DType.I8: "s8", DType.U8: "u8", DType.I16: "s16", DType.U16: "u16",
-    DType.I32: "s32", DType.U32: "u32", DType.I64: "s64", DType.U64: "u64",
-}  # fmt: skip
+KIND_OF: Final[dict[DType, str]] = {dtype: dtype.row.ptx for dtype in DType if dtype.row.ptx}
 """How PTX has the elements of a type; bf16 are bits, of which calls make numbers (`cuda_out.compile.opaque`)."""
 
 

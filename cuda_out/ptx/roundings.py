@@ -27,7 +27,7 @@ WIDER: Final[dict[str, FloatTypes]] = {
 }  # fmt: skip
 """The types that hold each number of a type."""
 _OF_WIDTH: Final = {16: "f16", 32: "f32", 64: "f64"}
-_DIGITS: Final = {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}
+_DIGITS: Final = {dtype.value: dtype.row.digits for dtype in DType if dtype.is_float}
 _CHOICES: Final = frozenset(("selp", "min", "max", "neg", "abs"))
 _ONE_ROUNDING: Final = frozenset(("add", "sub", "mul", "div", "rcp", "sqrt", "math"))
 """Operations that are the narrower type's own where they are computed on its numbers in a wider one, and rounded."""

@@ -36,8 +36,6 @@ SCALES = {"small numbers": -1, "large numbers": 1}
 
 NOT_A_NUMBER = 0.02
 """How many of the inputs are no numbers, beside the infinities."""
-LARGEST = {DType.F16: 3, DType.BF16: 2, DType.F32: 8}
-"""The largest whole number to draw, small enough for exact sums; 100 for the other types, at first."""
 
 
 class ComparedOutput(Struct, frozen=True):
@@ -240,8 +238,8 @@ def random_argument(parameter: Parameter, rng: np.random.Generator, kind: Kind) 
         bits: Array = np.asarray(rng.integers(0, 1 << 64, parameter.shape, np.uint64, endpoint=False)).astype(dtype)
         bits >>= rng.integers(0, 8 * dtype.itemsize, parameter.shape).astype(dtype)
         return bits
-    largest = LARGEST.get(parameter.dtype, 100)
-    smallest = 0 if parameter.dtype.value[0] == "u" else -largest
+    largest = parameter.dtype.row.drawn
+    smallest = 0 if parameter.dtype.is_unsigned else -largest
     found: Array = np.asarray(rng.integers(smallest, largest, parameter.shape, endpoint=True)).astype(dtype)
     if kind == "infinities" and parameter.dtype.is_float and parameter.role in ("in", "inout"):
         found[rng.random(parameter.shape) < 0.1] = rng.choice((-np.inf, np.inf))

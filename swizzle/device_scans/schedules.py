@@ -19,7 +19,7 @@ from swizzle.device_scans.look_back import look_back_source
 from swizzle.operators.loop import Loop
 from swizzle.operators.samples import random_rows
 from symbolic.algebra.numbers import NUMPY_DTYPES
-from symbolic.ir.program import DType
+from symbolic.elements import DType, wrapped
 
 PARTS: Final = 40
 """More than a warp looks at at once."""
@@ -136,8 +136,7 @@ def _wrapped(value: Any, dtype: DType) -> Any:
     """Return a number of the state as a word of its type has it; an infinity, a condition or a float as it is."""
     if dtype.is_float or not isinstance(value, int) or isinstance(value, bool):
         return value
-    low = -(2 ** (dtype.bits - 1)) if dtype.value[0] == "i" else 0
-    return (value - low) % 2**dtype.bits + low
+    return wrapped(value, dtype)
 
 
 def _arrays(rows: Sequence[Sequence[Any]], dtypes: Iterable[DType]) -> list[Any]:

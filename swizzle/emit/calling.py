@@ -23,7 +23,7 @@ from cuda_out.tiling.tiling import AXES, Tiling
 from swizzle.emit.emitters import Sizes, allowed_text, cuda_source
 from swizzle.emit.sizes import sizes_of as find
 from swizzle.solution.solution import Solution
-from symbolic.algebra.numbers import NUMPY_DTYPES, as_numbers, in_memory
+from symbolic.algebra.numbers import NUMPY_DTYPES, STORED, as_numbers, in_memory
 from symbolic.errors import SwizzleError
 from symbolic.ir.facts import LONGEST
 from symbolic.ir.program import Axis, DType, Parameter, Program
@@ -214,7 +214,7 @@ def _check(parameter: Parameter, view: _View) -> None:
                 "convert it: .astype(ml_dtypes.bfloat16)",
             )
         view = replace(view, typestr="<u2")
-    wanted = np.dtype(np.uint16 if parameter.dtype is DType.BF16 else NUMPY_DTYPES[parameter.dtype])
+    wanted = np.dtype(STORED[parameter.dtype])
     if view.typestr != wanted.str:
         raise _wrong(
             parameter,

@@ -14,7 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from swizzle.language.vector_types import VectorType
-from symbolic.algebra.operator_laws import LAWS, find_law, limits
+from symbolic.algebra.operator_laws import LAWS, find_law
+from symbolic.elements import limits
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import (
     Binary,

@@ -20,9 +20,9 @@ from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Limits, Solution
 from swizzle.solution.version import __version__
 from swizzle.specs.specification import Remembered
-from symbolic.algebra.numbers import NUMPY_DTYPES
+from symbolic.algebra.numbers import STORED
 from symbolic.errors import SwizzleError
-from symbolic.ir.program import Axis, DType, Parameter, Program
+from symbolic.ir.program import Axis, Parameter, Program
 
 
 def filled_host(host: HostSketch, fill: Callable[[Sketch], Program]) -> FilledHost:
@@ -77,7 +77,7 @@ class HostFunction(Struct, frozen=True, eq=False):
 
 
 def _device_array(parameter: Parameter, like: Any) -> Any:
-    dtype = np.uint16 if parameter.dtype is DType.BF16 else NUMPY_DTYPES[parameter.dtype]
+    dtype = STORED[parameter.dtype]
     if isinstance(like, np.ndarray):
         return np.zeros(parameter.shape, dtype)
     from numba import cuda

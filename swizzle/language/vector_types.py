@@ -78,15 +78,13 @@ class VectorType(Struct, frozen=True):
         kernel_only(f"{self!r}(...)")
 
 
-_TYPES: Final = (
-    *((f"{name}{lanes}", dtype, lanes) for name, dtype in (
-        ("float", DType.F32), ("int", DType.I32), ("uint", DType.U32), ("short", DType.I16), ("ushort", DType.U16),
-        ("char", DType.I8), ("uchar", DType.U8)) for lanes in (2, 4)),
-    ("double2", DType.F64, 2), ("longlong2", DType.I64, 2), ("ulonglong2", DType.U64, 2), ("half2", DType.F16, 2),
-    ("bfloat162", DType.BF16, 2),
-)  # fmt: skip
-
-VECTOR_TYPES: Final = {name: VectorType(name, dtype, lanes) for name, dtype, lanes in _TYPES}
+_BY_TWO_AND_FOUR: Final = (DType.F32, DType.I32, DType.U32, DType.I16, DType.U16, DType.I8, DType.U8)
+_BY_TWO: Final = (DType.F64, DType.I64, DType.U64, DType.F16, DType.BF16)
+VECTOR_TYPES: Final = {
+    (name := f"{dtype.row.vector}{lanes}"): VectorType(name, dtype, lanes)
+    for dtype in (*_BY_TWO_AND_FOUR, *_BY_TWO)
+    for lanes in ((2,) if dtype in _BY_TWO else (2, 4))
+}
 """Every type that one access moves, by CUDA's name."""
 
 

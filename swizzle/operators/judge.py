@@ -25,9 +25,10 @@ from swizzle.operators.find import GIVEN, Found, with_divisors
 from swizzle.operators.loop import BOOL, Domain, Loop, name_of
 from swizzle.operators.no_numbers import check_comparisons
 from swizzle.operators.proof import Proofs, Prover
-from symbolic.algebra.operator_laws import Law, limits
+from symbolic.algebra.operator_laws import Law
 from symbolic.core.obligations import obligations
 from symbolic.core.values import bitvector, boolean, real
+from symbolic.elements import limits
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import Expression, constant
 from symbolic.expressions.reading import Unreadable, expression_of

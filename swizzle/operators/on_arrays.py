@@ -11,7 +11,7 @@ import numpy as np
 from swizzle.operators.loop import BOOL
 from swizzle.operators.types import computed_in, infinite_summands, stand_in
 from symbolic.algebra.numbers import NUMPY_DTYPES
-from symbolic.algebra.operator_laws import wrapped
+from symbolic.elements import wrapped
 from symbolic.expressions.expression import ONE, Expression, terms
 from symbolic.ir.program import DType
 

@@ -18,7 +18,7 @@ from swizzle.operators.cub import check_printable
 from swizzle.operators.loop import BOOL
 from swizzle.operators.types import as_data, computed_in, infinite_summands, result_types, stand_in, whole_infinities
 from symbolic.algebra.numbers import NUMPY_DTYPES
-from symbolic.algebra.operator_laws import wrapped
+from symbolic.elements import wrapped
 from symbolic.expressions.expression import ONE, Expression, terms
 from symbolic.ir.program import DType
 

@@ -20,7 +20,7 @@ from swizzle.operators.invariants import inductive
 from swizzle.operators.loop import BOOL
 from swizzle.operators.samples import random_parts, random_rows
 from swizzle.operators.types import computed_in, infinity_signs, result_types, whole_infinities
-from symbolic.algebra.operator_laws import limits
+from symbolic.elements import limits
 from symbolic.expressions.expression import (
     GREATEST,
     LEAST,

@@ -21,10 +21,10 @@ from swizzle.operators.exact import ExactNames, exact_body
 from swizzle.operators.loop import BOOL, Loop, Promise, name_of
 from swizzle.operators.no_numbers import asks_for, check_comparisons
 from swizzle.operators.parts import first_use, names_assigned, names_read, own_statements, parts_of
-from symbolic.algebra.operator_laws import limits
 from symbolic.core.obligations import obligations
 from symbolic.core.value_types import Boolean, describe
 from symbolic.core.values import bitvector, boolean, integer, real
+from symbolic.elements import limits
 from symbolic.errors import Place, SwizzleError
 from symbolic.expressions.expression import Expression, constant, either, select, subexpressions
 from symbolic.expressions.reading import Unreadable, expression_of

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.loop import BOOL
-from symbolic.algebra.operator_laws import limits
+from symbolic.elements import limits
 from symbolic.expressions.expression import Expression, terms
 from symbolic.ir.program import DType
 

@@ -17,10 +17,10 @@ from msgspec import Struct
 from swizzle.language.other_names import here
 from swizzle.specs.spec import Spec
 from swizzle.specs.wrapping import unwrapped, wrapping_array
-from symbolic.algebra.conversions import is_exact
 from symbolic.algebra.datum import Datum, symbolic_input
 from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, as_numbers
 from symbolic.algebra.terms import Term, Terms
+from symbolic.elements import is_exact
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import DType, OperatorName, Parameter, Program

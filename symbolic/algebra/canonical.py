@@ -13,9 +13,9 @@ from symbolic.algebra.conversions import WIDEN, conversion
 from symbolic.algebra.functions import gathered
 from symbolic.algebra.many import apply_pairs
 from symbolic.algebra.numbers import Lanes
-from symbolic.algebra.operator_laws import wrapped
 from symbolic.algebra.orders import accumulation
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
+from symbolic.elements import wrapped
 from symbolic.ir.program import DType, FunctionName
 
 _MANY: Final = 256

@@ -10,30 +10,13 @@ from __future__ import annotations
 from typing import Any, Final, Protocol
 
 from symbolic.algebra.choices import is_choice
-from symbolic.ir.program import DType, FunctionName
+from symbolic.elements import DType, is_exact
+from symbolic.ir.program import FunctionName
 
 WIDEN: Final = "widen_to_"
 """Begins the names of whole-number conversions that lose nothing."""
 ROUNDED: Final = {f"to_{dtype.value}": dtype for dtype in DType if dtype.is_data and dtype.is_float}
 """The conversions that round a float to a type."""
-
-_EXACT = {
-    (DType.F16, DType.F32), (DType.F16, DType.F64), (DType.F32, DType.F64),
-    (DType.BF16, DType.F32), (DType.BF16, DType.F64), (DType.I32, DType.I64),
-    (DType.I32, DType.F64), (DType.U32, DType.U64), (DType.U32, DType.I64), (DType.U32, DType.F64),
-    *((narrow, wide) for narrow, wides in {
-        DType.I8: (DType.I16, DType.I32, DType.I64, DType.F16, DType.BF16, DType.F32, DType.F64),
-        DType.U8: (DType.I16, DType.U16, DType.I32, DType.U32, DType.I64, DType.U64, DType.F16, DType.BF16, DType.F32,
-                   DType.F64),
-        DType.I16: (DType.I32, DType.I64, DType.F32, DType.F64),
-        DType.U16: (DType.I32, DType.U32, DType.I64, DType.U64, DType.F32, DType.F64),
-    }.items() for wide in wides),
-}  # fmt: skip
-
-
-def is_exact(source: DType, target: DType) -> bool:
-    """Say whether each number of a type is one of another type, too, which is not the same."""
-    return (source, target) in _EXACT
 
 
 def conversion(source: DType, target: DType) -> tuple[str, ...]:
@@ -91,7 +74,7 @@ def _is_number_of(kind: DType, value: Any) -> bool:
     """Say whether a float type has a number."""
     from symbolic.algebra.numbers import as_numbers
 
-    return value != value or float(as_numbers(float(value), kind)) == value
+    return bool(value != value or float(as_numbers(float(value), kind)) == value)
 
 
 def _has(kind: DType, own: DType | None) -> bool:

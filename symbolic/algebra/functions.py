@@ -17,10 +17,9 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from symbolic.algebra.operator_laws import Order
+from symbolic.algebra.operator_laws import FLOATS, Order
 from symbolic.ir.program import DType, FunctionName, OperatorName
 
-FLOATS: Final = frozenset({DType.F16, DType.BF16, DType.F32, DType.F64})
 Build = Callable[..., Any]
 """Makes a value of an operator (`"+"`), or of a function, and of its operands."""
 
@@ -70,9 +69,7 @@ class External(Struct, frozen=True, eq=False):
 
 def _numpy_name(dtype: DType) -> str:
     """Return NumPy's name of a type, in which floats have double precision."""
-    if dtype.is_float:
-        return "float64"
-    return f"{'int' if dtype.value[0] == 'i' else 'uint'}{dtype.value[1:]}"
+    return "float64" if dtype.is_float else dtype.row.numpy
 
 
 class MadeWords(Struct, frozen=True):

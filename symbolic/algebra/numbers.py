@@ -20,23 +20,10 @@ from symbolic.ir.program import DType, FunctionName, Parameter
 
 Lanes = npt.NDArray[Any]
 
-NUMPY_DTYPES: dict[DType, type] = {
-    DType.INDEX: np.int64,
-    DType.BOOL: np.bool_,
-    DType.F16: np.float16,
-    DType.BF16: np.float32,
-    DType.F32: np.float32,
-    DType.F64: np.float64,
-    DType.I8: np.int8,
-    DType.U8: np.uint8,
-    DType.I16: np.int16,
-    DType.U16: np.uint16,
-    DType.I32: np.int32,
-    DType.U32: np.uint32,
-    DType.I64: np.int64,
-    DType.U64: np.uint64,
-}
-"""NumPy's types. It has no bf16: such numbers are single ones of which the lower half is 0 (`as_numbers`)."""
+NUMPY_DTYPES: dict[DType, type] = {dtype: getattr(np, dtype.row.numpy) for dtype in DType if dtype.row.numpy}
+"""NumPy's types of numbers."""
+STORED: dict[DType, type] = {dtype: getattr(np, dtype.row.stored or dtype.row.numpy) for dtype in NUMPY_DTYPES}
+"""NumPy's types of what is in memory (`in_memory`)."""
 
 
 class FloatLimits(Struct, frozen=True):
@@ -49,11 +36,10 @@ class FloatLimits(Struct, frozen=True):
 
 @lru_cache(maxsize=8)
 def float_limits(dtype: DType) -> FloatLimits:
-    """Return what NumPy's `finfo` says of a type, and of bf16."""
-    if dtype is DType.BF16:
-        return FloatLimits(2.0**-7, 2.0**-133, float(np.uint32(0x7F7F0000).view(np.float32)))
-    found: Any = np.finfo(NUMPY_DTYPES[dtype])
-    return FloatLimits(float(found.eps), float(found.smallest_subnormal), float(found.max))
+    """Return what NumPy's `finfo` says of a type, and would say of bf16."""
+    digits, greatest = dtype.row.digits, (1 << dtype.bits - dtype.row.digits - 1) - 1  # the greatest exponent
+    eps = 2.0 ** (1 - digits)
+    return FloatLimits(eps, 2.0 ** (2 - greatest - digits), (2 - eps) * 2.0**greatest)
 
 
 def as_numbers(values: Any, dtype: DType) -> Any:

@@ -15,14 +15,15 @@ from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from symbolic.ir.program import DType, OperatorName
+from symbolic.elements import DType, limits
+from symbolic.ir.program import OperatorName
 
 Order: TypeAlias = Literal["bag", "linear", "set", "parity", "sequence"]
 """What of an operator's items counts: how often each is there, with which coefficient, whether it is there, whether it
 is there an odd number of times, or in which order they come."""
 
+FLOATS: Final = frozenset(dtype for dtype in DType if dtype.is_float)
 INTEGERS: Final = frozenset({DType.I32, DType.U32, DType.I64, DType.U64})
-NUMBERS: Final = INTEGERS | {DType.F16, DType.BF16, DType.F32, DType.F64}
 
 
 class Law(Struct, frozen=True):
@@ -50,7 +51,7 @@ class Law(Struct, frozen=True):
     infix: bool = True
     sign: str = ""
     words: tuple[str, ...] = ()
-    types: frozenset[DType] = NUMBERS
+    types: frozenset[DType] = FLOATS | INTEGERS
     own: bool = False
     operands: tuple[str, str] = ("a", "b")
     cuda: str = ""
@@ -94,22 +95,6 @@ class Law(Struct, frozen=True):
             least, greatest = limits(dtype)
             return self.identity if least < 0 else self.identity % (greatest + 1)
         return self.identity
-
-
-def limits(dtype: DType) -> tuple[int, int]:
-    """Return the smallest and the largest value of an integer type; an index is a C int."""
-    bits = 32 if dtype is DType.INDEX else int(dtype.value[1:])
-    return (0, 2**bits - 1) if dtype.value[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-
-
-def wrapped(value: int, dtype: DType) -> int:
-    """Return a number as an integer type has it.
-
-    >>> wrapped(-1, DType.U32), wrapped(2**31, DType.I32)
-    (4294967295, -2147483648)
-    """
-    least, greatest = limits(dtype)
-    return (value - least) % (greatest - least + 1) + least
 
 
 def quotient(a: Any, b: Any) -> Any:

@@ -14,10 +14,10 @@ from typing import Any, Final
 import numpy as np
 from msgspec import Struct
 
-from symbolic.algebra.conversions import is_exact
 from symbolic.algebra.functions import COMPARE
 from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers, as_numbers
 from symbolic.algebra.operator_laws import Law, law_of
+from symbolic.elements import is_exact
 from symbolic.ir.program import DType, FunctionName, OperatorName
 
 PRIME = (1 << 61) - 1

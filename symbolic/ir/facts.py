@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from typing_extensions import assert_never
 
+from symbolic.elements import limits
 from symbolic.ir import program as ir
 from symbolic.ir.intervals import ANY, NOTHING, Range
 from symbolic.ir.program import DType, Expr, Program, Stmt
@@ -66,8 +67,7 @@ def numbers_of(dtype: DType) -> Range:
         return Range(0, 1)
     if dtype in (DType.INDEX, DType.STATE) or dtype.is_float:
         return ANY
-    signed = dtype.value.startswith("i")
-    return Range(-(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1) if signed else Range(0, (1 << dtype.bits) - 1)
+    return Range(*limits(dtype))
 
 
 def range_of(expr: Expr, facts: Facts) -> Range:

@@ -10,56 +10,13 @@ and never steer: no data in an index, a condition or a loop bound (paper, sectio
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 from typing_extensions import Self
 
+from symbolic.elements import DType as DType
 from symbolic.errors import Place
-
-
-class DType(Enum):
-    """An element type. INDEX is a steering integer (a C `int`), BOOL a steering condition; the rest is data.
-
-    Integers of 8 and 16 bits are moved and converted, and not computed with. A STATE is all words of an operator on
-    several (`symbolic.algebra.states`); a program has such values only as long as it has holes.
-    """
-
-    INDEX = "index"
-    BOOL = "bool"
-    F16 = "f16"
-    BF16 = "bf16"
-    F32 = "f32"
-    F64 = "f64"
-    I8 = "i8"
-    U8 = "u8"
-    I16 = "i16"
-    U16 = "u16"
-    I32 = "i32"
-    U32 = "u32"
-    I64 = "i64"
-    U64 = "u64"
-    STATE = "state"
-
-    @property
-    def is_data(self) -> bool:
-        return self not in (DType.INDEX, DType.BOOL)
-
-    @property
-    def is_float(self) -> bool:
-        return self in (DType.F16, DType.BF16, DType.F32, DType.F64)
-
-    @property
-    def bits(self) -> int:
-        """How many bits an element of data has, a state excepted."""
-        return int(self.value.lstrip("bfiu"))
-
-    @property
-    def is_narrow(self) -> bool:
-        """Whether it is an integer of 8 or 16 bits."""
-        return self in (DType.I8, DType.U8, DType.I16, DType.U16)
-
 
 # ---- expressions -----------------------------------------------------------------------------------------------
 

@@ -22,9 +22,10 @@ import numpy as np
 from typing_extensions import assert_never
 
 from symbolic.algebra.canonical import Canonical
-from symbolic.algebra.conversions import conversion, is_exact
+from symbolic.algebra.conversions import conversion
 from symbolic.algebra.functions import defined_with, gathered
 from symbolic.algebra.numbers import Algebra
+from symbolic.elements import is_exact
 from symbolic.errors import SwizzleError
 from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY, looked_up
 from symbolic.ir.program import (

@@ -17,8 +17,8 @@ from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from typing_extensions import assert_never
 
-from symbolic.algebra.conversions import is_exact
 from symbolic.algebra.functions import defined_with, gathered
+from symbolic.elements import is_exact
 from symbolic.ir import program as ir
 from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY
 from symbolic.ir.program import DType, Expr, Program, Stmt

@@ -16,10 +16,10 @@ from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from pysmt.typing import REAL, BVType
 
-from symbolic.algebra.conversions import is_exact
 from symbolic.algebra.numbers import as_numbers
 from symbolic.algebra.operator_laws import find_law, law_of
 from symbolic.algebra.terms import Term, Terms
+from symbolic.elements import is_exact
 from symbolic.ir.program import DeclareAccumulator, DType
 from symbolic.second.formulas import Cases, both, no, some_of
 from symbolic.second.forward import NotCovered

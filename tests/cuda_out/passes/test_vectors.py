@@ -17,7 +17,7 @@ from cuda_out.compile.toolchain import available_tools, compile_cuda
 from cuda_out.passes.pipeline import optimize
 from cuda_out.passes.simplify import simplify
 from cuda_out.passes.vectorize import vectorize
-from cuda_out.passes.vectors import WORD, multiple_of, vector_accesses
+from cuda_out.passes.vectors import multiple_of, vector_accesses
 from cuda_out.ptx.validate import validate
 from symbolic.algebra.terms import Terms
 from symbolic.ir import program as ir
@@ -186,7 +186,7 @@ def test_vectors_in_shared_memory(name: str) -> None:
     assert widths(program) == ([("tile", width), ("tile", width)] if width else [])
     assert_same_run(program, optimize(program))
     source = print_cuda(optimize(program))
-    bytes_ = width * WORD[program.parameters[0].dtype]
+    bytes_ = width * program.parameters[0].dtype.bits // 8
     assert (f"__shared__ __align__({bytes_}) " in source.text) == (width > 0)
     if shutil.which("g++"):
         assert_text_computes(program, source)
