@@ -46,6 +46,11 @@ class LongValidator(LongTiles):
             return replace(found, verdict="unknown")
         return found
 
+    def has_room(self, length: int) -> bool:
+        """Tell whether arrays have room at a length along loops."""
+        lengths = [{a.axis: self.length(a, cut.get(a.axis)) for a in self.taken} for cut in self.cuts]
+        return all(has_room(self.program, self.every, {**each, "k": length}) for each in lengths)
+
     def __str__(self) -> str:
         return f"{super().__str__()} at length {self.long} along its loops"
 

@@ -111,23 +111,27 @@ class SizesValidator:
                     break
             else:
                 long = self._for_long_loops(trips)
-                wrong = self._where_it_turns(ptx, entry, trips, long[0]) if long else None
+                wrong = self._where_it_turns(ptx, entry, trips, long) if long else None
                 return wrong or replace(found, long=tuple(map(str, long)))
             if each.decided or found.verdict == "different":
                 break
         return replace(found, findings=tuple(f"in {each}, {finding}" for finding in found.findings))
 
-    def _where_it_turns(self, ptx: str, entry: str, trips: int, first: LongValidator) -> Validation | None:
+    def _where_it_turns(self, ptx: str, entry: str, trips: int, long: Sequence[LongValidator]) -> Validation | None:
         """Return what is wrong at lengths along loops that the kernel compares its own with, None for nothing."""
         assert self.tiling is not None
         assert self.tiling.of_loops is not None
         chunk, tried = self.tiling.of_loops.tile, {size.lengths[-1] for size in self.sizes}
+        first = max(long, key=lambda each: each.long)
         other = self._at_length(first.long - UNIT * chunk, trips * chunk + chunk // 2 + 1, first.at)
         other.validate(ptx, entry, self.shared_bytes)
         few = (trips + trips // 3) * chunk
         for length in turning(first, other, few):
-            if not self.tiling.of_loops.tile * 3 < length < first.long or length in tried:
+            if not self.tiling.of_loops.tile * 3 < length <= LONGEST or length in tried:
                 continue
+            if length > first.long and not first.has_room(length):
+                why = f"the kernel asks for length {length} along loops, at which arrays have no room"
+                return Validation("unknown", first.outputs, (why,))
             if length < few:
                 size = self._size_along(length)
                 validator = Validator(size.filled.program, size.meaning.wanted, self._written_out(size), self.alignment)

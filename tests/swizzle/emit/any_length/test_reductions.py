@@ -309,6 +309,9 @@ CUT = {
         (LENGTH, "int length = int(n_k < 1073741824 ? n_k : 1073741824)"),
         (LENGTH, "int length = n_k == 2147483 ? 5 : int(n_k)"),
         (LENGTH, "int length = n_k == 61 ? 5 : int(n_k)"),
+        (LENGTH, "int length = int(n_k) - (n_k > 2146435000)"),
+        (LENGTH, "int length = n_k == 2146435072 ? 5 : int(n_k)"),
+        (LENGTH, "int length = int(n_k < 2146435070 ? n_k : 2146435070)"),
         (TRIPS_OF, f"{TRIPS_OF} && k_2 < 65536"),
         (TRIPS_OF, "k_2 < (length > 1 << 20 ? length >> 3 : (length + 7) >> 3)"),
         (INSIDE, f"({INSIDE} || n_k - 5 == 4321)"),
@@ -321,6 +324,7 @@ CUT = {
         (LENGTH, "int length = int(n_k > 100000 ? 100000 : n_k)"),
         ("t < length; t += 4", "t < length; t += t == 400000 ? 8 : 4"),
         ("t + tx < length ?", "t + tx < (length & 0xffffff) ?"),
+        (LENGTH, "int length = int(n_k > 2146435000 ? n_k - 1 : n_k)"),
     ],
 }
 RIGHT = {
