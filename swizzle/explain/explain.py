@@ -14,7 +14,7 @@ from swizzle.explain.attempts import Job
 from swizzle.explain.blame import Blame, find, find_ignoring, find_outputs, with_more_arguments
 from swizzle.explain.doubled_steps import doubled_steps
 from swizzle.explain.explanation import Explanation, Trial
-from swizzle.explain.needs import other_shape
+from swizzle.explain.needs import never_written, other_shape
 from swizzle.explain.part_names import PartNames
 from swizzle.explain.relaxed import Relaxed
 from swizzle.explain.trials import barrier_that_helps, tried_changes, tried_steps
@@ -179,7 +179,7 @@ def _blame(
     report("looking for what cannot be produced")
     short = next((i for i, output in enumerate(problem.outputs) if problem.too_few(output)), None)
     evident = found.result.certificate.get("evident", short)
-    if evident is not None:
+    if evident is not None and not never_written(problem, problem.outputs[evident]):  # which no output is to blame for
         blame = _only(evident)
         reasons = structural(names, blame)
         if reasons or short is not None:  # otherwise the holes' arguments may be what is in the way

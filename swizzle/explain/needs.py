@@ -43,7 +43,9 @@ def reasons(problem: Problem, names: PartNames, output: Output) -> list[str]:
         ((value, t),) = sources
         known = possible(value, t)
         if known is not None and len(known) == 1 and output.term not in known:
-            return [f"it is {names.term(next(iter(known)))}" + whatever]
+            never = never_written(problem, output)
+            said = f"made of {listing(never, 3)}, never written before" if never else names.term(next(iter(known)))
+            return [f"it is {said}{whatever}"]
     few = problem.too_few(output)
     if few is not None:
         return [f"it is made of {few[0]} elements; {few[1]} at most are put together{whatever}"]
@@ -111,23 +113,9 @@ def _reachable_atoms(terms: Terms, value: DataVector, t: int, known: AtomsOf) ->
     some = possible(value, t)
     if some is not None:
         return atoms_of(terms, *some)
-    match value:
-        case Reduced():
-            parts: list[tuple[DataVector, int]] = [(o, t) for e in value.entries for o in e.operands]
-        case Mapped():
-            parts = [(o, t) for o in value.operands]
-        case Selected():
-            parts = [(value.yes, t), (value.no, t)]
-        case Gathered():
-            parts = [(value.value, int(value.giver[t]))]
-        case Shuffled():
-            base = int(value.base[t])
-            parts = [(value.value, base + lane) for lane in range(value.width)]
-        case Read():
-            cells = reach(value.address, t)
-            parts = [s for a in cells for s in value.memory.sources(value.seen, a)]
-        case _:
-            return None
+    parts = _parts(value, t)
+    if parts is None:
+        return None
     found: set[Term] = set()
     for part, u in parts:
         held = reachable_atoms(terms, part, u, known)
@@ -135,6 +123,42 @@ def _reachable_atoms(terms: Terms, value: DataVector, t: int, known: AtomsOf) ->
             return None
         found |= held
     return frozenset(found)
+
+
+def _parts(value: DataVector, t: int) -> list[tuple[DataVector, int]] | None:
+    """Return what thread t's value may be made of, each with its thread; None if that is not known."""
+    match value:
+        case Reduced():
+            return [(o, t) for e in value.entries for o in e.operands]
+        case Mapped():
+            return [(o, t) for o in value.operands]
+        case Selected():
+            return [(value.yes, t), (value.no, t)]
+        case Gathered():
+            return [(value.value, int(value.giver[t]))]
+        case Shuffled():
+            base = int(value.base[t])
+            return [(value.value, base + lane) for lane in range(value.width)]
+        case Read():
+            return [s for a in reach(value.address, t) for s in value.memory.sources(value.seen, a)]
+        case _:
+            return None
+
+
+def never_written(problem: Problem, output: Output) -> list[str]:
+    """Return the cells, none of them written, one of which goes into an output whatever the holes are; or none."""
+    sources = list(problem.run.memories[output.array].sources(problem.finals[output.array], output.address))
+    return _never_written(*sources[0]) if len(sources) == 1 else []
+
+
+def _never_written(value: DataVector, t: int) -> list[str]:
+    if possible(value, t) != {UNWRITTEN}:
+        return []
+    parts = _parts(value, t)
+    if isinstance(value, Read) and not parts:
+        memory, cells = value.memory, sorted(reach(value.address, t))
+        return [cell_name(memory.name, memory.shape, a % memory.cells) for a in cells if a >= 0]
+    return next((found for part, u in parts or () if (found := _never_written(part, u))), [])
 
 
 def _holders(problem: Problem, names: PartNames, atom: Term) -> str:

@@ -67,6 +67,7 @@ EXPECTED = {
     ),
     "needs_space_2": expected(2, "cond1", "no function of ?sw_cond in Space 1 is", "space hole", "1"),
     "never_stored": expected(1, "", "no thread ever stores to it"),
+    "never_written": expected(0, "unwritten", ""),
     "one_argument_too_few": expected(1, "part1", "part1 would have to differ between k = 0 and 1, where", "arguments"),
     "other_block": expected(
         1,
@@ -278,3 +279,11 @@ def is_solved(sketch: Sketch, limits: Limits) -> bool:
     result = solve(sketch, limits)
     assert result.status != "unknown"
     return result.status == "sat" and verify(result.best.program, sketch.spec).equal
+
+
+def test_cells_that_nobody_writes_are_named() -> None:
+    """Which they are is said where a search ends; which read is to blame, by `explain`."""
+    assert solve(load(FOLDER / "never_written.swz")[0]).because() == (
+        "y[0] cannot be x[0, 7] + x[1, 7]",
+        "it is made of tile[1, 0], tile[1, 1], tile[1, 2] and 5 more, never written before, whatever the holes are",
+    )
