@@ -152,7 +152,7 @@ def never_written(problem: Problem, output: Output) -> list[str]:
 
 
 def _never_written(value: DataVector, t: int) -> list[str]:
-    if possible(value, t) != {UNWRITTEN}:
+    if possible(value, t) != frozenset((UNWRITTEN,)):
         return []
     parts = _parts(value, t)
     if isinstance(value, Read) and not parts:

@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal
 
 from msgspec.structs import replace
 from typing_extensions import assert_never
@@ -29,9 +29,8 @@ from swizzle.language.words import WordsFunction
 from symbolic.algebra.operator_laws import LAWS, Law
 from symbolic.errors import Place
 from symbolic.ir.program import Binary, Cast, Const, Coordinate, CoordinateName, DType, Expr, Hole, HoleCall, Shuffle
-from symbolic.ir.walk import subexpressions
 from symbolic.suggest import near
-from templates.holes import BY_SPELLING, SCAN_KINDS, HoleKind
+from templates.holes import BY_SPELLING, HoleKind
 
 SHUFFLES: Final[dict[str, tuple[Literal["idx", "up", "down", "xor"], str]]] = {
     "cuda.shfl_sync": ("idx", "src_lane"),
@@ -283,7 +282,7 @@ def _hole(reader: ExpressionReader, kind: HoleKind, arguments: Arguments, node: 
             case _:
                 assert_never(argument.role)
     assert size is not None, "a kind of hole has a size, or takes one"
-    args = [_hole_argument(reader, n, f"an argument of {name}") for n in nodes]
+    args = [reader.index(n, f"an argument of {name}") for n in nodes]
     args += [Const(value, INDEX, place) for value in defaults]
     texts = [*(ast.unparse(n) for n in nodes), *map(str, defaults)]
     if source.marks is not None:
@@ -325,24 +324,6 @@ def _hole_size(reader: ExpressionReader, kind: HoleKind, name: str, node: ast.ex
     if size > kind.largest:
         reader.mistake(node, f"the size n of {name} is {size}", f"at most {kind.largest}", "choose among fewer")
     return size
-
-
-def _hole_argument(reader: ExpressionReader, node: ast.expr, what: str) -> Expr:
-    argument = reader.index(node, what)
-    for part in subexpressions(argument):
-        if isinstance(part, HoleCall) and reader.holes[part.hole].kind not in SCAN_KINDS:
-            nested_hole(part.place)
-    return argument
-
-
-def nested_hole(place: Place) -> NoReturn:
-    """Refuse a hole whose argument depends on a hole."""
-    operators.fail(
-        place,
-        "a hole's argument cannot contain a hole",
-        "thread coordinates, loop variables and constants",
-        "a hole's argument must have one value, whatever the holes become; pass the variables themselves",
-    )
 
 
 def _shuffle(reader: ExpressionReader, name: str, arguments: Arguments, node: ast.Call) -> Shuffle:

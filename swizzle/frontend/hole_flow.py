@@ -1,4 +1,4 @@
-"""Check that no hole feeds a hole: a hole's arguments must not depend on what another hole becomes.
+"""Check that no hole feeds a hole: a hole's arguments must not depend on what another hole becomes that is open then.
 
 The check follows scalars: a variable depends on a hole when some assignment to it does, directly or through another
 variable, or when a condition that does chooses among its assignments. Where all of them stand in one branch of such a
@@ -7,12 +7,13 @@ condition, nothing else may read it, and there it has one value. The order of st
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Collection, Iterator, Sequence
+from typing import NoReturn, TypeAlias
 
 from typing_extensions import assert_never
 
-from swizzle.frontend.calls import nested_hole
+from swizzle.frontend.operators import fail
+from symbolic.errors import Place
 from symbolic.ir.program import (
     Accumulate,
     Assign,
@@ -34,25 +35,26 @@ from templates.holes import SCAN_KINDS
 _Branch: TypeAlias = tuple[int, ...]  # of conditions that depend on holes, from the outermost: which, and which side
 
 
-def check_hole_arguments(body: Sequence[Stmt], holes: Sequence[Hole]) -> None:
-    """Refuse a hole with an argument that depends on a hole; those of a scan are filled before the others."""
+def check_hole_arguments(body: Sequence[Stmt], holes: Sequence[Hole], found: Collection[Place] = ()) -> None:
+    """Refuse a hole with an argument that depends on a hole.
+
+    Those of a scan are filled before the others, and those at the places `found` by other sketches are before all.
+    """
     tainted: set[str] = set()
-    asked = {number for number, hole in enumerate(holes) if hole.kind not in SCAN_KINDS}
+    filled = {number for number, hole in enumerate(holes) if hole.place in found}
+    asked = {number for number, hole in enumerate(holes) if hole.kind not in SCAN_KINDS} - filled
     size = -1
     while size != len(tainted):
         size = len(tainted)
         assigned: dict[str, set[_Branch]] = {}
         _spread(body, tainted, asked, assigned, branch=())
         tainted.update(name for name, branches in assigned.items() if len(branches) > 1)
-    if not tainted:
-        return
     for expr in _expressions(body):
         for part in subexpressions(expr):
-            if isinstance(part, HoleCall):
-                for argument in part.args:
-                    for inner in subexpressions(argument):
-                        if isinstance(inner, Var) and inner.name in tainted:
-                            nested_hole(inner.place)
+            if isinstance(part, HoleCall) and part.hole not in filled:
+                for inner in (inner for argument in part.args for inner in subexpressions(argument)):
+                    if _is_open(inner, tainted, asked):
+                        _nested_hole(inner.place)
 
 
 def _spread(
@@ -78,9 +80,20 @@ def _spread(
 
 
 def _depends(expr: Expr, tainted: set[str], asked: set[int]) -> bool:
-    return not expr.dtype.is_data and any(
-        (isinstance(p, HoleCall) and p.hole in asked) or (isinstance(p, Var) and p.name in tainted)
-        for p in subexpressions(expr)
+    return not expr.dtype.is_data and any(_is_open(part, tainted, asked) for part in subexpressions(expr))
+
+
+def _is_open(part: Expr, tainted: set[str], asked: set[int]) -> bool:
+    return (isinstance(part, HoleCall) and part.hole in asked) or (isinstance(part, Var) and part.name in tainted)
+
+
+def _nested_hole(place: Place) -> NoReturn:
+    """Refuse a hole whose argument depends on a hole."""
+    fail(
+        place,
+        "a hole's argument cannot contain a hole",
+        "thread coordinates, loop variables and constants",
+        "a hole's argument must have one value, whatever the holes become; pass the variables themselves",
     )
 
 

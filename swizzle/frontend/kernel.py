@@ -8,7 +8,7 @@ language raises one `SwizzleError` with its place.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import count
 from typing import Final
 
@@ -26,7 +26,7 @@ from swizzle.language.element_types import ArrayType
 from swizzle.language.vector_types import vector_type
 from swizzle.source.kernel_source import KernelSource
 from symbolic.algebra.expansion import in_words, state_names
-from symbolic.errors import SwizzleError
+from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import Expr, HoleCall, Parameter, Program
 from symbolic.ir.walk import Body, children, own_expressions, rewrite_program, statements
 
@@ -34,8 +34,13 @@ MOST_NESTED: Final = 150
 """As many operations may be within each other; Python's stack holds a few more."""
 
 
-def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int], launch: Launch) -> Program:
-    """Read a kernel whose parameters are `arguments`, in order: arrays, scalars, or ints that are constants in it."""
+def build_program(
+    kernel: KernelSource, arguments: Mapping[str, ArrayType | int], launch: Launch, found: Collection[Place] = ()
+) -> Program:
+    """Read a kernel whose parameters are `arguments`, in order: arrays, scalars, or ints that are constants in it.
+
+    `found` are the places of holes that another sketch fills before this one's are searched.
+    """
     scope = Scope.of(kernel.definition)
     parameters = []
     for name, argument in arguments.items():
@@ -57,7 +62,7 @@ def build_program(kernel: KernelSource, arguments: Mapping[str, ArrayType | int]
         body = reader.block(kernel.definition.body)
         body = (*reader.scratch, *body)
         _check_depth(body)
-        check_hole_arguments(body, expressions.holes)
+        check_hole_arguments(body, expressions.holes, found)
         program = Program(
             kernel.definition.name,
             tuple(parameters),

@@ -105,8 +105,10 @@ def make_sketch(
     ordered = declared_arguments(kernel, arguments)
     launch = _launch(kernel, options)
     specification = None if options["spec"] is None else specification_of(kernel, options["spec"], ordered)
+    given = options.get("filled_from", ())
+    others = [other for other in (given if isinstance(given, tuple) else (given,)) if isinstance(other, Sketch)]
     program = replace(
-        build_program(kernel, ordered, launch),
+        build_program(kernel, ordered, launch, {hole.place for other in others for hole in other.program.holes}),
         ieee_division=_ieee_division(kernel, options),
         min_blocks=_min_blocks(kernel, options, launch),
     )

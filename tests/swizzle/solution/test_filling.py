@@ -18,7 +18,7 @@ from swizzle.sketches.sketch import Sketch
 from swizzle.sketches.swz_file import read_swz
 from swizzle.solution.filling import fill_from
 from swizzle.solution.refill import refill
-from swizzle.solution.saved import load_saved
+from swizzle.solution.saved import load_saved, saved_text
 from swizzle.specs.verify import verify
 
 TEXT = """
@@ -360,3 +360,70 @@ def large(x, y):
     assert refill(best.sketch, [(hole.constants, hole.formula)], best.cost).holes == best.holes
     (taken,) = solve(both["large"]).best.holes
     assert (taken.formula, taken.constants, taken.table_bytes) == (hole.formula, hole.constants, 4)
+
+
+NESTED = """
+@cuda.jit(device=True)
+def cell(r, c):
+    return ?sw_xform(c, 8, r)
+
+@cuda.jit(device=True)
+def named(i):
+    return ?sw_xform(i, 8)
+
+@spec
+def rotations(x):
+    return [[x[(i + r) % 8] for i in range(8)] for r in range(8)]
+
+@sketch(spec=rotations, block=8, x=f32[8], y=f32.out[8, 8])
+def layout(x, y):
+    for r in range(8):
+        y[r, cuda.threadIdx.x] = x[cell(r, cuda.threadIdx.x)]
+
+@spec
+def reversal(x):
+    return [x[7 - i] for i in range(8)]
+
+@sketch(spec=reversal, block=8, x=f32[8], y=f32.out[8])
+def rows(x, y):
+    y[cuda.threadIdx.x] = x[named(cuda.threadIdx.x)]
+
+@spec
+def turned(x):
+    return [[x[(7 - i + r) % 8] for i in range(8)] for r in range(8)]
+
+@sketch(spec=turned, filled_from=SOURCE, block=8, x=f32[8], y=f32.out[8, 8])
+def both(x, y):
+    i = cuda.threadIdx.x
+    for r in range(8):
+        BODY
+"""
+DIRECT, BY_A_VARIABLE = "y[r, i] = x[cell(r, named(i))]", "p = named(i)\n        y[r, i] = x[cell(r, p)]"
+
+
+@pytest.mark.parametrize("body", [DIRECT, BY_A_VARIABLE])
+@pytest.mark.parametrize("source", ["layout", "rows", "(layout, rows)"])
+def test_a_hole_feeds_one_that_is_found_before(source: str, body: str, tmp_path: Path) -> None:
+    """Or is fed by one: a hole's argument has one value when it is searched. Unfilled they are refused."""
+    text = NESTED.replace("SOURCE", source).replace("BODY", body)
+    both = sketches(text)["both"]
+    result = solve(both)
+    assert [hole.formula for hole in result.best.holes] == ["(c + r) % 8", "7 - i"]
+    assert verify(result.best.program, both.spec).equal
+    file, saved = tmp_path / "k.swz", tmp_path / "both.json"
+    file.write_text(text, encoding="utf-8")
+    saved.write_text(saved_text(result, file, {}, tmp_path), encoding="utf-8")
+    sketch, again = load_saved(saved, {})
+    assert again.program.body == result.best.program.body or verify(again.program, sketch.spec).equal
+    assert again.tables()["xform1"].values.tolist() == [(7 - i + r) % 8 for i in range(7, -1, -1) for r in range(8)]
+    with pytest.raises(SwizzleError, match="a hole's argument cannot contain a hole"):
+        sketches(text.replace(f"filled_from={source}, ", ""))
+
+
+def test_a_hole_feeds_none_that_is_open_too() -> None:
+    """A third one in between, which is not found before, is refused."""
+    text = NESTED.replace("SOURCE", "layout").replace("BODY", "y[r, i] = x[cell(r, named(?sw_xform(i, 8, r)))]")
+    with pytest.raises(SwizzleError, match="a hole's argument cannot contain a hole") as caught:
+        sketches(text)
+    place = caught.value.place
+    assert place is not None and (place.line, place.function) == (8, "named")
