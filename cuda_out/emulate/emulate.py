@@ -283,7 +283,11 @@ def _has(cpp: str, option: Sequence[str]) -> bool:
     try:
         return not run_child(command, seconds=60).status
     except TooLong:
-        return False
+        raise SwizzleError(
+            f"{cpp} comes to no end",
+            expected="a compiler that compiles an empty file",
+            fix=f"install it anew, or take it off the PATH: {cpp}",
+        ) from None
 
 
 def _place(program: Path, program_counter: int) -> str:

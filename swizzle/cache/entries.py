@@ -22,6 +22,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from swizzle.solution.seal import is_signed, signature
+from symbolic.files import file_bytes
 
 FORMAT: Final = "swizzle answer 1"
 VARIABLE: Final = "SWIZZLE_CACHE_DIR"
@@ -162,7 +163,7 @@ def _content(path: Path) -> dict[str, Any] | None:
     try:
         if not path.is_file() or path.stat().st_size > MOST_BYTES:
             return None
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(file_bytes(path).decode())
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(content, dict) or content.get("format") != FORMAT or not isinstance(content.get("key"), str):

@@ -436,6 +436,13 @@ def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
             return _bug(error, stderr)
         print(f"error: cannot write: {error.strerror}", file=stderr)
         return MISTAKE
+    except UnicodeEncodeError as error:
+        if error.encoding.lower().replace("-", "") == "utf8":
+            return _bug(error, stderr)
+        print(SwizzleError(f"this locale has no file names such as {error.object}: it writes them in {error.encoding}",
+                           expected="a locale that takes every name", fix="set PYTHONUTF8=1, or LC_ALL=C.UTF-8"),
+              file=stderr)  # fmt: skip
+        return MISTAKE
     except (Interruption, MemoryError) as stopped:
         why = str(stopped) if isinstance(stopped, Interruption) else ""
         print(f"undecided: {why or 'out of memory'}", file=stderr)

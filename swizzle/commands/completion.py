@@ -71,12 +71,13 @@ def complete_kernel(context: click.Context, parameter: click.Parameter, incomple
     """Complete --kernel from the kernels of the CUDA file that was named before it."""
     from swizzle.doctor.text import CudaText
     from symbolic.errors import SwizzleError
+    from symbolic.files import file_text
 
     given = [context.params.get("target"), *context.args]
     file = next((Path(str(each)) for each in given if each and str(each).endswith((".cu", ".cuh"))), None)
     with suppress(OSError, UnicodeDecodeError, SwizzleError):
         if file is not None and file.stat().st_size <= MOST_BYTES:
-            kernels = CudaText(str(file), file.read_text(encoding="utf-8-sig")).kernels()
+            kernels = CudaText(str(file), file_text(file)).kernels()
             names = dict.fromkeys(each.name for each in kernels if each.name.startswith(incomplete))
             return [CompletionItem(name) for name in names]
     return []
@@ -139,6 +140,7 @@ def script(shell: Shell) -> str:
 def _statements(file: str) -> Iterator[ast.stmt]:
     from swizzle.source.hole_marks import find_marks
     from symbolic.errors import SwizzleError
+    from symbolic.files import file_text
 
     with (
         suppress(OSError, ValueError, SyntaxError, RecursionError, MemoryError, SwizzleError),
@@ -146,7 +148,7 @@ def _statements(file: str) -> Iterator[ast.stmt]:
     ):
         warnings.simplefilter("ignore")
         if Path(file).suffix in (".py", ".swz") and Path(file).stat().st_size <= MOST_BYTES:
-            text = Path(file).read_text(encoding="utf-8-sig")
+            text = file_text(Path(file))
             yield from ast.parse(find_marks(text, file)[0] if file.endswith(".swz") else text).body
 
 

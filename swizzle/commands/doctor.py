@@ -23,6 +23,7 @@ from swizzle.layouts.answer import plural
 from swizzle.layouts.layout import Layout
 from swizzle.layouts.picture import side_by_side
 from symbolic.errors import Place, SwizzleError, printable
+from symbolic.files import file_bytes
 from symbolic.machine.accesses import BANKS
 
 STATUSES: Final = {"clean": DONE, "mended": DONE, "none": NO, "race": NO, "undecided": UNDECIDED}
@@ -128,13 +129,21 @@ def _given(arguments: DoctorArguments, printed: Printed) -> _Given:
                 expected="the text of a kernel",
                 fix="give it the file that has the kernel, without generated tables",
             )
-        text = path.read_text(encoding="utf-8-sig")
+        text = file_bytes(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
         raise SwizzleError(
             f"{path} cannot be read: {why}", expected="a CUDA file, or a sketch without open holes",
             fix="swizzle doctor kernel.cu --launch 2x2,32x8 --args 'f32[64,64],f32.out[64,64]'",
         ) from None  # fmt: skip
+    text = text.replace("\r\n", "\n")
+    if (at := text.find("\r")) >= 0:
+        place = Place(str(path), text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
+        raise SwizzleError(
+            "a carriage return within a line", place=place,
+            expected="lines that end with a line feed: no compiler takes it for the end of a line",
+            fix="save the file with line feeds",
+        )  # fmt: skip
     return _Given(CudaText(str(path), text), path.name, arguments.kernel, arguments.launch, arguments.args)
 
 

@@ -20,6 +20,7 @@ from cuda_out.c.printer import CudaSource
 from swizzle.commands.target import FilledKernel
 from swizzle.emit.emitters import cuda_source
 from symbolic.errors import Place, SwizzleError
+from symbolic.files import file_bytes
 
 MAX_BYTES: Final = 16 << 20
 
@@ -92,7 +93,7 @@ def text_beside(path: Path) -> str:
                 expected="the printed kernel, or no such file",
                 fix="remove it, or copy the file that it stands for",
             )
-        return path.read_bytes().decode()
+        return file_bytes(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise SwizzleError(
             f"{path} cannot be read: {error}",

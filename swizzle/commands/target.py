@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,6 +39,8 @@ def split_target(target: str) -> tuple[Path, str | None]:
     'conv1d'
     """
     path, colon, name = target.rpartition(":")
+    with suppress(UnicodeError):  # in a locale without these letters, they came in as bytes
+        name = os.fsencode(name).decode()
     if not colon or Path(target).exists() or not name.isidentifier():
         return Path(target), None
     return Path(path), name

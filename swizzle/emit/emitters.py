@@ -167,7 +167,7 @@ def _whence(hole: HoleFormula, program: Program) -> str:
     """Say where a hole stands, and in which sketch its formula was found."""
     file = printable(PurePath(hole.place.file).name)
     where = f"line {hole.place.line}" + ("" if hole.place.file == program.place.file else f" of {file}")
-    return f"{where}, found in {hole.found_in}" if hole.found_in else where
+    return f"{where}, found in {printable(hole.found_in)}" if hole.found_in else where
 
 
 def proved(result: Result, every_space: bool) -> list[str]:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from swizzle.explain.attempts import Job, Planned, solving
 from swizzle.explain.explanation import TrialKind
-from swizzle.language.parameters import Declared
+from swizzle.language.parameters import Declared, neighbours
 from swizzle.sketches.sketch import Sketch
 from swizzle.specs.specification import postcondition
 from symbolic.algebra.terms import Terms
@@ -34,8 +34,7 @@ def other_parameters(job: Job) -> Iterator[Planned]:
 
 def _neighbours(declared: Declared) -> list[int]:
     """Return the next larger and the next smaller value of a parameter's domain."""
-    above = min((v for v in declared.domain if v > declared.value), default=None)
-    below = max((v for v in declared.domain if v < declared.value), default=None)
+    above, below = neighbours(declared.domain, declared.value)
     return [v for v in (above, below) if v is not None]
 
 

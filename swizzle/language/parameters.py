@@ -20,6 +20,12 @@ from symbolic.suggest import near
 MODULE_KEY: Final = "__swizzle_parameters__"
 
 
+LARGEST: Final = 2**62
+"""The most that a value of a domain may be, and the least, negated."""
+MOST_ADDED: Final = 4096
+"""The most elements that may be added to an extent by a pad, all of which are tried."""
+
+
 class Declared(Struct, frozen=True):
     """One parameter: its value now, and the values it may have. A pad's value is chosen by the search."""
 
@@ -61,9 +67,12 @@ class Parameters(Struct):
             )
         if self.once and name in self.declared:
             fail(f"the parameter {name} is declared twice", "one declaration", fix="rename one of them")
-        whole = isinstance(domain, range | tuple | list) and all(_is_int(value) for value in _ends(domain))
-        if not isinstance(domain, range | tuple | list) or not whole or not len(domain):
+        whole = isinstance(domain, range | tuple | list) and all(map(_is_int, _ends(domain)))
+        if not isinstance(domain, range | tuple | list) or not whole or not domain:
             fail(f"the domain of {name} is {domain!r}", "a range, a tuple or a list of ints", "domain=range(1, 33)")
+        if (largest := max(map(abs, _ends(domain)))) > LARGEST:
+            digits = str(largest) if largest < 10**40 else f"a number of {largest.bit_length()} bits"
+            fail(f"the domain of {name} reaches {digits}", f"at most {LARGEST}", "domain=range(1, 33)")
         for value, what in ((default, "the default"), (self.overrides.get(name, default), "the value given")):
             if not _is_int(value):
                 fail(f"{what} of {name} is {value!r}", "an int", fix="write an int: a size, a count")
@@ -128,21 +137,25 @@ def declare_pad(parameters: Parameters, n: Any, most: Any, place: Place) -> int:
                 f"{what} of sw_pad is {value!r}", place=place, expected=f"an int, at least {least}",
                 fix="write the extent that the array needs, as in sw_pad(32), and how much may be added at most",
             )  # fmt: skip
+    if most > MOST_ADDED:
+        raise SwizzleError(
+            f"the most that is added of sw_pad is {most}", place=place, expected=f"at most {MOST_ADDED}",
+            fix="write fewer: banks come round after 32 words",
+        )  # fmt: skip
     number = 1 + sum(each.pad and each.place != place for each in parameters.declared.values())
     return parameters.declare(f"pad{number}", n, range(n, n + most + 1), place, pad=True)
 
 
 def _nearest(name: str, value: Any, domain: Sequence[int], what: str) -> str:
     """Return what to write instead: the nearest value of the domain, or a larger domain."""
-    ends = (domain[0], domain[-1]) if isinstance(domain, range) else domain
-    nearest = min(domain if len(domain) <= 4096 else ends, key=lambda one: abs(one - value))
+    nearest = min(domain if len(domain) <= 4096 else _ends(domain), key=lambda one: abs(one - value))
     return f"-D {name}={nearest}" if what == "the value given" else f"write {nearest}, or another domain"
 
 
 def describe_domain(domain: Sequence[int]) -> str:
     """Spell a domain for a reader."""
     if isinstance(domain, range) and abs(domain.step) == 1:
-        return f"{min(domain)} to {max(domain)}"
+        return f"{min(_ends(domain))} to {max(_ends(domain))}"
     shown = ", ".join(map(str, domain[:12]))
     return f"one of {shown}" + (", ..." if len(domain) > 12 else "")
 
@@ -151,5 +164,17 @@ def _is_int(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _ends(domain: Sequence[object]) -> Sequence[object]:
-    return () if isinstance(domain, range) else domain
+def _ends(domain: Sequence[Any]) -> Sequence[Any]:
+    """Return the values of a domain between which all others are: of a range, which may be long, two."""
+    return (domain[0], domain[-1]) if isinstance(domain, range) and domain else domain
+
+
+def neighbours(domain: Sequence[int], value: int) -> tuple[int | None, int | None]:
+    """Return the values of a domain next to one of it, above and below.
+
+    >>> neighbours(range(0, 10**9, 8), 16), neighbours((4, 8), 8)
+    ((24, 8), (None, 4))
+    """
+    around = [value - domain.step, value + domain.step] if isinstance(domain, range) else domain
+    there = [each for each in around if each in domain]
+    return min((v for v in there if v > value), default=None), max((v for v in there if v < value), default=None)

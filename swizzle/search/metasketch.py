@@ -41,6 +41,7 @@ from swizzle.solution.front import solve_front
 from swizzle.solution.padding import pads_of, solve_padded
 from swizzle.solution.solution import Limits, Named, Progress, Result, SpaceName, TemplateName
 from swizzle.specs.specification import Meaning
+from symbolic.errors import SwizzleError
 from symbolic.limits import Interruption, limited
 from symbolic.memory import default_memory, released, size_of
 from symbolic.solve.answer import Unknown
@@ -448,6 +449,8 @@ def solve(
     """
     if not isinstance(sketch, Sketch):
         raise not_a_sketch(sketch)
+    if not isinstance(limits, Limits | None):
+        raise SwizzleError(f"limits of {limits!r:.60}", expected="an object of Limits", fix="Limits(timeout=60)")
     limits = limits or Limits()
     limits = limits if cost is None else replace(limits, cost=costs_of(cost))
     limits = replace(limits, families=register((*limits.families, *register(families))))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from symbolic.errors import Place
+from symbolic.errors import Place, printable
 
 _TABLE = re.compile(r"\(([\d, ]+)\)(?=\[)")
 _SHOWN = 16  # entries
@@ -54,6 +54,6 @@ def holes_as_json(holes: Sequence[HoleFormula]) -> list[dict[str, str | int]]:
     return [
         {"name": hole.name, "place": str(hole.place), "formula": hole.formula}
         | ({"table_bytes": hole.table_bytes} if hole.table_bytes else {})
-        | ({"found_in": hole.found_in} if hole.found_in else {})
+        | ({"found_in": printable(hole.found_in)} if hole.found_in else {})
         for hole in holes
     ]

@@ -25,6 +25,7 @@ from swizzle.sketches.swz_file import names_of_swz, read_file
 from swizzle.source.kernel_source import syntax_mistake
 from symbolic.errors import Place, SwizzleError
 from symbolic.extensions import extension_names
+from symbolic.files import file_text
 from symbolic.suggest import near
 from symbolic.user_places import is_ours, user_place
 
@@ -254,7 +255,7 @@ def _read(file: Path) -> str:
                 expected="a sketch file",
                 fix="put the sketch into a file of its own",
             )
-        return file.read_text(encoding="utf-8-sig")
+        return file_text(file)
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         before = error.object[error.object.rfind(b"\n", 0, error.start) + 1 : error.start]

@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import linecache
 import os
+import re
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -30,6 +31,7 @@ from swizzle.solution.version import __version__
 from swizzle.solution.words import proved_by_name
 from symbolic.errors import SwizzleError
 from symbolic.extensions import extension
+from symbolic.files import file_bytes
 from symbolic.ir.program import Program
 from symbolic.ir.walk import operators_of
 from templates.formula import fill_some, formula_text
@@ -38,6 +40,7 @@ from templates.registry import register, users_family
 
 FORMAT = "swizzle solution 1"
 MAX_BYTES = 16 << 20
+_UNFIT: Final = re.compile("[\0\ud800-\udfff]")
 LONGEST_NAME, LONGEST_PATH = 255, 4096
 """Bytes that Linux takes in a file name, and in a path with its end (NAME_MAX, PATH_MAX)."""
 
@@ -268,7 +271,10 @@ def _content(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise _no_solution(path, f"it is larger than {MAX_BYTES} bytes")
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(file_bytes(path).decode())
+        if unfit := next(filter(None, map(_UNFIT.search, _texts(content))), None):
+            said = f"{unfit.string[:40]!a} has the character U+{ord(unfit[0]):04X}, which is part of no text"
+            raise _no_solution(path, said)
     except OSError as error:
         raise SwizzleError(
             f"{path} cannot be read: {error.strerror}",
@@ -301,6 +307,20 @@ def _content(path: Path) -> dict[str, Any]:
         if not texts or not isinstance(hole.get("constants"), dict):
             raise _no_solution(path, f"a hole is {hole!r}")
     return content
+
+
+def _texts(content: Any) -> Iterator[str]:
+    """Yield the texts of a JSON value, but names of files, which may be any bytes, and are looked at apart."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, list):
+        for part in content:
+            yield from _texts(part)
+    elif isinstance(content, dict):
+        for key, part in content.items():
+            yield key
+            if key != "file":
+                yield from _texts(part)
 
 
 def _can_be_a_path(file: Path) -> bool:

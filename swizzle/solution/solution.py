@@ -7,9 +7,12 @@ A `Result` is sat, unsat or unknown. A sat result has solutions. Each solution i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from html import escape
+from math import isnan
+from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, get_args
 
 from msgspec import Struct, field
 
@@ -19,11 +22,13 @@ from swizzle.sketches.sketch import Sketch
 from swizzle.solution.abilities import HANDED_IN
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
-from templates.holes import Space
+from templates.holes import SPACES, Space
 
 if TYPE_CHECKING:
     from swizzle.solution.hole_values import HoleValues
     from templates.template import TemplateFamily
+else:  # what `help` reads in the annotations: these classes are loaded where they are needed
+    HoleValues = TemplateFamily = Any
 
 Status: TypeAlias = Literal["sat", "unsat", "unknown"]
 SpaceName: TypeAlias = Space
@@ -67,6 +72,31 @@ class Limits(Struct, frozen=True):
     families: tuple[str | TemplateFamily, ...] = ()
     memory: int | None = None
     pareto: bool = False
+
+    def __post_init__(self) -> None:
+        if self.timeout is not None and not _is_time(self.timeout):
+            raise SwizzleError(f"a timeout of {self.timeout!r:.60}", expected="seconds, a number", fix="timeout=60")
+        if self.memory is not None and type(self.memory) is not int:
+            raise SwizzleError(f"a memory limit of {self.memory!r:.60}", expected="bytes, an int", fix="memory=4 << 30")
+        choices = {
+            "space": (None, "all", *SPACES),
+            "solver": get_args(SolverChoice),
+            "template": get_args(TemplateName),
+        }
+        for name, known in choices.items():
+            if (given := getattr(self, name)) not in known:
+                raise SwizzleError(
+                    f"a {name} of {given!r:.60}", expected=f"one of {', '.join(map(repr, known))}",
+                    fix=f"{name}={known[-1]!r}",
+                )  # fmt: skip
+
+
+def _is_time(seconds: object) -> bool:
+    if isinstance(seconds, bool) or not isinstance(seconds, Real):
+        return False
+    with suppress(OverflowError):
+        return not isnan(seconds)
+    return False
 
 
 class Progress(Struct, frozen=True):

@@ -89,6 +89,91 @@ def test_any_name_of_a_file_will_do(name: str, tmp_path: Path, monkeypatch: pyte
     assert status == 2 and all(line.isprintable() for line in out.splitlines())
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without named pipes")
+@pytest.mark.parametrize("name", ["p.swz", "p.py", "p.json", "p.cu"])
+def test_a_pipe_is_no_file(name: str, tmp_path: Path) -> None:
+    """Nobody writes to it, and nobody waits: of a sketch, a solution, a kernel, and what options name."""
+    os.mkfifo(tmp_path / name)
+    (tmp_path / "k.swz").write_text(SKETCH.format(**PLAIN))
+    commands: list[list[object]] = [["check", tmp_path / name], ["show", tmp_path / name]]
+    if name == "p.cu":
+        commands = [["doctor", tmp_path / name]]
+    elif name == "p.py":
+        commands += [
+            ["solve", tmp_path / "k.swz", f"--{what}", f"{tmp_path / name}:X"] for what in ("families", "cost")
+        ]
+        commands += [["solve", tmp_path / "k.swz", "--operators", tmp_path / name], ["operator", tmp_path / name]]
+    elif name == "p.json":
+        commands.append(["solve", tmp_path / "k.swz", "--fill", tmp_path / name])
+    for command in commands:
+        status, out = swizzle(*command)
+        assert status == 2 and "it is a pipe, a socket or a device, and no file" in out, out
+
+
+@pytest.mark.parametrize("kind", ["py", "swz"])
+@pytest.mark.parametrize("domain", ["range(10**30)", "range(8, 10**30, 8)", "range(-(10**30), 9)", "(8, 10**40)"])
+def test_a_domain_of_huge_numbers_is_one_message(domain: str, kind: str, tmp_path: Path) -> None:
+    text = f"N = parameter('n', 8, domain={domain})\n" + SKETCH.format(**PLAIN)
+    file = tmp_path / f"k.{kind}"
+    file.write_text((IMPORTS.replace("import", "import parameter,") if kind == "py" else "") + text)
+    for command in ("check", "explain", "solve"):
+        status, out = swizzle(command, file)
+        assert status == 2 and re.search(r"error: the domain of n reaches (\d{30}|a number of \d+ bits)", out), out
+
+
+@pytest.mark.parametrize("domain", ["range(8, 10**18, 8)", "range(10**18, 0, -1)"])
+def test_a_long_domain_is_not_walked_through(domain: str, tmp_path: Path) -> None:
+    """Neither to describe it, nor to look for the values next to the one that it has."""
+    file = tmp_path / "k.swz"
+    file.write_text(
+        f"N = parameter('n', 8, domain={domain})\n" + SKETCH.format(**{**PLAIN, "body": "y[lane] = x[lane ^ 1]"})
+    )
+    status, out = swizzle("explain", file, "-q")
+    assert status == 1, out
+    status, out = swizzle("check", file, "-D", f"n={10**18 + 1}")
+    assert status == 2 and "which is not in its domain" in out, out
+    file.write_text("PAD = ?sw_pad(8, 10**12)\n" + SKETCH.format(**PLAIN))
+    status, out = swizzle("check", file)
+    assert status == 2 and "the most that is added of sw_pad is 1000000000000" in out, out
+
+
+@pytest.mark.parametrize("where", ["found_in", "formula", "name", "made_by", "key", "text"])
+@pytest.mark.parametrize("said", ["\ud800", "a\0b"])
+def test_what_no_text_has_is_refused_in_a_solution(where: str, said: str, tmp_path: Path) -> None:
+    """Wherever it stands: it would be written into comments, or onto a terminal."""
+    body = "y[lane] = cuda.shfl_sync(cuda.FULL_MASK, x[lane], ?sw_xform(lane, 8))"
+    (tmp_path / "k.swz").write_text(SKETCH.format(**{**PLAIN, "body": body}))
+    assert swizzle("solve", tmp_path / "k.swz", "-q", "-o", tmp_path)[0] == 0
+    content = json.loads((tmp_path / "k.json").read_text())
+    if where == "key":
+        content[said] = 1
+    elif where in ("made_by", "text"):
+        content[where] = said
+    else:
+        content["holes"][0][where] = said
+    (tmp_path / "k.json").write_text(json.dumps(content))
+    for command in (["show"], ["check", "--emitted"], ["run"], ["solve", tmp_path / "k.swz", "--fill"]):
+        status, out = swizzle(*command, tmp_path / "k.json")
+        assert status == 2 and re.search(r"not a solution file: .* U\+(D800|0000), which is part of no text", out), out
+
+
+def test_a_locale_without_the_letters_of_a_name(tmp_path: Path) -> None:
+    """The sketch is found; a file that cannot be made is one message."""
+    (tmp_path / "k.swz").write_text(SKETCH.format(**PLAIN).replace("def k(", "def gr\u00f6\u00dfe("), encoding="utf-8")
+    environment = {**os.environ, "PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+
+    def run(*words: str) -> tuple[int, bytes]:
+        command = [sys.executable, "-m", "swizzle", *words]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True)
+        return done.returncode, done.stderr
+
+    assert run("check", "k.swz:gr\u00f6\u00dfe")[0] == 0
+    status, said = run("solve", "k.swz", "-q", "-o", ".")
+    assert status == 2 and said.startswith(b"error: this locale has no file names such as"), said
+    assert b"  fix: set PYTHONUTF8=1, or LC_ALL=C.UTF-8\n" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["k.swz"]
+
+
 def test_a_process_tells_of_names_that_are_no_text(tmp_path: Path) -> None:
     """Whatever its streams are able to write."""
     command = [sys.executable, "-m", "swizzle", "check", b"none\xff\x1b[31m.swz"]
