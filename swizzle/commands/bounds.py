@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from swizzle.commands.startup import is_command_line
+from swizzle.commands.startup import STARTED, is_command_line
 from symbolic.limits import GRACE, limited
 from symbolic.memory import default_memory, harden
 
@@ -12,13 +12,13 @@ from symbolic.memory import default_memory, harden
 class Bounds:
     """The time of each sketch of a file, and the memory of all.
 
-    Reading the file counts as part of the first sketch's time.
+    Reading the file counts as part of the first sketch's time, as does the start of the command line's process.
     """
 
     def __init__(self, timeout: float | None, memory: int | None) -> None:
         self.timeout = timeout
         self.memory = default_memory() if memory is None else memory
-        self._begun = time.monotonic()
+        self._begun = STARTED if is_command_line() else time.monotonic()
         if self.memory is not None and is_command_line():
             harden(self.memory)
 

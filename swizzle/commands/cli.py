@@ -6,13 +6,14 @@ imported before one of them runs, so `swizzle --help` answers at once.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
@@ -497,7 +498,18 @@ def main() -> None:
         status = _abandon(UNDECIDED, "interrupted")
     except OSError as error:
         status = _abandon(MISTAKE, f"error: cannot write: {error.strerror}")
-    sys.exit(status)
+    leave(status)
+
+
+def leave(status: int) -> NoReturn:
+    """End the process, and leave its memory to the system: to free a large search object by object takes seconds."""
+    try:
+        sys.stderr.flush()
+        atexit._run_exitfuncs()
+    except OSError:  # of a stream that nobody reads
+        pass
+    finally:
+        os._exit(status)
 
 
 def _abandon(status: int, complaint: str = "") -> int:

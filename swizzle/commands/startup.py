@@ -20,6 +20,8 @@ import time
 from importlib.util import find_spec
 from types import FrameType
 
+STARTED = time.monotonic()
+"""When this process began, but for what Python itself needed."""
 MOMENT = 0.5  # seconds
 _last_interrupt = -math.inf
 
