@@ -17,7 +17,7 @@ from msgspec import Struct
 import symbolic
 from cuda_out.ptx.kinds import is_float, width
 from cuda_out.ptx.normal import Normal
-from cuda_out.ptx.polynomials import signed
+from cuda_out.ptx.polynomials import Factors, signed
 from symbolic.algebra.terms import Term
 
 SECONDS: Final = 5.0
@@ -92,8 +92,38 @@ class WordProofs:
 
         key = (kind, positive, order[a], order[b], tuple(map(shape, parts)))
         if key not in self._proved:
-            self._proved[key] = self._ask(kind, a, b, positive)
+            zero = self.normal.terms.const(0)
+            apart = () if positive else self._by_divisors(kind, a, b)
+            self._proved[key] = any(
+                all(self._words(kind, each, zero, positive=False) for each in sums) for sums in apart
+            ) or self._ask(kind, a, b, positive)
         return self._proved[key]
+
+    def _by_divisors(self, kind: str, a: Term, b: Term) -> Iterator[list[Term]]:
+        """Yield sums that are together the difference of two words, each about quotients by a divisor of its own: a
+        solver would have to multiply to see that two quotients of one number have nothing to do with each other. What
+        is about no quotient may belong to any of them."""
+        normal = self.normal
+        difference = normal._as_sum(normal.add(kind, a, normal.scaled(kind, -1, b)))
+        bits, others = _Bits(normal, width(kind)), dict[Factors, Any]()
+        groups: list[tuple[set[tuple[str, int]], dict[Factors, Any]]] = []
+        for factors, coefficient in difference.items():
+            about = {found for part in self._parts(*factors) or () if (found := bits.divisor(part))}
+            together = {factors: coefficient}
+            if not about:
+                others |= together
+                continue
+            for group in [each for each in groups if each[0] & about]:
+                groups.remove(group)
+                about, together = about | group[0], together | group[1]
+            groups.append((about, together))
+        if len(groups) < 2:
+            return
+        for chosen in range(len(groups)):
+            sums = [total | others if n == chosen else total for n, (_, total) in enumerate(groups)]
+            yield [normal._sum_term(kind, total) for total in sums]
+            if not others:
+                return
 
     def _parts(self, *terms: Term) -> list[Term] | None:
         """Return all parts of terms, None where there are many."""
@@ -289,6 +319,17 @@ class _Bits:
             self._known[x] = q * d + r
             least, greatest, top = *self._ends(kind), 1 << self.size - 1
             self.given += [(self._known[x] ^ top) >= least + top, (self._known[x] ^ top) <= greatest + top]
+
+    def divisor(self, term: Term) -> tuple[str, int] | None:
+        """Return the constant that a term is divided by, or multiplied by to be divided, None where it is neither."""
+        nodes = self.normal.terms.nodes
+        op, args = nodes[term]
+        if op.startswith("floordiv.") and nodes[args[1]][0] == "const":
+            return "by", abs(signed(nodes[args[1]][1][0], width(op[9:])))
+        if _HIGH.fullmatch(op):
+            return next((("times", int(nodes[each][1][0])) for each in args if nodes[each][0] == "const"), None)
+        magic = self._magic(term)
+        return ("by", -(-(1 << magic.down) // abs(magic.factor))) if magic is not None and magic.factor else None
 
     def _own_kind(self, kind: str, term: Term) -> str:
         """Return the type of an element that is read in a type which has all its numbers, else that type."""
