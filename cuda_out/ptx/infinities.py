@@ -7,7 +7,7 @@ itself, and a comparison with it has an outcome of which nothing is known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
@@ -97,6 +97,11 @@ class Infinities(Rings):
         if numbers != neutral:
             others.append(numbers)
         return others[0] if len(others) == 1 else self.terms.apply(name, tuple(others))
+
+    def cancels(self, total: Term, parts: Sequence[Term]) -> bool:
+        """Tell whether a part of some sums, or a product in one, is in what they come to no more."""
+        kept = self._as_sum(total)
+        return any(not kept.keys() >= self._as_sum(part).keys() - {()} for part in parts if part)
 
     def unknown_outcome(self, *compared: Term) -> Term:
         """Return the outcome of a comparison with what may be no number: one of which nothing is known."""

@@ -9,7 +9,7 @@ only the next one uses are never made.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Final, TypeAlias
 
@@ -31,6 +31,11 @@ Operands: TypeAlias = tuple[int, ...]
 """A term for each operand, or the complement of a number's place in the table of numbers."""
 
 
+def _added(operation: Operation, row: Sequence[Value | None]) -> Sequence[Value | None]:
+    """Return the operands of a sum that are added or taken off as they are."""
+    return row[2:] if operation.name == "mad" else row
+
+
 class Notes:
     """The notes on one table of terms; they may serve several runs, which then share what they have in common.
 
@@ -50,6 +55,7 @@ class Notes:
         self._rounding, self._written = False, self._forms[False]
         self._inside_type: dict[tuple[str, Term], Value] = {}
         self.in_types = set[str]()
+        self._cancelling = set[Term]()
         self._types: list[FloatTypes] = []
         self._alike: list[Term] = []
         self._first_alike: dict[tuple[int, Operands], Term] = {}
@@ -78,6 +84,31 @@ class Notes:
             return [code for code in self._notes[term - FIRST][2] if code > 0]
         op, operands = self.normal.terms.nodes[term]
         return () if op in ("atom", "const") else operands
+
+    def below(self, terms: Iterable[Term]) -> Iterator[tuple[Operation, list[tuple[int, int]]]]:
+        """Yield the operations that some terms are made by, each once, with the numbers among their operands."""
+        waiting = [term for term in set(terms) if term >= FIRST]
+        seen = set(waiting)
+        while waiting:
+            operation, _, row = self._notes[waiting.pop() - FIRST]
+            yield operation, [(place, self._numbers[~code]) for place, code in enumerate(row) if code < 0]
+            new = {code for code in row if code >= FIRST} - seen
+            seen |= new
+            waiting += new
+
+    def cancel(self, terms: Iterable[Term]) -> bool:
+        """Tell whether a part of a sum of floats that some terms are made of, and were written out, was 0 as a real
+        number."""
+        asked = [term for term in set(terms) if term >= FIRST] if self._cancelling else []
+        seen = set(asked)
+        while asked:
+            term = asked.pop()
+            if term in self._cancelling:
+                return True
+            new = {code for code in self._notes[term - FIRST][2] if code >= FIRST} - seen
+            seen |= new
+            asked += new
+        return False
 
     def _codes(self, bits: Bits, terms: Lanes) -> Lanes:
         if terms.all():
@@ -168,11 +199,14 @@ class Notes:
             operation, _, row = self._notes[waiting.pop() - FIRST]
             waiting += [operand for operand in row if operand in inside]
             values = [
-                None if term in inside else self._read(term, kind, operation)
-                for term, kind in zip(row, operation.sources, strict=True)
+                None if code in inside else self._read(code, kind, operation)
+                for code, kind in zip(row, operation.sources, strict=True)
             ]
             sums.append((operation, tuple(values)))
-        return evaluate_sum(self.normal, sums)
+        value = evaluate_sum(self.normal, sums)
+        if ring[1] and self.normal.cancels(value[1], [part[1] for op, row in sums for part in _added(op, row) if part]):
+            self._cancelling.add(term)
+        return value
 
     def _of_type(self, kind: str, code: int, source: str) -> Value | None:
         """Return what a type's own arithmetic gives where it is computed in a wider one; None for what is no more than

@@ -14,6 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from cuda_out.ptx.arguments import LaunchArgument, LaunchArray, LaunchScalar, record_of
+from cuda_out.ptx.arithmetic import Arithmetic, arithmetic
 from cuda_out.ptx.expected import Expected
 from cuda_out.ptx.kinds import KIND_OF, KINDS, number_kind, width
 from cuda_out.ptx.machine import WIDEST, PtxMachine
@@ -38,6 +39,7 @@ class Validation(Struct, frozen=True):
 
     Different terms are not different numbers yet: the laws are sound and incomplete. `broken` says that the findings
     are undefined behaviour, or a function that is not the operator it is called as, which no numbers need to confirm;
+    `cancels` says that what is equal has differences that are 0 as real numbers, such as a compensation;
     `everywhere`, that it holds for every block of every length; `every_block_at`, where it is not 0, that it does so
     for the lengths of the grid where loops run along that number; `far` names blocks far out of which it holds where
     neither is shown, `long` blocks at huge lengths along loops.
@@ -51,6 +53,7 @@ class Validation(Struct, frozen=True):
     far: tuple[str, ...] = ()
     every_block_at: int = 0
     long: tuple[str, ...] = ()
+    cancels: bool = False
 
 
 def unknown(kind: str) -> str:
@@ -116,11 +119,8 @@ class Validator:
     def validate(self, ptx: str, entry: str, scalars: Sequence[int] = (), shared_bytes: int = 0) -> Validation:
         """Compare the kernel `entry` of a PTX module; it takes the program's parameters in order, then `scalars`, and
         so many bytes of dynamic shared memory."""
-        shape = launch_shape(self.program.grid, self.program.block)
         try:
-            kernel = kernel_of(ptx, entry)
-            known = recognised(kernel, self.program)
-            machine = PtxMachine(kernel, shape, [*self.arguments, *scalars], self.written.deferred, known, shared_bytes)
+            machine = self._machine(ptx, entry, scalars, shared_bytes)
             machine.run()
         except NotInterpreted as error:
             return Validation("unknown", self.outputs, (f"not interpreted: {error}",))
@@ -130,7 +130,20 @@ class Validator:
         if races:
             return Validation("different", self.outputs, races[:SHOWN], broken=True)
         findings, broken = _compare(self.program, machine, self.wanted, self.written)
-        return Validation("different" if findings else "equal", self.outputs, tuple(findings), broken)
+        written = (machine.arrays[name].terms.tolist() for name in self.wanted)
+        cancels = not findings and self.written.deferred.cancel(term for terms in written for term in terms)
+        return Validation("different" if findings else "equal", self.outputs, tuple(findings), broken, cancels=cancels)
+
+    def arithmetic(self, ptx: str, entry: str, scalars: Sequence[int] = (), shared_bytes: int = 0) -> Arithmetic:
+        """Return what the outputs of a kernel are computed by; raise NotInterpreted or Broken as its machine does."""
+        machine = self._machine(ptx, entry, scalars, shared_bytes)
+        machine.run()
+        return arithmetic(machine, self.wanted)
+
+    def _machine(self, ptx: str, entry: str, scalars: Sequence[int], shared_bytes: int) -> PtxMachine:
+        kernel, shape = kernel_of(ptx, entry), launch_shape(self.program.grid, self.program.block)
+        given, known = [*self.arguments, *scalars], recognised(kernel, self.program)
+        return PtxMachine(kernel, shape, given, self.written.deferred, known, shared_bytes)
 
 
 def elements_of(parameter: Parameter, terms: Terms) -> LaunchArgument:

@@ -23,6 +23,7 @@ from cuda_out.compile.toolchain import CompileError, Tool, available_tools, comp
 from cuda_out.emulate.building import missing_compiler
 from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.ptx.validate import Validation
+from swizzle.commands.arithmetic import CANCELS, arithmetic_differences
 from swizzle.commands.compare import Compared, Runner, compare, on_cpu, on_ptx
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.host_function import try_host_function
@@ -217,6 +218,11 @@ def _tell(
     found.settle(status)
     found.lines.append(f"{what}: {said}")
     found.lines += [f"  {finding}" for finding in validation.findings]
+    differs = arithmetic_differences(text, sizes[0], ptx) if validation.verdict == "equal" else ()
+    if differs:
+        found.lines.append(f"  as real numbers; from the printed text it differs in: {'; '.join(differs)}")
+    if validation.cancels:
+        found.lines.append(f"  as real numbers; {CANCELS}")
     return {
         "status": _WORDS[status],
         "outputs": validation.outputs,
@@ -226,6 +232,8 @@ def _tell(
         "every_block_at": validation.every_block_at,
         "long_loops": list(validation.long),
         "findings": list(validation.findings),
+        "arithmetic": list(differs),
+        "cancels": validation.cancels,
     }
 
 

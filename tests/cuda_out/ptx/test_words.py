@@ -69,3 +69,17 @@ def test_what_is_wrong_is_not_proved() -> None:
     assert words.same("f32", signed, unsigned)
     signed, unsigned = normal.real_of("s32", normal.add("s32", b, x)), normal.real_of("u32", normal.add("u32", b, x))
     assert not words.same("f32", signed, unsigned)
+
+
+def test_an_absolute_value_is_no_maximum() -> None:
+    """Of a negative number it is the number with the other sign, and its own least one of all."""
+    terms = Terms()
+    normal = Normal(terms, {"x": "s32", "z": "s32"})
+    words, x, zero = WordProofs(normal), terms.atom("x", 0), terms.const(0)
+    size, positive = normal.absolute("s32", x), normal.extreme("max", "s32", x, zero)
+    assert not words.same("s32", size, positive)
+    assert not words.same("s32", size, normal.extreme("min", "s32", x, zero)) and not words.same("s32", size, x)
+    minus = normal.scaled("s32", -1, x)
+    as_sum = normal.add("s32", positive, normal.extreme("max", "s32", minus, zero))
+    assert not words.same("s32", size, as_sum)  # of the least number of all, which has no other sign
+    assert words.same("s32", size, normal.extreme("max", "s32", x, minus))

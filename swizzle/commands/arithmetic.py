@@ -1,0 +1,33 @@
+"""How the arithmetic of an edited text that is equal as real numbers differs from that of the printed one."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from cuda_out.compile.opaque import with_opaque_calls
+from cuda_out.compile.toolchain import compile_to_ptx
+from cuda_out.ptx.arithmetic import differences
+from cuda_out.ptx.memory import Broken
+from cuda_out.ptx.syntax import NotInterpreted
+from cuda_out.ptx.validate import Validator, WrittenOut
+from swizzle.commands.on_disk import KernelText
+from swizzle.commands.sizes import LaunchSize
+
+CANCELS: Final = "a difference of what was just added, as in a compensated sum, is 0"
+
+
+def arithmetic_differences(text: KernelText, size: LaunchSize, ptx: str) -> tuple[str, ...]:
+    """Return in what respects a PTX computes its floats otherwise than the printed text's, compiled for the same
+    architecture; none of a text that is as printed, or that computes none otherwise."""
+    program, target = size.filled.program, re.search(r"^\.target (\w+)", ptx, re.MULTILINE)
+    if not text.edited or target is None or not any(p.dtype.is_float for p in program.parameters):
+        return ()
+    written = WrittenOut(size.meaning.terms, program.parameters)
+    validator = Validator(program, size.meaning.wanted, written, text.source.alignment)
+    given = text.source.entry, size.lengths, text.source.shared_bytes
+    printed = compile_to_ptx(with_opaque_calls(text.printed), target[1])
+    try:
+        return differences(*(validator.arithmetic(each, *given) for each in (ptx, printed)))
+    except (NotInterpreted, Broken) as error:
+        return (f"what is not known: {error}",)
