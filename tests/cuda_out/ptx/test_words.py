@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import random
+from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from cuda_out.ptx.normal import Normal
 from cuda_out.ptx.words import WordProofs
 from symbolic.algebra.terms import Term, Terms
+
+Values: TypeAlias = npt.NDArray[np.int64]
 
 
 def moved_down(terms: Terms, x: Term, kind: str, factor: int, by: int) -> Term:
@@ -83,3 +88,121 @@ def test_an_absolute_value_is_no_maximum() -> None:
     as_sum = normal.add("s32", positive, normal.extreme("max", "s32", minus, zero))
     assert not words.same("s32", size, as_sum)  # of the least number of all, which has no other sign
     assert words.same("s32", size, normal.extreme("max", "s32", x, minus))
+
+
+OPERATORS = ("+", "-", "&", "^", "|", "~", "min", "max", "abs", "select", "less", "equal", ">>", "<<", "//", "%")
+
+
+class Grown:
+    """A random expression over two words of 8 bits: its term, and its values for all words."""
+
+    X, Z = (np.ravel(each) for each in np.meshgrid(*[np.arange(256, dtype=np.int64)] * 2))
+
+    def __init__(self, normal: Normal, kind: str, rng: random.Random) -> None:
+        self.normal, self.kind, self.rng = normal, kind, rng
+
+    def read(self, values: Values, kind: str = "") -> Values:
+        low = values & 255
+        return low - 256 * (low >> 7) if (kind or self.kind)[0] == "s" else low
+
+    def leaf(self) -> tuple[Term, Values]:
+        terms = self.normal.terms
+        number = self.rng.choice((0, 1, -1, 2, 7, -128, 127))
+        constant = (self.normal.lifted(self.kind, number & 255), np.full_like(self.X, number))
+        return self.rng.choice([(terms.atom("x", 0), self.X), (terms.atom("z", 0), self.Z)] * 2 + [constant])
+
+    def grown(self, depth: int) -> tuple[Term, Values]:
+        if depth == 0 or self.rng.random() < 0.1:
+            return self.leaf()
+        n, kind, rng = self.normal, self.kind, self.rng
+        (a, x), (b, z) = self.grown(depth - 1), self.grown(depth - 1)
+        left, right = self.read(x), self.read(z)
+        match rng.choice(OPERATORS):
+            case "+":
+                return n.add(kind, a, b), x + z
+            case "-":
+                return n.add(kind, a, n.scaled(kind, -1, b)), x - z
+            case "&":
+                return n.conjunction(kind, a, b), x & z
+            case "^":
+                return n.exclusive_or(kind, a, b), x ^ z
+            case "|":
+                return n.disjunction(kind, a, b), x | z
+            case "~":
+                return n.inverted(kind, a), ~x
+            case "min":
+                return n.extreme("min", kind, a, b), np.minimum(left, right)
+            case "max":
+                return n.extreme("max", kind, a, b), np.maximum(left, right)
+            case "abs" if kind[0] == "s":
+                return n.absolute(kind, a), abs(left)
+            case "select" | "abs":
+                return n.select(kind, n.less(kind, a, b), b, a), np.where(left < right, z, x)
+            case "less":
+                c, other = self.leaf()
+                return n.select(kind, n.less(kind, a, c), a, b), np.where(left < self.read(other), x, z)
+            case "equal":
+                c, other = self.leaf()
+                return n.select(kind, n.equal(kind, a, c), b, a), np.where((x - other) & 255 == 0, z, x)
+            case ">>":
+                by, of = rng.randrange(8), rng.choice((kind, f"u{kind[1:]}"))
+                return n.shifted_right(of, a, by), self.read(x, of) >> by
+            case "<<":
+                by = rng.randrange(8)
+                return n.shifted_left(kind, a, by), x << by
+            case "//":
+                d = rng.choice((1, 2, 3, 5, 7, 8, 100))
+                return n.floor_divide(kind, a, n.terms.const(d)), left // d
+            case _:
+                d = rng.choice((2, 3, 4, 7, 16))
+                return n.modulo(kind, a, n.terms.const(d)), left % d
+
+    def pair(self) -> tuple[tuple[Term, Values], tuple[Term, Values]]:
+        """Return two expressions that may be alike: one way to say something, and another one or nearly so."""
+        n, kind = self.normal, self.kind
+        (a, x), (b, z) = self.grown(1), self.grown(1)
+        left, right = self.read(x), self.read(z)
+        low, high = n.extreme("min", kind, a, b), n.extreme("max", kind, a, b)
+        least, most = np.minimum(left, right), np.maximum(left, right)
+        apart = n.add(kind, high, n.scaled(kind, -1, low))
+        other = self.rng.choice((low, high, a, b))
+        less, known = n.less(kind, a, b), {low: least, high: most, a: x, b: z}
+        pool = [
+            (n.select(kind, less, n.add(kind, b, n.scaled(kind, -1, a)), n.add(kind, a, n.scaled(kind, -1, b))),
+             np.where(left < right, z - x, x - z)),
+            (apart, most - least),
+            (n.add(kind, low, high), x + z),
+            (n.add(kind, a, b), x + z),
+            (n.exclusive_or(kind, a, b, n.scaled(kind, 2, n.conjunction(kind, a, b))), x + z),
+            (n.add(kind, n.disjunction(kind, a, b), n.conjunction(kind, a, b)), x + z),
+            (n.extreme("max", kind, low, high), most),
+            (n.select(kind, n.equal(kind, low, a), high, a), np.where(least == left, most, x)),
+            (n.select(kind, n.equal(kind, other, a), a, other), known[other]),
+            (other, known[other]),
+        ]  # fmt: skip
+        if kind[0] == "s":
+            minus, size = n.scaled(kind, -1, a), n.absolute(kind, a)
+            sign = n.shifted_right(kind, a, 7)
+            pool += [
+                (size, abs(left)),
+                (n.extreme("max", kind, a, minus), np.maximum(left, self.read(-x))),
+                (n.add(kind, n.exclusive_or(kind, a, sign), n.scaled(kind, -1, sign)), abs(left)),
+                (n.extreme("max", kind, a, n.terms.const(0)), np.maximum(left, 0)),
+                (n.select(kind, n.less(kind, a, n.terms.const(0)), minus, a), abs(left)),
+            ]
+        return self.rng.choice(pool), self.rng.choice(pool)
+
+
+@pytest.mark.parametrize("kind", ["s8", "u8"])
+def test_what_is_proved_holds_for_all_words(kind: str) -> None:
+    """Pairs of expressions over two words of 8 bits: of the proved ones, no word tells them apart."""
+    rng, proved, differ = random.Random(7), 0, 0
+    for _ in range(100):
+        normal = Normal(Terms(), {"x": kind, "z": kind})
+        grown = Grown(normal, kind, rng)
+        (a, x), (b, z) = grown.pair() if rng.random() < 0.8 else (grown.grown(2), grown.grown(2))
+        alike = bool(((x - z) & 255 == 0).all())
+        same = WordProofs(normal).same(kind, a, b)
+        assert alike or not same, (normal.terms.show(a), normal.terms.show(b))
+        proved, differ = proved + (same and a != b), differ + (not alike)
+    assert proved > 2 and differ > 10
