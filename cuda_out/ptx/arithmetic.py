@@ -86,13 +86,18 @@ def differences(mine: Arithmetic, printed: Arithmetic) -> tuple[str, ...]:
     if mine.times_zero and not printed.times_zero:
         found.append("products with 0, which infinity and NaN leave NaN")
     rounds, before = (each.of((*_ROUNDS, "rounding")) for each in (mine, printed))
-    if narrow := sorted({name.rpartition(".")[2] for name in rounds} - {name.rpartition(".")[2] for name in before}):
+    types, least = ([name.rpartition(".")[2] for name in each] for each in (rounds, before))
+    if narrow := sorted({kind for kind in types if _bits(kind) < min(map(_bits, least), default=32)}):
         found.append(f"arithmetic in {_some(narrow)}")
     if rounds != before:
         found.append(f"roundings: {rounds.total()} (printed: {before.total()})")
     if mine.of(_CHOOSES) != printed.of(_CHOOSES):
         found.append("comparisons, which NaN and signed zeros may decide otherwise")
     return tuple(found or ["the order of operations"])
+
+
+def _bits(kind: str) -> int:
+    return int(kind.lstrip("bf"))
 
 
 def _shown(value: float) -> str:

@@ -39,6 +39,7 @@ def validator() -> Validator:
     (f"{PRINTED[:-1]} + 0.0f * x[i];", ("constants: 0 (printed: none)", "products with 0", "roundings: 96 (printed")),
     ("y[i] = (x[i] * 4.0f) * (z[i] * 0.25f) + x[i ^ 1] / z[i ^ 1];", ("constants: 0.25, 4 (printed", "roundings")),
     ("y[i] = __fmul_rn(x[i], z[i]) + x[i ^ 1] / z[i ^ 1];", ("roundings: 96 (printed: 64)",)),
+    ("y[i] = x[i] * z[i] + __half2float(__hmul(__float2half(x[i ^ 1]), hrcp(__float2half(z[i ^ 1]))));", None),
     ("y[i] = x[i] * z[i] + __frcp_rn(z[i ^ 1]) * x[i ^ 1];", ("roundings",)),
     ("const float a = x[i] * z[i] + x[i ^ 1] / z[i ^ 1]; y[i] = a < a * 0.5f ? fminf(a, a) : a;", ()),
     ("const float a = x[i] * z[i] + x[i ^ 1] / z[i ^ 1]; y[i] = a > z[i] ? (a < z[i] ? z[i] : a) : a;", None),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import TypeAlias
 
@@ -157,10 +158,10 @@ class Grown:
                 d = rng.choice((2, 3, 4, 7, 16))
                 return n.modulo(kind, a, n.terms.const(d)), left % d
 
-    def pair(self) -> tuple[tuple[Term, Values], tuple[Term, Values]]:
-        """Return two expressions that may be alike: one way to say something, and another one or nearly so."""
+    def pool(self, first: tuple[Term, Values], second: tuple[Term, Values]) -> list[tuple[Term, Values]]:
+        """Return ways to compute a few functions of two words, several of each, and nearly so."""
         n, kind = self.normal, self.kind
-        (a, x), (b, z) = self.grown(1), self.grown(1)
+        (a, x), (b, z) = first, second
         left, right = self.read(x), self.read(z)
         low, high = n.extreme("min", kind, a, b), n.extreme("max", kind, a, b)
         least, most = np.minimum(left, right), np.maximum(left, right)
@@ -179,6 +180,8 @@ class Grown:
             (n.select(kind, n.equal(kind, low, a), high, a), np.where(least == left, most, x)),
             (n.select(kind, n.equal(kind, other, a), a, other), known[other]),
             (other, known[other]),
+            (n.select(kind, n.equal(kind, a, b), a, high), np.where((x - z) & 255 == 0, x, most)),
+            (n.select(kind, n.equal(kind, a, b), high, low), np.where((x - z) & 255 == 0, most, least)),
         ]  # fmt: skip
         if kind[0] == "s":
             minus, size = n.scaled(kind, -1, a), n.absolute(kind, a)
@@ -189,20 +192,32 @@ class Grown:
                 (n.add(kind, n.exclusive_or(kind, a, sign), n.scaled(kind, -1, sign)), abs(left)),
                 (n.extreme("max", kind, a, n.terms.const(0)), np.maximum(left, 0)),
                 (n.select(kind, n.less(kind, a, n.terms.const(0)), minus, a), abs(left)),
+                (
+                    n.select(kind, n.less(kind, a, n.terms.const(0)), n.terms.const(-1), n.terms.const(0)),
+                    -1 * (left < 0),
+                ),
+                (
+                    n.select(kind, n.less(kind, a, n.terms.const(0)), n.terms.const(0), n.terms.const(-1)),
+                    -1 * (left >= 0),
+                ),
+                (sign, left >> 7),
             ]
-        return self.rng.choice(pool), self.rng.choice(pool)
+        return pool
 
 
 @pytest.mark.parametrize("kind", ["s8", "u8"])
 def test_what_is_proved_holds_for_all_words(kind: str) -> None:
     """Pairs of expressions over two words of 8 bits: of the proved ones, no word tells them apart."""
     rng, proved, differ = random.Random(7), 0, 0
-    for _ in range(100):
-        normal = Normal(Terms(), {"x": kind, "z": kind})
-        grown = Grown(normal, kind, rng)
-        (a, x), (b, z) = grown.pair() if rng.random() < 0.8 else (grown.grown(2), grown.grown(2))
-        alike = bool(((x - z) & 255 == 0).all())
-        same = WordProofs(normal).same(kind, a, b)
+    normal = Normal(Terms(), {"x": kind, "z": kind})
+    words, grown = WordProofs(normal), Grown(normal, kind, rng)
+    elements = [(normal.terms.atom(name, 0), values) for name, values in (("x", grown.X), ("z", grown.Z))]
+    pairs = [*itertools.combinations(grown.pool(*elements), 2)]
+    for _ in range(30):
+        one, two = grown.grown(1), grown.grown(1)
+        pairs += [tuple(rng.sample(grown.pool(one, two), 2)), (grown.grown(2), grown.grown(2))]
+    for (a, x), (b, z) in pairs:
+        alike, same = bool(((x - z) & 255 == 0).all()), words.same(kind, a, b)
         assert alike or not same, (normal.terms.show(a), normal.terms.show(b))
         proved, differ = proved + (same and a != b), differ + (not alike)
-    assert proved > 2 and differ > 10
+    assert proved > 8 and differ > 50

@@ -265,6 +265,22 @@ def test_a_right_edit_is_right(files: Path) -> None:
     assert "if (whole || !(i >= left)) y[begin + i] = " in out and "); it is this file that is checked\n" in out
 
 
+def test_how_an_edited_text_that_is_equal_differs_is_said(files: Path) -> None:
+    """In one line, and in JSON: what real numbers do not show. A text as printed differs in nothing."""
+    status, out = checked(files / "shift.json", emitted=True, json_object=True)
+    (validation,) = json.loads(out)["emitted"]["translation_validation"]
+    assert (validation["arithmetic"], validation["cancels"]) == ([], False)
+    text = (files / "shift.cu").read_text()
+    (files / "shift.cu").write_text(re.sub(r"(?<=y\[begin \+ i\] = )(.*);", r"\1 + 0.0f;", text))
+    (files / "shift.cuh").unlink()
+    status, out = checked(files / "shift.json", emitted=True)
+    said = ["constants: 0 (printed: none)", "roundings: 64 (printed: 0)"]
+    assert status == 0 and f"  as real numbers; from the printed text it differs in: {'; '.join(said)}\n" in out, out
+    status, out = checked(files / "shift.json", emitted=True, json_object=True)
+    (validation,) = json.loads(out)["emitted"]["translation_validation"]
+    assert (status, validation["arithmetic"]) == (0, said)
+
+
 @pytest.mark.slow
 def test_an_edited_header_alone(files: Path) -> None:
     """Its kernel is checked as that of a `.cu` would be."""
