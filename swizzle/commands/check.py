@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 from msgspec import Struct, field
 
+from swizzle.commands.arithmetic import CANCELS
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.difference import KINDS, numeric_difference
 from swizzle.commands.emitted import check_emitted
@@ -72,7 +73,8 @@ def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
         covered = f"{count(verdict.elements, 'output')} of {count(verdict.blocks, 'block')}"
         text = f"{name}: equal to its specification, verified for all inputs ({covered})\n"
         text += "".join(f"  assumes {each}\n" for each in assumed(filled.program))
-        status, details = DONE, dict[str, Any](outputs=verdict.elements, blocks=verdict.blocks)
+        text += f"  assumes real numbers: {CANCELS}\n" if verdict.cancels else ""
+        status, details = DONE, dict[str, Any](outputs=verdict.elements, blocks=verdict.blocks, cancels=verdict.cancels)
         if arguments.emitted:
             saved = Path(arguments.target) if arguments.target.endswith(".json") else None
             found = check_emitted(

@@ -131,7 +131,7 @@ class SizesValidator:
                 continue
             if length > first.long and not first.has_room(length):
                 why = f"the kernel asks for length {length} along loops, at which arrays have no room"
-                return Validation("unknown", first.outputs, (why,))
+                return Validation("unknown", 0, (why,))
             if length < few:
                 size = self._size_along(length)
                 validator = Validator(size.filled.program, size.meaning.wanted, self._written_out(size), self.alignment)

@@ -31,12 +31,14 @@ class Mismatch(Struct, frozen=True):
 
 
 class Verification(Struct, frozen=True):
-    """Whether a kernel equals its specification for all inputs; if not, the evidence."""
+    """Whether a kernel equals its specification for all inputs; if not, the evidence. `cancels` says that one of them
+    takes floats off that it has just added: real numbers do not round."""
 
     mismatches: tuple[Mismatch, ...]
     violations: tuple[Violation, ...]
     elements: int
     blocks: int
+    cancels: bool = False
 
     @property
     def equal(self) -> bool:
@@ -76,7 +78,8 @@ def verdict(program: Program, run: Run, meaning: Meaning) -> Verification:
     """Compare what a program without holes has computed with its specification."""
     elements = sum(len(w) for w in meaning.wanted.values())
     blocks = program.grid[0] * program.grid[1] * program.grid[2]
-    return Verification(compare(program, run, meaning.wanted), tuple(run.violations), elements, blocks)
+    mismatches = compare(program, run, meaning.wanted)
+    return Verification(mismatches, tuple(run.violations), elements, blocks, meaning.terms.cancels_floats())
 
 
 def explain_mismatch(program: Program, spec: Callable[..., Any]) -> list[str]:

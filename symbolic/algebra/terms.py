@@ -68,6 +68,7 @@ class Terms:
         self._scales: dict[Term, tuple[Term, Any]] = {}  # of products with a number: the rest, and the number
         self._primitives: dict[Term, tuple[Term, Any]] = {}
         self._orders: dict[Term, tuple[Any, ...]] = {}
+        self._cancelled = set[Term]()  # what sums have brought and taken off again
         self._own: dict[OperatorName, None] = {}
         self._looked_at = 0
         self.words = JoinedWords(self)
@@ -320,7 +321,14 @@ class Terms:
             coefficients[whole] = folded(operator.add, before, number)
         if len(coefficients) == len(items):
             return items
+        self._cancelled.update(whole for whole, number in coefficients.items() if number == 0)
         return [self.times(number, whole) for whole, number in coefficients.items() if number != 0]
+
+    def cancels_floats(self) -> bool:
+        """Say whether a float was taken off again in some sum, which rounding may not do."""
+        parts = self.made_of_all(self._cancelled, ())
+        arrays = {self.nodes[part][1][0] for part in parts if self.nodes[part][0] == "atom"}
+        return any(self.types[array].is_float for array in arrays if array in self.types)
 
     def _product(self, items: list[Term], constant: Any) -> Term:
         """Return a product; a number goes into a sum that it is the only factor of, and is taken out of the others."""

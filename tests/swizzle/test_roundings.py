@@ -85,3 +85,46 @@ def test_a_hole_behind_a_widening_is_found() -> None:
         text = TEXT.format(said=said, body=body.format(what=what), given="f16", result="f32")
         (sketch,) = read_swz(text, "k.swz", Parameters())
         assert solve(sketch).status == status
+
+
+KAHAN = """\
+@spec
+def wanted(x):
+    return [sum(x[i, k] for k in range(4)) for i in range(32)]
+
+@spec
+def compensated(x):
+    found = []
+    for i in range(32):
+        s, c = x[i, 0], 0
+        for k in range(1, 4):
+            w = x[i, k] - c
+            t = s + w
+            s, c = t, (t - s) - w
+        found.append(s)
+    return found
+
+@sketch(spec={spec}, block=32, x={kind}[32, 4], y={kind}.out[32])
+def k(x, y):
+    i = cuda.laneid
+    s = x[i, 0]
+    c = {kind}(0)
+    for k in range(1, 4):
+        w = x[i, k] - {taken}
+        t = s + w
+        c = {compensation}
+        s = t
+    y[i] = s
+"""
+
+
+@pytest.mark.parametrize(("spec", "kind", "kernel", "cancels"), [
+    ("wanted", "f32", False, False), ("wanted", "f32", True, True), ("compensated", "f32", False, True),
+    ("wanted", "f64", True, True), ("wanted", "i32", True, False), ("wanted", "f16", True, True),
+])  # fmt: skip
+def test_a_compensation_that_counts_as_0_is_said(spec: str, kind: str, kernel: bool, cancels: bool) -> None:
+    """Kahan's sum is a plain one as real numbers, on whichever side it stands; of integers that is so."""
+    parts = ("c", "(t - s) - w") if kernel else (f"{kind}(0)", "c")
+    sketch = sketch_of(KAHAN.format(spec=spec, kind=kind, taken=parts[0], compensation=parts[1]))
+    found = verify(sketch.program, sketch.spec)
+    assert (found.equal, found.cancels) == (True, cancels)

@@ -356,3 +356,36 @@ def test_huge_lengths_along_loops(tmp_path: Path, name: str) -> None:
         found = validator.along_loops(ptx, entry, kept)
         right = mutant.change in [new for _, new in RIGHT.get(name, ())]
         assert (found.verdict == "equal") == right, (mutant.change, found.findings)
+
+
+COLUMNS = f"""{HEAD}
+@spec
+def s(x):
+    return [sum(x[k][i] for k in range(len(x))) for i in range(len(x[0]))]
+
+@sketch(spec=s, block=128, grid=2, x=f32[12, 256], y=f32.out[256])
+def k(x, y):
+    i = cuda.grid(1)
+    acc = f32(0)
+    for k in range(12):
+        acc += x[k, i]
+    y[i] = acc
+"""
+
+
+@pytest.mark.skipif(not available_tools(), reason="no CUDA compiler here")
+def test_a_length_at_which_arrays_have_no_room_is_not_passed_over(tmp_path: Path) -> None:
+    """A text that asks for one is not shown equal; one that asks for none is equal at the lengths that are named."""
+    (tmp_path / "own.py").write_text(COLUMNS)
+    (sketch,) = load(tmp_path / "own.py", None, {})
+    filled = FilledKernel(sketch.program, sketch.spec, (), sizes_of(sketch.program, sketch))
+    source = cuda_source(filled.program, (), filled.sizes)
+    validator = SizesValidator([LaunchSize(filled, source.lengths())], source)
+    found = validator.along_loops(compile_to_ptx(with_opaque_calls(source.text)), source.entry, (13,))
+    assert found.verdict == "equal" and found.long, found.findings
+    assert LENGTH in source.text
+    changed = source.text.replace(LENGTH, "int length = int(n_k) - (n_k > 2146435000)")
+    found = validator.along_loops(compile_to_ptx(with_opaque_calls(changed)), source.entry, (13,))
+    assert (found.verdict, found.findings[0]) == (
+        "unknown", "the kernel asks for length 2146435000 along loops, at which arrays have no room"
+    )  # fmt: skip
