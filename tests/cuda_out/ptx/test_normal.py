@@ -380,3 +380,14 @@ def test_quotients_by_constants_are_recognised(d: int) -> None:
         half = normal.shifted_right("u32", normal.add("u32", x, normal.scaled("u32", -1, upper)), 1)
         found = normal.shifted_right("u32", normal.add("u32", half, upper), size - 33)
     assert found == want(normal, x)
+
+
+def test_a_sum_has_a_bit_more_than_its_parts() -> None:
+    """Two bytes together may not be a byte: what cuts the sum off is no operation without effect."""
+    n = Normal(Terms(), {"b": "u8"})
+    t = n.terms
+    a, b = t.atom("b", 0), t.atom("b", 1)
+    both = n.add("s32", a, b)
+    assert (n.ranges.bound(a), n.ranges.bound(both)) == (8, 9)
+    assert n.extended("u8", n.narrowed("u8", both)) != both and n.extended("u8", a) == a
+    assert n.ranges.bound(n.add("s32", both, both, t.const(1))) == 10

@@ -221,3 +221,47 @@ def test_what_is_proved_holds_for_all_words(kind: str) -> None:
         assert alike or not same, (normal.terms.show(a), normal.terms.show(b))
         proved, differ = proved + (same and a != b), differ + (not alike)
     assert proved > 8 and differ > 50
+
+
+def test_each_part_of_a_sum_has_a_part_of_its_own() -> None:
+    """Two words that are one, and a third one: what is left over is no partner of two."""
+    terms = Terms()
+    normal = Normal(terms, {"x": "s32", "z": "s32"})
+    words, x, z = WordProofs(normal), terms.atom("x", 0), terms.atom("z", 0)
+    size, largest = normal.absolute("s32", x), normal.extreme("max", "s32", x, normal.scaled("s32", -1, x))
+    one, two, three = (normal.real_of("s32", each) for each in (size, largest, z))
+    assert words.same("f32", one, two) and one != two
+    assert not words.same("f32", normal.add("f32", one, two), normal.add("f32", one, three))
+    assert words.same("f32", normal.add("f32", one, three), normal.add("f32", two, three))
+
+
+def test_products_of_8_bits_that_are_moved_down_are_quotients_where_they_are() -> None:
+    """Every factor of a number with a sign that is near a quotient: what is proved holds for all 256 numbers."""
+    values, proved, refuted = np.arange(-128, 128, dtype=np.int64), 0, 0
+    for factor in [f for f in range(-128, 128, 2) if f]:
+        for by in (0, 1):
+            terms = Terms()
+            normal = Normal(terms, {"x": "s8"})
+            x = terms.atom("x", 0)
+            high = terms.apply("mul.hi.s8:s8", (x, terms.const(factor)))
+            term = terms.apply("shr.s8", (high, terms.const(by))) if by else high
+            d, zero = -(-(1 << 8 + by) // abs(factor)), terms.const(0)
+            if abs(factor) * d - (1 << 8 + by) > 1 << by + 2:
+                continue
+            quotient = normal.floor_divide("s8", x, terms.const(d))
+            rest = normal.equal("s8", normal.modulo("s8", x, terms.const(d)), zero)
+            if factor > 0:
+                below = normal.select("s8", normal.less("s8", x, zero), terms.const(-1), zero)
+                said = normal.add("s8", quotient, normal.select("s8", rest, below, zero))
+                right = values // d - ((values < 0) & (values % d == 0))
+            else:
+                exact = normal.select("s8", normal.less("s8", zero, x), terms.const(-1), zero)
+                said = normal.add(
+                    "s8", normal.scaled("s8", -1, quotient), normal.select("s8", rest, exact, terms.const(-1))
+                )
+                right = -(values // d) - np.where(values % d == 0, values > 0, 1)
+            alike = bool((values * factor >> 8 + by == right).all())
+            same = WordProofs(normal).same("s8", term, said)
+            assert alike or not same, (factor, by, d)
+            proved, refuted = proved + same, refuted + (not alike)
+    assert proved >= 5 and refuted > 5, (proved, refuted)
