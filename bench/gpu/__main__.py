@@ -12,6 +12,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -151,7 +152,7 @@ def main(arguments: Sequence[str]) -> int:
         if now - started + 1.5 * longest > options.budget:
             print(f"the budget of {options.budget:.0f} s is spent; started again, it goes on here", flush=True)
             break
-        rows[case.name] = row_of(case, run, guard)
+        rows[case.name] = row_of(case, run, guard.around(case.name))
         longest = max(longest, time.monotonic() - now)
         print(line(rows[case.name]), flush=True)
         keep_rows(unfinished, mark, rows)
@@ -166,12 +167,12 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if any("failed" in row for row in rows.values()) else 0
 
 
-def row_of(case: Case, run: Run, guard: Guard) -> dict[str, Any]:
+def row_of(case: Case, run: Run, guarded: AbstractContextManager[object]) -> dict[str, Any]:
     """Return the row of a case, or, whatever the cause, one that says why it could not be measured: others go on."""
     if case.name in run.broken:
         return {"name": case.name, "group": case.group, "at": case.at, "failed": run.broken[case.name]}
     try:
-        with guard.around(case.name):
+        with guarded:
             return measure(case, run)
     except Exception as error:
         if isinstance(error, DriverError) and not isinstance(error, Refused):
@@ -199,14 +200,19 @@ def prepare(wanted: Sequence[Case], store: Store, options: argparse.Namespace) -
 
 
 def rehearse(wanted: Sequence[Case]) -> int:
-    """Run everything but the clock on the CPU emulation; return 1 where a result is wrong."""
+    """Run everything but the clock on the CPU emulation; return 1 where a result is wrong, or a case fails."""
     backend = Emulation(ROOT / "build" / "emulated")
     measure_roofline(backend, EMULATED_BYTES, 1, blocks=1, loops=1)
     run, wrong, right = Run(backend, None, EMULATED_BYTES, 1, sweeping(backend, EMULATED_BYTES)), list[str](), 0
     for case in wanted:
-        contenders = measure(case, run)["contenders"]
+        row = row_of(case, run, nullcontext())
+        if "failed" in row:
+            print(line(row), flush=True)
+            wrong.append(f"{case.name}: {row['failed']}")
+            continue
+        contenders = row["contenders"]
         print(f"{case.name:<48} " + ", ".join(f"{c['name']} {c['status']}" for c in contenders), flush=True)
-        wrong += [f"{case.name}: {c['name']}: {c['reason']}" for c in contenders if c["status"] == "wrong"]
+        wrong += [f"{case.name}: {c['name']}: {c['reason']}" for c in contenders if "wrong" in c]
         right += sum(c["status"] == "right" for c in contenders)
     print("\n".join(wrong) or f"{right} contenders ran, and every result is the specification's; nothing was timed")
     return 1 if wrong else 0

@@ -156,7 +156,10 @@ def _small(
     rows: Sequence[dict[str, Any]],
     run: Run,
 ) -> None:
-    """Compare every variant with NumPy; one that is wrong or does not run is not looked at again."""
+    """Compare every variant with NumPy; one that is wrong or does not run is not looked at again.
+
+    A row's 'wrong' has the labels of those that are wrong, whatever the others are.
+    """
     with Arrays(run.backend, case.problem(lengths)) as arrays:
         wanted = case.expected(arrays.inputs()).reshape(arrays.problem.output.shape)
         for contender, row in zip(contenders, rows, strict=True):
@@ -168,8 +171,11 @@ def _small(
                 except (Missing, Refused, Wrong, CompileError, EmulationError, SwizzleError) as why:
                     right[contender.name].remove(variant)
                     row["reason"] = _said(row["reason"], why, variant)
+                    absent = isinstance(why, Missing | Refused | SwizzleError)
+                    if not absent:
+                        row.setdefault("wrong", []).append(variant.label)
                     if not right[contender.name]:
-                        row["status"] = "missing" if isinstance(why, Missing | Refused | SwizzleError) else "wrong"
+                        row["status"] = "missing" if absent else "wrong"
 
 
 def _said(before: str, why: Exception, variant: Variant) -> str:
@@ -247,6 +253,7 @@ def _one_variant(
         elif count := arrays.differences(wanted, _tolerance(problem, contender)):
             differs = Wrong(f"differs from {reference} in {count} of {problem.output.words}")
             row["reason"], row["failed"] = _said(row["reason"], differs, variant), "wrong"
+            row.setdefault("wrong", []).append(variant.label)
             return False
         _time(row, variant, bound, run)
     except (Missing, Refused) as why:  # arrays that do not fit, for one

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -247,6 +248,36 @@ def test_the_emulation_rehearses(tmp_path: Path, folder: Path, monkeypatch: pyte
     assert "direct right, shared memory right" in out and "ours: crc missing, ours: vectors right" in out
     assert out.endswith("4 contenders ran, and every result is the specification's; nothing was timed\n")
     assert not (tmp_path / "results").exists() and not (tmp_path / "docs").exists()
+
+
+def test_a_rehearsal_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch, folder: Path, capsys: Any) -> None:
+    """One variant beside others that are right, and a case that does not come to an end."""
+    name, average = "Transposition, rows, 32", "2D stencil (window average), window side, 3"
+    every_case, by_hand = command.all_cases, command.tiles.by_hand
+
+    def wrong(file: str, entry: str, block: Any, *rest: Any, **defines: Any) -> Any:
+        kernel = by_hand(file, entry, block, *rest, **defines)
+        if (entry, block) != ("shared_transpose", (32, 4)):
+            return kernel
+        return replace(kernel, text=kernel.text.replace("tile[threadIdx.x][r]", "tile[r][threadIdx.x]"))
+
+    def broken(lengths: Any) -> Any:
+        raise RuntimeError("no such problem")
+
+    def cases(setup: Setup) -> Any:
+        named = {case.name: case for case in every_case(setup)}
+        return [replace(named[average], problem=broken), replace(named[name], sketches=dict)]
+
+    monkeypatch.setattr(command.tiles, "by_hand", wrong)
+    monkeypatch.setattr(command.tiles, "transposition_kernels", dict)
+    monkeypatch.setattr(command, "all_cases", cases)
+    monkeypatch.setattr(command, "Store", lambda: Store(folder / "kernels.json"))
+    assert command.main(["--emulate"]) == 1
+    first, failed, wrong_one, last = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{name:<48} direct right, shared memory right")
+    assert failed == f"{average:<48} failed: RuntimeError: no such problem"
+    assert wrong_one.startswith(f"{name}: shared memory: 32 x 4 threads: ")
+    assert last == f"{average}: RuntimeError: no such problem"
 
 
 def test_no_gpu_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
