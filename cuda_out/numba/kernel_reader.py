@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from cuda_out.numba.reading import TYPES, NotRead, NumbaModule, plain_parameters, refuse
 from cuda_out.numba.values import NamedArray, ValueReader, called
 from symbolic.ir import program as ir
-from symbolic.ir.program import DType, Expr, Program, Stmt
-from symbolic.machine.launch_shape import HARDWARE_WARP
+from symbolic.ir.program import LANES, DType, Expr, Program, Stmt
 
 _MEMORY: Final[Mapping[str, Literal["local", "shared"]]] = {"cuda.local.array": "local", "cuda.shared.array": "shared"}
 _BARRIERS: Final[Mapping[str, Literal["block", "warp"]]] = {"cuda.syncthreads": "block", "cuda.syncwarp": "warp"}
@@ -31,10 +30,10 @@ class KernelReader(ValueReader):
         for name, p in zip(names, program.parameters, strict=True):
             self._know(name, NamedArray(p.name, p.dtype, p.shape, "const" if p.by_value else p.role), module.kernel)
         shuffles = any(called(each).startswith("cuda.shfl") for each in ast.walk(module.kernel))
-        if shuffles and program.block[0] * program.block[1] * program.block[2] % HARDWARE_WARP:
+        if shuffles and program.block[0] * program.block[1] * program.block[2] % LANES:
             raise NotRead(module.kernel, "shuffles in a block that ends in a part of a warp")
         body = self._body(module.kernel.body)
-        self.program = replace(program, body=body, holes=(), warp_size=HARDWARE_WARP)
+        self.program = replace(program, body=body, holes=(), warp_size=LANES)
 
     # ---- statements --------------------------------------------------------------------------------------------
 

@@ -31,7 +31,8 @@ from cuda_out.ptx.registers import Register, Registers
 from cuda_out.ptx.syntax import Group, Instruction, Kernel, Name, NotInterpreted, names_of
 from cuda_out.ptx.transfers import Transfers
 from symbolic.algebra.terms import Terms
-from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
+from symbolic.ir.program import LANES
+from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.races import races
 
 STEPS: Final = 1_000_000
@@ -71,7 +72,7 @@ class PtxMachine:
         early_returns: bool = False,
         just_loaded: bool = False,
     ) -> None:
-        assert shape.warp_size == HARDWARE_WARP
+        assert shape.warp_size == LANES
         _check_block(kernel, shape)
         _check_shared(kernel, dynamic)
         self.kernel, self.shape, self.deferred = kernel, shape, deferred
@@ -279,11 +280,11 @@ class PtxMachine:
             missing = np.bincount(group, wanted & ~here) > 0
             found: Lanes = threads[~missing[group[threads]]]
             return found
-        whole = np.full(len(threads), (1 << HARDWARE_WARP) - 1, np.int64)
+        whole = np.full(len(threads), (1 << LANES) - 1, np.int64)
         masks = whole if matrices else self.transfers.mask(instruction, threads)
         base = self.shape.warp_base[threads]
         ready = np.ones(len(threads), np.bool_)
-        for lane in range(HARDWARE_WARP):
+        for lane in range(LANES):
             other = np.minimum(base + lane, self.shape.count - 1)
             exists = (base + lane < self.shape.count) & (inner[other] == inner[base] + lane)
             ready &= ~exists | (masks >> lane & 1 == 0) | here[other]
@@ -454,9 +455,9 @@ def results_of_function(function: Kernel, kinds: Sequence[str], result: str, val
     """Return what a function gives, of the type `result`, for numbers of some `kinds`: one thread for each row."""
     arguments = [untyped(each, kind) for each, kind in zip(values, kinds, strict=True)]
     count = len(arguments[0])
-    blocks = -(-count // HARDWARE_WARP)
+    blocks = -(-count // LANES)
     machine = PtxMachine(
-        replace(function, parameters=()), LaunchShape((HARDWARE_WARP, 1, 1), (blocks, 1, 1), HARDWARE_WARP), (),
+        replace(function, parameters=()), LaunchShape((LANES, 1, 1), (blocks, 1, 1), LANES), (),
         Notes(Normal(Terms(), {})),
     )  # fmt: skip
     every, none = machine.registers.every, np.zeros(machine.shape.count, np.int64)

@@ -16,7 +16,7 @@ from cuda_out.ptx.memory import Broken, Lanes, Region
 from cuda_out.ptx.registers import Register
 from cuda_out.ptx.syntax import Group, Instruction, Name, NotInterpreted, Operand
 from cuda_out.ptx.transfers import Transfers
-from symbolic.machine.launch_shape import HARDWARE_WARP
+from symbolic.ir.program import LANES
 
 _ROW = InstructionForm("b32", "", "shared", 4, ())
 _HALF = 2
@@ -59,14 +59,14 @@ class Matrices:
         terms = np.stack([half[1] for half in halves], axis=1).reshape(-1)
         taken: list[Register] = []
         for row, half in self._places(instruction, at):
-            base = row // HARDWARE_WARP * HARDWARE_WARP
+            base = row // LANES * LANES
             place = 2 * base + 8 * (row - base) + half
             taken.append((bits[place], terms[place]))
         self.registers.write(target, self.registers.packed(taken, 8 * _HALF), at)
 
     def _places(self, instruction: Instruction, at: Lanes) -> list[tuple[Lanes, Lanes]]:
         """Return for the lower and the upper half of a register which row, as a place in `at`, and which half it is."""
-        base = np.arange(len(at)) // HARDWARE_WARP * HARDWARE_WARP
+        base = np.arange(len(at)) // LANES * LANES
         own, pair = (np.arange(len(at)) - base) // 4, (np.arange(len(at)) - base) % 4 * 2
         if "trans" in instruction.op:
             return [(base + pair + upper, own) for upper in (0, 1)]
@@ -78,7 +78,7 @@ class Matrices:
         """Return for each matrix its array, and for each lane of a warp where the row begins that it would name: of
         matrix j, the lanes 0 to 7 of what is returned are those that 8 * j to 8 * j + 7 name."""
         self._whole_warps(instruction, at)
-        lane = np.arange(len(at)) % HARDWARE_WARP
+        lane = np.arange(len(at)) % LANES
         naming = np.flatnonzero(lane < 8 * count)
         where = self.transfers.addresses(instruction, operand, at[naming])
         touched = self.memory.cells(instruction, at[naming], where, _ROW, writes=writes)
@@ -89,12 +89,12 @@ class Matrices:
             raise NotInterpreted(f"{instruction}, halves of elements of {region.cell} bytes")
         first = np.zeros(len(at), np.int64)
         first[naming[some]] = cells
-        by_warp = first.reshape(-1, HARDWARE_WARP)
+        by_warp = first.reshape(-1, LANES)
         return [(region, np.roll(by_warp, -8 * number, axis=1).reshape(-1)) for number in range(count)]
 
     def _whole_warps(self, instruction: Instruction, at: Lanes) -> None:
         warps = self.shape.warp_base[at]
-        if len(at) % HARDWARE_WARP or (warps.reshape(-1, HARDWARE_WARP) != warps[::HARDWARE_WARP, None]).any():
+        if len(at) % LANES or (warps.reshape(-1, LANES) != warps[::LANES, None]).any():
             raise Broken(f"{instruction}: {self.shape.describe(int(at[0]))} is in a warp that is not there as a whole")
 
     # -- products ----------------------------------------------------------------------------------------------------
@@ -111,8 +111,8 @@ class Matrices:
             for item in operand.items:
                 kind = self.registers.types[item.text] if isinstance(item, Name) else "f32" if item.width else "b32"
                 bits, terms = self.registers.read(item, kind, at)
-                given += zip(bits.reshape(-1, HARDWARE_WARP).T, terms.reshape(-1, HARDWARE_WARP).T, strict=True)
-                kinds += [kind] * HARDWARE_WARP
+                given += zip(bits.reshape(-1, LANES).T, terms.reshape(-1, LANES).T, strict=True)
+                kinds += [kind] * LANES
         if not np.any([terms for _, terms in given], axis=0).all():
             raise NotInterpreted(f"{instruction} on numbers")
         notes = self.registers.deferred
@@ -123,7 +123,7 @@ class Matrices:
             kind = self.registers.types[item.text]
             own = [
                 notes.apply(Operation(f"{name}.{number}.{lane}", ("b32",), kind, _unknown), [(none, together)])
-                for lane in range(HARDWARE_WARP)
+                for lane in range(LANES)
             ]
             terms = np.stack(own, axis=1).reshape(-1)
             self.registers.write(item, (np.zeros(len(at), np.uint64), terms), at)

@@ -18,7 +18,8 @@ from msgspec import Struct
 from cuda_out.ptx.forms import InstructionForm
 from cuda_out.ptx.kinds import Bits, width
 from cuda_out.ptx.syntax import Instruction, NotInterpreted
-from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
+from symbolic.ir.program import LANES
+from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.races import Touched
 
 Lanes = npt.NDArray[np.int64]
@@ -249,11 +250,11 @@ class PtxMemory:
             whole = (1 << self.shape.warp_lanes[threads]) - 1
             if (masks & whole != whole).any():  # from here on lanes of a warp know different things
                 before = self.warp_epoch - through
-                self._known = np.repeat(before[:, None], HARDWARE_WARP, axis=1)
+                self._known = np.repeat(before[:, None], LANES, axis=1)
         if self._known is not None:
             self._known[threads, threads - warp] += 1
             group = np.unique(groups, return_inverse=True)[1].reshape(-1)
-            merged = np.zeros((int(group.max(initial=0)) + 1, HARDWARE_WARP), np.int64)
+            merged = np.zeros((int(group.max(initial=0)) + 1, LANES), np.int64)
             np.maximum.at(merged, group, self._known[threads])
             self._known[threads] = merged[group]
 

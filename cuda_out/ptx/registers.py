@@ -15,8 +15,8 @@ from cuda_out.ptx.memory import Broken, Lanes, PtxMemory
 from cuda_out.ptx.notes import Notes
 from cuda_out.ptx.syntax import Immediate, Instruction, Name, NotInterpreted, Operand
 from symbolic.errors import Place
-from symbolic.ir.program import Coordinate
-from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
+from symbolic.ir.program import LANES, Coordinate
+from symbolic.machine.launch_shape import LaunchShape
 
 _COORDINATES: Final = {"%tid": "threadIdx", "%ctaid": "blockIdx", "%ntid": "blockDim", "%nctaid": "gridDim"}
 _NOWHERE: Final = Place("", 0, 0)
@@ -61,9 +61,9 @@ class Registers:
         if text in self.symbols:
             return np.full(len(at), self.symbols[text], np.uint64)
         if text == "%laneid":
-            return (self.shape.thread % self.shape.block_threads % HARDWARE_WARP)[at].astype(np.uint64)
+            return (self.shape.thread % self.shape.block_threads % LANES)[at].astype(np.uint64)
         if text == "WARP_SZ":
-            return np.full(len(at), HARDWARE_WARP, np.uint64)
+            return np.full(len(at), LANES, np.uint64)
         name, _, axis = text.partition(".")
         if name in _COORDINATES and axis in ("x", "y", "z"):
             node = Coordinate(_COORDINATES[name], axis, _NOWHERE)  # type: ignore[arg-type]

@@ -18,7 +18,8 @@ from cuda_out.ptx.notes import Notes
 from cuda_out.ptx.parse import parse
 from cuda_out.ptx.syntax import Kernel, NotInterpreted
 from symbolic.algebra.terms import Terms
-from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
+from symbolic.ir.program import LANES
+from symbolic.machine.launch_shape import LaunchShape
 
 
 def kernel_of(ptx: str, name: str) -> Kernel:
@@ -34,7 +35,7 @@ def kernel_of(ptx: str, name: str) -> Kernel:
 def launch_shape(grid: Shape3, block: Shape3) -> LaunchShape:
     """Return the launch as the hardware sees it, in warps of 32."""
     check_shapes(grid, block)
-    return LaunchShape(block, grid, HARDWARE_WARP)
+    return LaunchShape(block, grid, LANES)
 
 
 def interpret(

@@ -47,8 +47,8 @@ from cuda_out.ptx.windows import MOST_BLOCKS, Cut, NotMoved, NotTiled, Window, b
 from cuda_out.tiling.tiling import TiledAxis, Tiling
 from symbolic.algebra.terms import Term, Terms
 from symbolic.ir.layout import cell_name, flat_index
-from symbolic.ir.program import Axis, Parameter, Program
-from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
+from symbolic.ir.program import LANES, Axis, Parameter, Program
+from symbolic.machine.launch_shape import LaunchShape
 
 MOST_THREADS: Final = 1 << 21
 """Threads that all runs may have, for all remainders together."""
@@ -314,7 +314,7 @@ class TileMachine(PtxMachine):
         dynamic: int,
     ) -> None:  # fmt: skip
         self.tiles, self.cuts = tiles, cuts
-        shape = LaunchShape(tiles.program.block, (len(cuts), 1, 1), HARDWARE_WARP)
+        shape = LaunchShape(tiles.program.block, (len(cuts), 1, 1), LANES)
         lengths = [0 for _ in tiles.taken]
         super().__init__(kernel, shape, [*tiles.arguments, *lengths, *tiles.trailing], deferred, operators, dynamic)
         symbols = self.registers.symbols

@@ -31,13 +31,12 @@ from swizzle.language.element_types import ArrayType
 from swizzle.language.surface import ELEMENT_TYPES
 from swizzle.language.words import ScanOperator
 from swizzle.source.kernel_source import KernelSource, Source, parse, split_lines
-from symbolic.ir.program import DType, Program
+from symbolic.ir.program import LANES, DType, Program
 
 THREADS: Final = 128
 ITEMS: Final = 4
 TILE: Final = THREADS * ITEMS
-WARP: Final = 32
-_WARPS: Final = THREADS // WARP
+_WARPS: Final = THREADS // LANES
 
 Kind: TypeAlias = Literal["totals", "first", "rest", "tail", "linked"]
 KINDS: Final[tuple[Kind, ...]] = ("totals", "first", "rest", "tail")
@@ -133,7 +132,7 @@ def kernel_of(level: Level, kind: Kind) -> PassKernel:
     file = f"<{name}>"
     (definition,) = parse(text, file).body
     source = KernelSource(Source(file, split_lines(text)), definition, None, environment)  # type: ignore[arg-type]
-    program = build_program(source, arguments, Launch((THREADS, 1, 1), (2, 1, 1), WARP))
+    program = build_program(source, arguments, Launch((THREADS, 1, 1), (2, 1, 1), LANES))
     return PassKernel(kind, level, program, _specification(level, kind, list(made), list(totals)), text)
 
 
@@ -215,7 +214,7 @@ class _Text:
         """Load what a thread has; combine its words."""
         t, i, k, lane, warp = self.t, self.i, self.k, self.lane, self.warp
         yield f"    {t} = cuda.threadIdx.x"
-        yield f"    {lane}, {warp} = {t} % {WARP}, {t} // {WARP}"
+        yield f"    {lane}, {warp} = {t} % {LANES}, {t} // {LANES}"
         yield f"    {i} = {TILE} * cuda.blockIdx.x + {ITEMS} * {t}"
         for register, (array, dtype) in zip(self.registers, self.level.given.items(), strict=True):
             yield f"    {register} = cuda.local.array({ITEMS}, {dtype.value})"
@@ -259,7 +258,7 @@ class _Text:
         yield from self._each(f"{{b}} = cuda.shfl_up_sync(cuda.FULL_MASK, {{a}}, {k})", 2)
         yield self._combined("b", "b", "a", 2)
         yield from self._each(f"{{a}} = {{b}} if {lane} >= {k} else {{a}}", 2)
-        yield f"    if {lane} == {WARP - 1}:"
+        yield f"    if {lane} == {LANES - 1}:"
         yield from self._each(f"{{s}}[{self.warp}] = {{a}}", 2)
         yield "    cuda.syncthreads()"
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
@@ -21,6 +21,7 @@ from swizzle.device_scans.kernels import TILE, Kind
 from symbolic.core.obligations import assume, obligations
 from symbolic.core.query import verify
 from symbolic.core.values import boolean, implies, integer, select
+from symbolic.ir.program import LANES
 
 
 class ScanLaunch(Struct, frozen=True):
@@ -80,9 +81,6 @@ def _verdicts(claims: Mapping[str, Any], given: Any) -> Mapping[str, str]:
             assume(given)
             verdicts[name] = {"unsat": "proved", "sat": "refuted"}.get(verify(claim).status, "unknown")
     return verdicts
-
-
-LANES: Final = 32
 
 
 @lru_cache(maxsize=1)

@@ -15,9 +15,10 @@ from cuda_out.ptx.kinds import width
 from cuda_out.ptx.memory import Seen
 from cuda_out.ptx.syntax import Immediate, Instruction
 from swizzle.doctor.run import Ran, line_of
+from symbolic.ir.program import LANES
 from symbolic.machine.accesses import SECTOR, WORD, lanes_at_once
 from symbolic.machine.banks import turns
-from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
+from symbolic.machine.launch_shape import LaunchShape
 
 Offsets = npt.NDArray[np.int64]
 Kind = Literal["load", "store", "atomic"]
@@ -42,7 +43,7 @@ class LineAccess(Struct, frozen=True):
 
     def phases(self) -> Offsets:
         """Return what shared memory serves at once: offsets of shape (phases, lanes), in each some lane is on."""
-        rows = self.offsets.reshape(-1, min(HARDWARE_WARP, lanes_at_once(self.size)))
+        rows = self.offsets.reshape(-1, min(LANES, lanes_at_once(self.size)))
         return rows[(rows >= 0).any(axis=1)]
 
     def passes(self, offsets: Offsets | None = None) -> int:
@@ -126,7 +127,7 @@ def _by_warp(seen: Seen, shape: LaunchShape) -> Offsets:
     """Return the offsets of an execution, a row a warp."""
     base = shape.warp_base[seen.threads]
     warps, row = np.unique(base, return_inverse=True)
-    rows: Offsets = np.full((len(warps), HARDWARE_WARP), -1, np.int64)
+    rows: Offsets = np.full((len(warps), LANES), -1, np.int64)
     rows[row.reshape(-1), seen.threads - base] = seen.offsets
     return rows
 

@@ -23,7 +23,8 @@ from swizzle.doctor.launch import GivenArgument, KernelLaunch, number_of
 from swizzle.doctor.text import CudaKernel, CudaText
 from symbolic.algebra.terms import Terms
 from symbolic.errors import Place, SwizzleError
-from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
+from symbolic.ir.program import LANES
+from symbolic.machine.launch_shape import LaunchShape
 
 ARCHITECTURES = ("sm_80", "sm_90")
 """What is compiled for: the first that the text compiles for."""
@@ -62,7 +63,7 @@ class Inputs:
         flat = [each for argument in arguments for each in (argument.fields or (argument,))]
         self.below = min([64, *(each.size for each in flat if each.shape)])
         self.notes = Notes(Normal(self.terms, {each.name: each.kind for each in flat}))
-        self.shape = LaunchShape(launch.block, launch.grid, HARDWARE_WARP)
+        self.shape = LaunchShape(launch.block, launch.grid, LANES)
         if self.shape.count > MOST_THREADS:
             raise SwizzleError(
                 f"--launch {launch} has {self.shape.count} threads", expected=f"at most {MOST_THREADS}: each is run",

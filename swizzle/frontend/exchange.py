@@ -16,11 +16,9 @@ from swizzle.frontend.helper_arguments import HelperCall, read_array
 from swizzle.frontend.index_loops import IndexLoops
 from swizzle.frontend.operators import INDEX
 from swizzle.frontend.scope import ArrayName
-from symbolic.ir.program import DeclareArray, Hole, HoleCall, Load, Stmt, Store
+from symbolic.ir.program import LANES, DeclareArray, Hole, HoleCall, Load, Stmt, Store
 from symbolic.suggest import near
 from templates.holes import HOME, HOMES
-
-WARP = 32
 
 
 def lower_exchange(
@@ -35,12 +33,12 @@ def lower_exchange(
             node, f"exchange from {own.dtype.value} to {others.dtype.value}", "arrays of one type",
             "convert the elements before or after",
         )  # fmt: skip
-    if reader.launch.warp_size != WARP:
+    if reader.launch.warp_size != LANES:
         reader.mistake(
             node,
             f"exchange with warps of {reader.launch.warp_size}",
-            f"warps of {WARP}, as GPUs have",
-            fix=f"leave out warp_size=, or write warp_size={WARP}",
+            f"warps of {LANES}, as GPUs have",
+            fix=f"leave out warp_size=, or write warp_size={LANES}",
         )
     require_whole_warps(reader, node, "exchange")
     place, homes = call.place, _homes(call)

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from functools import reduce
 
 from symbolic.errors import Place
-from symbolic.ir.program import Compare, Const, Coordinate, DType, Expr, Select, Var
+from symbolic.ir.program import LANES, Compare, Const, Coordinate, DType, Expr, Select, Var
 from templates.formula import applied, binary, number, total
 from templates.shortest import Shortest
 from templates.xor import Matrix
 
-WARP = 32
 _NOWHERE = Place("", 0, 0)
 _ARGUMENT = Var("0", DType.INDEX, _NOWHERE)
 
@@ -20,10 +19,10 @@ class Thread:
     """The number of a thread in its warp, or in a block of several warps; what depends on it is written of it."""
 
     def __init__(self, warps: int, place: Place) -> None:
-        self.place, self.count = place, warps * WARP
+        self.place, self.count = place, warps * LANES
         self.lane: Expr = Coordinate("laneid", "x", place)
         self.warp: Expr = Coordinate("warpid", "x", place)
-        own = binary("+", binary("*", self.warp, number(WARP, place)), self.lane)
+        own = binary("+", binary("*", self.warp, number(LANES, place)), self.lane)
         self.thread: Expr = self.lane if warps == 1 else own
 
     def index(self, values: Sequence[int]) -> Expr:
@@ -73,7 +72,7 @@ class Thread:
 
     def _plane(self, bits: Sequence[int]) -> Expr:
         """Return bits, packed in a word for each warp."""
-        words = [bits[n : n + WARP] for n in range(0, len(bits), WARP)]
+        words = [bits[n : n + LANES] for n in range(0, len(bits), LANES)]
         masks = [sum(bit << lane for lane, bit in enumerate(word)) for word in words]
         packed: Expr = self._word(masks[-1])
         for warp in reversed(range(len(masks) - 1)):
@@ -83,4 +82,4 @@ class Thread:
         return binary("&", binary(">>", packed, self.lane), number(1, self.place))
 
     def _word(self, mask: int) -> Const:
-        return number(mask - (mask >> WARP - 1 << WARP), self.place)
+        return number(mask - (mask >> LANES - 1 << LANES), self.place)

@@ -8,13 +8,14 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from swizzle.homes.formulas import WARP, Thread
+from swizzle.homes.formulas import Thread
 from swizzle.homes.sources import Exchange, exchanges_of
 from swizzle.homes.ways import Way
 from swizzle.layouts.conversions.network import ExchangeNetwork, Input, LaneExchange, Mix
 from swizzle.layouts.conversions.shared import Moves, SharedPlan
 from symbolic.errors import Place
 from symbolic.ir.program import (
+    LANES,
     Assign,
     Barrier,
     Const,
@@ -174,9 +175,9 @@ class _Statements:
 
     def _shared(self, plan: SharedPlan) -> list[Stmt]:
         """Return stores, a barrier and loads; a warp that keeps its elements has a part of the array of its own."""
-        size = -(-(int(plan.layout.table().max()) + 1) // WARP) * WARP
+        size = -(-(int(plan.layout.table().max()) + 1) // LANES) * LANES
         x, y, z = self.program.block
-        teams = x * y * z // (plan.warps * WARP)
+        teams = x * y * z // (plan.warps * LANES)
         name = self.names.take(f"{self.exchange.array}_tile")
         self.arrays.append(DeclareArray(name, "shared", (teams * size,), self.dtype, self.place))
         thread = Thread(plan.warps, self.place)

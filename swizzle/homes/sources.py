@@ -14,14 +14,13 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from swizzle.homes.formulas import WARP
 from swizzle.homes.matching import Matching, Preference
 from swizzle.homes.recorder import Recorder
 from swizzle.homes.trials import tried_ways
 from swizzle.specs.specification import Meaning, outputs
 from symbolic.algebra.terms import UNWRITTEN, Terms
 from symbolic.ir.layout import cell_name
-from symbolic.ir.program import DeclareArray, HoleCall, Load, Program
+from symbolic.ir.program import LANES, DeclareArray, HoleCall, Load, Program
 from symbolic.ir.walk import own_expressions, statements, subexpressions
 from symbolic.machine.run import Run
 from templates.holes import HOME
@@ -123,14 +122,14 @@ def _at_distance(exchange: Exchange, machine: Recorder, way: Places) -> Sources:
     """Return the sources of an exchange in which each thread has what one other thread of its block has."""
     takes, gives = machine.sizes(exchange.array)
     block, count = machine.shape.block_threads, machine.shape.count
-    team = WARP if (way // WARP == np.arange(count) // WARP).all() else block
-    mine = np.arange(team * takes).reshape(team // WARP, WARP, takes)
+    team = LANES if (way // LANES == np.arange(count) // LANES).all() else block
+    mine = np.arange(team * takes).reshape(team // LANES, LANES, takes)
     theirs = np.full((team, gives), -1, np.int64)
     slots = min(takes, gives)
     theirs[:, :slots] = way[:team, None] * takes + np.arange(slots)
-    times = machine.asked[exchange.array] // max(1, gives) * count // WARP
+    times = machine.asked[exchange.array] // max(1, gives) * count // LANES
     bits = exchange.declared.dtype.bits
-    return Sources(mine, theirs.reshape(team // WARP, WARP, gives), times, bits, decided=False)
+    return Sources(mine, theirs.reshape(team // LANES, LANES, gives), times, bits, decided=False)
 
 
 def _sources(
@@ -152,17 +151,17 @@ def _sources(
         slots = [np.array(some, np.int64) for some in (matching.given_to(each.array), matching.bound_of(each.array))]
         takes, gives = machine.sizes(each.array)
         if not takes:  # it never runs
-            one, none = (np.full((1, WARP, n), -1, np.int64) for n in (1, 0))
+            one, none = (np.full((1, LANES, n), -1, np.int64) for n in (1, 0))
             found.append(Sources(one, none, 0, each.declared.dtype.bits))
             continue
         mine, theirs = (
             some.reshape(-1, sizes, threads).transpose(0, 2, 1)
             for some, sizes in zip(slots, (takes, gives), strict=True)
         )
-        placed = _by_place(mine, theirs, WARP) or _by_place(mine, theirs, block)
+        placed = _by_place(mine, theirs, LANES) or _by_place(mine, theirs, block)
         if placed is None:
             return _nowhere(mine, theirs, block, terms)
-        team = WARP * len(placed[0])  # that something is wanted of
+        team = LANES * len(placed[0])  # that something is wanted of
         times = int((theirs.reshape(-1, team * theirs.shape[2]) >= 0).any(axis=1).sum()) * len(placed[0])
         decided = matching.decided and placed[2] and not machine.chained
         found.append(Sources(placed[0], placed[1], times, each.declared.dtype.bits, decided))
@@ -197,14 +196,14 @@ def _by_place(mine: Places, theirs: Places, team: int) -> tuple[Places, Places, 
         else:
             fits = np.flatnonzero((have[asked] == column[asked, None]).all(axis=0))
             owner, thread = fits // mine.shape[2], place // theirs.shape[2]
-            fits = fits[np.lexsort((owner // WARP != thread // WARP, owner != thread))]
+            fits = fits[np.lexsort((owner // LANES != thread // LANES, owner != thread))]
             number = int(held[fits[0]]) if len(fits) else None
             clear &= bool((owner == thread).any()) or len(np.unique(held[fits])) <= 1
         if number is None:
             return None
         wanted[place] = number
-    warps = team // WARP
-    return held.reshape(warps, WARP, -1), wanted.reshape(warps, WARP, -1), clear
+    warps = team // LANES
+    return held.reshape(warps, LANES, -1), wanted.reshape(warps, LANES, -1), clear
 
 
 def _nowhere(mine: Places, theirs: Places, block: int, terms: Terms) -> NoSources:

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from swizzle.homes.formulas import WARP
 from swizzle.homes.recorder import Recorder
 from swizzle.specs.specification import Meaning, outputs
 from symbolic.algebra.operator_laws import find_law
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
-from symbolic.ir.program import Expr, Load, Program, Stmt, Store
+from symbolic.ir.program import LANES, Expr, Load, Program, Stmt, Store
 from symbolic.machine.run import Run
 from symbolic.values.vector import Vector
 
@@ -92,7 +91,7 @@ def _simple(count: int, block: int) -> Iterator[Ints]:
     distances = [1 << bit for bit in range((block - 1).bit_length())]
     if block & block - 1 == 0:
         yield from (first + (own ^ distance) for distance in distances)
-    for size in sorted({WARP, block}, reverse=True):
+    for size in sorted({LANES, block}, reverse=True):
         base, place = first + own // size * size, own % size
         for distance in distances:
             if distance < size:

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from swizzle.homes.formulas import WARP
 from swizzle.homes.sources import NoSources, Places, Sources
 from swizzle.layouts.conversions.bounds import bound_of
 from swizzle.layouts.conversions.convert import in_registers
@@ -24,6 +23,7 @@ from swizzle.layouts.conversions.select_bound import SelectBound, ways_of
 from swizzle.layouts.conversions.shared import SharedPlan, through_shared
 from swizzle.layouts.distribution import MOST_SLOTS, Distribution
 from swizzle.layouts.search import FAMILIES
+from symbolic.ir.program import LANES
 
 Home: TypeAlias = Literal["shuffle", "shared", "vector"]
 FAR: Final = 1.5
@@ -114,14 +114,14 @@ def floor_of(home: Home, sources: Sources, *, single: bool = False) -> Floor:
     if not away.any():
         return Floor(0, "each lane has what it wants")
     elements = np.where(away, theirs.reshape(away.shape), -1)
-    loaded = [sum(len(np.unique(row[row >= 0])) for row in some) for some in elements.reshape(warps, WARP, -1)]
+    loaded = [sum(len(np.unique(row[row >= 0])) for row in some) for some in elements.reshape(warps, LANES, -1)]
     moved = np.unique(elements[away])
     holds = np.array([np.isin(moved, some) for some in mine])  # a warp stores what it alone has
     stored = (holds & (holds.sum(axis=0) == 1)).sum(axis=1).tolist()
     size = bits if home == "vector" else max(bits, 32)
 
     def turns_of(counts: Sequence[int]) -> int:
-        return sum(-(-count * size // (32 * WARP)) for count in counts)
+        return sum(-(-count * size // (32 * LANES)) for count in counts)
 
     turns = (turns_of(loaded) + max(turns_of(stored), turns_of([len(moved)]))) / warps
     what = "128 bytes" if home == "vector" or bits >= 32 else "32 elements"

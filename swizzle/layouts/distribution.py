@@ -19,8 +19,8 @@ from msgspec import Struct
 
 from swizzle.layouts.access import Access, is_int, mistake
 from swizzle.layouts.picture import svg, with_text
+from symbolic.ir.program import LANES
 
-LANES = 32
 MOST_SLOTS = 256
 Cells = npt.NDArray[np.int64]
 _BIT = re.compile(r"([a-z]+)(\d*)")

@@ -15,8 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from swizzle.layouts.access import Access, Asked, Coordinates, axis_of, is_int, mistake
+from symbolic.ir.program import LANES
 
-WARP = 32
 _MMA = re.compile(r"m(8|16)n(8)k(4|8|16|32|64)")
 
 
@@ -46,8 +46,8 @@ def columns(width: int = 1) -> Access:
 def blocks(height: int, width: int, vector: int = 1, *, along: int = -1) -> Access:
     """Return the tile block by block: `height` times `width` lanes, each with a `vector` of elements along an axis."""
     _check_width(vector)
-    if not (is_int(height) and is_int(width) and height >= 1 and width >= 1 and height * width <= WARP):
-        mistake(f"a block has {height!r} x {width!r} lanes", f"at most {WARP} lanes", fix="make the block smaller")
+    if not (is_int(height) and is_int(width) and height >= 1 and width >= 1 and height * width <= LANES):
+        mistake(f"a block has {height!r} x {width!r} lanes", f"at most {LANES} lanes", fix="make the block smaller")
     name = f"blocks({height}, {width}{_more(vector)})"
 
     def of(shape: tuple[int, ...], bits: int) -> Asked:
@@ -112,7 +112,7 @@ def mma(operand: Literal["A", "B", "C"], shape: str, *, k: int | None = None, al
     def of(tile: tuple[int, ...], bits: int) -> Asked:
         _two_axes(tile, name)
         deep = axis_of(axis, 2, name)
-        group, place = np.divmod(np.arange(WARP), 4)
+        group, place = np.divmod(np.arange(LANES), 4)
         per = 2 if operand == "C" else max(1, 32 // bits)
         width = per if axis_of(deep if along is None else along, 2, name) == deep else 1
         across, inner = (n if operand == "B" else m), (n if operand == "C" else depth)
@@ -127,11 +127,11 @@ def mma(operand: Literal["A", "B", "C"], shape: str, *, k: int | None = None, al
         _divides(tile, steps, name)
         corners = _grid([range(0, size, step) for size, step in zip(tile, steps, strict=True)])
         registers = _grid([range(0, inner, 4 * per), range(0, across, 8), range(0, per, width)])  # as PTX numbers them
-        lanes = np.empty((len(registers), WARP, 2), np.int64)
+        lanes = np.empty((len(registers), LANES, 2), np.int64)
         lanes[:, :, 1 - deep] = registers[:, 1:2] + group
         lanes[:, :, deep] = registers[:, :1] + registers[:, 2:] + place * per
         starts = corners[:, None, None, :] + lanes[None]
-        return Asked(starts.reshape(-1, WARP, 2), width, deep)
+        return Asked(starts.reshape(-1, LANES, 2), width, deep)
 
     return Access(name, of)
 
@@ -148,13 +148,13 @@ def _lines(kind: str, axis: int, width: int) -> Access:
         length = shape[axis]
         _divides((length,), (width,), name)
         vectors = length // width
-        chunks = -(-vectors // WARP)
-        along = np.full(chunks * WARP, -1, np.int64)
+        chunks = -(-vectors // LANES)
+        along = np.full(chunks * LANES, -1, np.int64)
         along[:vectors] = np.arange(vectors) * width
-        starts = np.empty((shape[1 - axis], chunks * WARP, 2), np.int64)
+        starts = np.empty((shape[1 - axis], chunks * LANES, 2), np.int64)
         starts[:, :, axis] = along
         starts[:, :, 1 - axis] = np.where(along >= 0, np.arange(shape[1 - axis])[:, None], -1)
-        return Asked(starts.reshape(-1, WARP, 2), width, axis)
+        return Asked(starts.reshape(-1, LANES, 2), width, axis)
 
     return Access(name, of)
 
@@ -202,9 +202,9 @@ def _matrices(instruction: str, count: int, trans: bool) -> Access:
             )
         per = max(1, 32 // bits)
         corners = _corners(shape, [8, 128 // bits])
-        group, place = np.divmod(np.arange(WARP), 4)
+        group, place = np.divmod(np.arange(LANES), 4)
         inside = np.stack([np.tile(group, (per, 1)), place * per + np.arange(per)[:, None]], -1)
-        found: Coordinates = (corners[:, None, None, :] + inside[None]).reshape(-1, WARP, 2)
+        found: Coordinates = (corners[:, None, None, :] + inside[None]).reshape(-1, LANES, 2)
         return found
 
     return Access(name, of, holds)
@@ -220,7 +220,7 @@ def _in_order(shape: tuple[int, ...], axes: Sequence[int], width: int, name: str
     fast = axes[-1]
     _divides((shape[fast],), (width,), name)
     count = prod(shape) // width
-    index = np.arange(-(-count // WARP) * WARP)
+    index = np.arange(-(-count // LANES) * LANES)
     starts = np.empty((len(index), len(shape)), np.int64)
     left = index
     for axis in reversed(axes):
@@ -228,7 +228,7 @@ def _in_order(shape: tuple[int, ...], axes: Sequence[int], width: int, name: str
         left, place = np.divmod(left, length)
         starts[:, axis] = place * (width if axis == fast else 1)
     starts[count:] = -1
-    return Asked(starts.reshape(-1, WARP, len(shape)), width, fast)
+    return Asked(starts.reshape(-1, LANES, len(shape)), width, fast)
 
 
 def _grid(ranges: Sequence[range]) -> Coordinates:

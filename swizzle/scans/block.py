@@ -17,10 +17,10 @@ from swizzle.scans.algorithm import Algorithm, ScanStep, evaluate, sizes
 from swizzle.scans.dense import DenseStep, dense, elements
 from swizzle.scans.mistakes import mistake
 from swizzle.scans.text import shown
+from symbolic.ir.program import LANES
 
 LARGEST: Final = 1024
 """Threads of a block."""
-LANES: Final = 32
 NONE: Final = -1
 
 

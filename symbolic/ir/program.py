@@ -18,6 +18,9 @@ from typing_extensions import Self
 from symbolic.elements import DType as DType
 from symbolic.errors import Place
 
+LANES = 32
+"""The lanes of a warp of the hardware; `Program.warp_size` is what a program takes for one."""
+
 # ---- expressions -----------------------------------------------------------------------------------------------
 
 Axis: TypeAlias = Literal["x", "y", "z", "k"]

@@ -12,22 +12,21 @@ import numpy as np
 from msgspec import Struct
 
 from symbolic.errors import SwizzleError
-from symbolic.ir.program import Coordinate, Program
+from symbolic.ir.program import LANES, Coordinate, Program
 from symbolic.values.vector import Lanes
 
-HARDWARE_WARP = 32
 _AXES = {"x": 0, "y": 1, "z": 2}
 Number = TypeVar("Number", int, Lanes)
 
 
 def require_hardware_warp(program: Program) -> None:
     """Refuse to print or run a program whose warp is larger than any NVIDIA GPU's."""
-    if program.warp_size > HARDWARE_WARP:
+    if program.warp_size > LANES:
         raise SwizzleError(
             f"{program.name} has warps of {program.warp_size} lanes, which no NVIDIA GPU has",
             place=program.place,
-            expected=f"a warp size up to {HARDWARE_WARP} for what is printed or run; larger warps are a model to solve",
-            fix=f"solve or check it without printing, or set the sketch's warp_size to {HARDWARE_WARP}",
+            expected=f"a warp size up to {LANES} for what is printed or run; larger warps are a model to solve",
+            fix=f"solve or check it without printing, or set the sketch's warp_size to {LANES}",
         )
 
 
@@ -86,7 +85,7 @@ class LaunchShape(Struct, frozen=True):
         A sketch's warp may be smaller than the hardware's 32 lanes; a shuffle or syncwarp is printed for all of those.
         """
         inner = self.thread % self.block_threads
-        found: Lanes = self.thread - inner % max(self.warp_size, HARDWARE_WARP)
+        found: Lanes = self.thread - inner % max(self.warp_size, LANES)
         return found
 
     @property

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
+from symbolic.ir.program import LANES
+from symbolic.machine.launch_shape import LaunchShape
 from symbolic.values.vector import Lanes
 
 K = TypeVar("K", bound=Hashable)
@@ -39,7 +40,7 @@ class Touched(Struct, Generic[K], frozen=True):
     def before(self, row: int) -> Lanes:
         """Return how many barriers of each lane of its warp come before what a thread did."""
         if self.known is None:
-            return np.full(HARDWARE_WARP, self.warp_epoch[row])
+            return np.full(LANES, self.warp_epoch[row])
         found: Lanes = self.known[row]
         return found
 

@@ -21,9 +21,9 @@ from symbolic.algebra.functions import defined_with, gathered
 from symbolic.elements import is_exact
 from symbolic.ir import program as ir
 from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY
-from symbolic.ir.program import DType, Expr, Program, Stmt
+from symbolic.ir.program import LANES, DType, Expr, Program, Stmt
 from symbolic.ir.walk import never_read_back
-from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
+from symbolic.machine.launch_shape import LaunchShape
 from symbolic.second.formulas import Cases, both, combine, grouped, no, some_of
 
 
@@ -173,7 +173,7 @@ class Forward:
                         self._run(each, inner)
             case ir.Barrier(scope):
                 block = self.shape.block_threads
-                self._together(mask, block if scope == "block" else max(self.shape.warp_size, HARDWARE_WARP))
+                self._together(mask, block if scope == "block" else max(self.shape.warp_size, LANES))
             case _:
                 assert_never(statement)
 
@@ -396,7 +396,7 @@ class Forward:
 
     def _shuffle(self, node: ir.Shuffle, mask: Lazy) -> Lazy:
         value, lane, size = self._value(node.value, mask), self._value(node.lane, mask), self.shape.warp_size
-        self._together(mask, max(size, HARDWARE_WARP))
+        self._together(mask, max(size, LANES))
         own, base = self.shape.lane.tolist(), self.shape.warp_base.tolist()
 
         def source(t: int, i: int) -> int:

@@ -12,8 +12,9 @@ from swizzle.layouts.conversions.select_bound import SelectBound
 from swizzle.layouts.conversions.shared import SharedPlan
 from swizzle.layouts.conversions.shared_text import shared_text
 from swizzle.layouts.conversions.text import cuda_text
-from swizzle.layouts.distribution import LANES, Distribution
+from swizzle.layouts.distribution import Distribution
 from swizzle.layouts.picture import side_by_side, with_text
+from symbolic.ir.program import LANES
 
 
 class Conversion(Struct, frozen=True):

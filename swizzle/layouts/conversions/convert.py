@@ -20,7 +20,6 @@ from swizzle.layouts.conversions.conversion import Conversion
 from swizzle.layouts.conversions.linear import plans
 from swizzle.layouts.conversions.network import (
     ANY,
-    LANES,
     ExchangeNetwork,
     Input,
     LaneExchange,
@@ -37,6 +36,7 @@ from swizzle.layouts.conversions.shared import SharedPlan, through_shared
 from swizzle.layouts.conversions.ships import shipped
 from swizzle.layouts.distribution import Cells, Distribution
 from symbolic.errors import SwizzleError
+from symbolic.ir.program import LANES
 
 MOST_SHARED: Final = 227 << 10
 

@@ -20,8 +20,9 @@ import numpy as np
 from msgspec import Struct
 
 from swizzle.layouts.conversions.muxes import put_together
-from swizzle.layouts.conversions.network import ANY, LANES, Builder, ExchangeNetwork, Tokens
+from swizzle.layouts.conversions.network import ANY, Builder, ExchangeNetwork, Tokens
 from swizzle.layouts.conversions.ships import ship, ship_two
+from symbolic.ir.program import LANES
 
 _TRIED = (12, 12, 12, 4, 4, 4, 2)  # plans that are built, by the bits that count words
 _LAYERS = 3

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from swizzle.layouts.conversions.network import ANY, LANES, Builder, Tokens
+from swizzle.layouts.conversions.network import ANY, Builder, Tokens
+from symbolic.ir.program import LANES
 
 Ints = npt.NDArray[np.int64]
 

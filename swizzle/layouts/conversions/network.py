@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from symbolic.ir.program import LANES
+
 Tokens = npt.NDArray[np.int64]
-LANES = 32
 ANY = -1
 
 

@@ -16,7 +16,8 @@ import numpy as np
 from msgspec import Struct
 
 from swizzle.layouts.conversions.muxes import put_together
-from swizzle.layouts.conversions.network import ANY, LANES, Builder, ExchangeNetwork, Tokens
+from swizzle.layouts.conversions.network import ANY, Builder, ExchangeNetwork, Tokens
+from symbolic.ir.program import LANES
 
 _TRIED = 6
 MOST_PACKETS = 32 * 64

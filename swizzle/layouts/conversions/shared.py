@@ -18,9 +18,10 @@ from msgspec import Struct
 
 from swizzle.layouts.access import Access, Asked, mistake
 from swizzle.layouts.answer import FoundLayout
-from swizzle.layouts.distribution import LANES, Cells, Distribution
+from swizzle.layouts.distribution import Cells, Distribution
 from swizzle.layouts.layout import Layout
 from swizzle.layouts.search import FAMILIES, Family, best
+from symbolic.ir.program import LANES
 
 _ENOUGH = 24
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from swizzle.layouts.conversions.shared import Moves, SharedPlan
 from swizzle.layouts.conversions.text import affine, lanes_where, numbered, parameters
-from swizzle.layouts.distribution import LANES
+from symbolic.ir.program import LANES
 
 _TYPES = {8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "uint2", 128: "uint4"}
 _PARTS = "xyzw"

@@ -16,7 +16,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from swizzle.layouts.conversions.network import ANY, LANES, Builder, ExchangeNetwork, LaneExchange, Mix, Tokens
+from swizzle.layouts.conversions.network import ANY, Builder, ExchangeNetwork, LaneExchange, Mix, Tokens
+from symbolic.ir.program import LANES
 
 QUAD: tuple[tuple[int, int, int], ...] = (
     (3, -1, 2), (0, 2, 0b1001), (5, -1, 2), (1, 4, 0b0110), (7, -1, 1), (0, 6, 0b0110), (1, 4, 0b1001), (2, 6, 0b1001),

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Sequence
 
 from swizzle.layouts.conversions.network import (
-    LANES,
     PARITIES,
     ExchangeNetwork,
     Input,
@@ -15,7 +14,7 @@ from swizzle.layouts.conversions.network import (
     Transposition,
 )
 from symbolic.errors import Place
-from symbolic.ir.program import DType, Expr, Var
+from symbolic.ir.program import LANES, DType, Expr, Var
 from symbolic.ir.text import python_text
 from templates.formula import binary, number
 from templates.xor import Matrix

@@ -25,7 +25,7 @@ from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import SizesValidator
 from swizzle.device_scans.device import DeviceScan, device_scan
-from swizzle.device_scans.kernels import THREADS, TILE, WARP, Level, PassKernel, kernel_of
+from swizzle.device_scans.kernels import THREADS, TILE, Level, PassKernel, kernel_of
 from swizzle.device_scans.plan import composition, launches
 from swizzle.device_scans.text import source_of, text_of
 from swizzle.frontend.kernel import build_program
@@ -42,7 +42,7 @@ from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.terms import Terms
 from symbolic.algebra.word_functions import WordFunction
 from symbolic.errors import SwizzleError
-from symbolic.ir.program import FunctionName
+from symbolic.ir.program import LANES, FunctionName
 from tests.swizzle.operators import loops
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
@@ -143,7 +143,7 @@ def changed(kernel: PassKernel, old: str, new: str) -> bool:
     arguments: dict[str, ArrayType | int] = {
         p.name: ArrayType(p.dtype, p.shape, p.role) for p in kernel.program.parameters
     }
-    program = build_program(source, arguments, Launch((THREADS, 1, 1), (2, 1, 1), WARP))
+    program = build_program(source, arguments, Launch((THREADS, 1, 1), (2, 1, 1), LANES))
     try:
         return verify(program, kernel.spec).equal
     except SwizzleError:

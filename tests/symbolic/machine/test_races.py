@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbolic.algebra.numbers import Numbers
-from symbolic.machine.launch_shape import HARDWARE_WARP, LaunchShape
+from symbolic.ir.program import LANES
+from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.machine import Machine
 from symbolic.machine.races import Touched, races
 from tests.sketches import kernel
@@ -104,7 +105,7 @@ def test_barriers_of_a_part_of_a_warp_order_those_who_meet(
     shape = LaunchShape((4, 1, 1), (1, 1, 1), 4)
     accesses = []
     for number, writes in enumerate((writer_first, not writer_first)):
-        known = np.zeros((1, HARDWARE_WARP), np.int64)
+        known = np.zeros((1, LANES), np.int64)
         if number == 1 and lanes[1] in met:
             known[0, list(met)] = 1
         lane, nothing = np.array([lanes[number]]), np.zeros(1, np.int64)
