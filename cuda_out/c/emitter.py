@@ -13,30 +13,38 @@ _TYPE_GOES_ON = ("long", "unsigned")
 _BEFORE = ("? ", ": ", "&& ", "|| ", "+ ", "- ")
 
 
-def fold(text: str, width: int) -> list[str]:
-    """Split code at spaces into pieces of at most `width`, outside as many brackets as possible.
+def fold(
+    text: str,
+    width: int,
+    later: int = WIDTH - 8,
+    *,
+    before: tuple[str, ...] = _BEFORE,
+    goes_on: tuple[str, ...] = _TYPE_GOES_ON,
+    bracketed: bool = False,
+) -> list[str]:
+    """Split code at spaces into pieces of at most `width`, then `later`, outside as many brackets as possible.
+
+    A piece rather begins with one of `before`, and hardly ends in one of `goes_on`. Python may be split within brackets
+    alone (`bracketed`).
 
     >>> fold("y = first(a, b) + second(c, d);", 20)
     ['y = first(a, b)', '+ second(c, d);']
     """
-    pieces = []
+    pieces, outer = [], 0
     while len(text) > width:
-        best, depth = None, 0
+        best, depth = None, outer
         for at, character in enumerate(text[: width + 1]):
             depth += (character in "([") - (character in ")]")
-            if character == " " and at > width // 3:
-                rest = text[at + 1 :]
-                rank = (
-                    text[:at].endswith(_TYPE_GOES_ON),
-                    depth,
-                    not rest.startswith(_BEFORE) and text[at - 1] != ",",
-                    -at,
-                )
+            if character == " " and at > width // 3 and (depth > 0 or not bracketed):
+                begins = text[at + 1 :].startswith(before) or text[at - 1] == ","
+                rank = (text[:at].endswith(goes_on), depth, not begins, -at)
                 best = min(best, rank) if best else rank
         if best is None:
             break
-        pieces.append(text[: -best[-1]])
-        text, width = text[1 - best[-1] :], min(width, WIDTH - 8)
+        piece, text = text[: -best[-1]], text[1 - best[-1] :]
+        outer += sum((c in "([") - (c in ")]") for c in piece)
+        pieces.append(piece)
+        width = min(width, later)
     return [*pieces, text]
 
 

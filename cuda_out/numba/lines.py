@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-WIDTH: Final = 110
+from cuda_out.c.emitter import WIDTH, fold
+
 _VALUE = re.compile(r"([^\W\d]\w*(?:\[.*?\])? [-+*&|^]?= )(.*)")
 _CONDITION = re.compile(r"((?:el)?if )(.*):")
 _GOES_ON: Final = ("if ", "else ", "and ", "or ", "+ ", "- ", "^ ", "| ", "& ")
@@ -21,28 +22,13 @@ def bracketed(text: str) -> str:
     return f"{value[1]}({value[2]})" if value else text
 
 
-def fold(text: str, width: int) -> list[str]:
+def _folded(text: str, width: int) -> list[str]:
     """Split a statement at spaces inside its brackets into pieces of at most `width`, if possible.
 
-    >>> fold("y = (first[a, b] + second[c, d])", 24)
+    >>> _folded("y = (first[a, b] + second[c, d])", 24)
     ['y = (first[a, b]', '+ second[c, d])']
     """
-    pieces, outer = [], 0
-    while len(text) > width:
-        best: tuple[int, bool, int] | None = None
-        depth = outer
-        for at, character in enumerate(text[: width + 1]):
-            depth += (character in "([") - (character in ")]")
-            if character == " " and depth > 0 and at > width // 3:
-                rank = (depth, not text[at + 1 :].startswith(_GOES_ON) and text[at - 1] != ",", -at)
-                best = min(best, rank) if best else rank
-        if best is None:
-            break
-        at = -best[2]
-        outer += sum((c in "([") - (c in ")]") for c in text[:at])
-        pieces.append(text[:at])
-        text = text[at + 1 :]
-    return [*pieces, text]
+    return fold(text, width, width, before=_GOES_ON, goes_on=(), bracketed=True)
 
 
 class PythonLines:
@@ -57,7 +43,7 @@ class PythonLines:
         if len(indent + text) <= WIDTH or text.startswith("#"):
             self._lines.append((indent + text).rstrip())
             return
-        for number, piece in enumerate(fold(bracketed(text), WIDTH - len(indent) - 4)):
+        for number, piece in enumerate(_folded(bracketed(text), WIDTH - len(indent) - 4)):
             self._lines.append(indent + ("    " if number else "") + piece)
 
     @contextmanager
