@@ -1,4 +1,7 @@
-"""The costs by their names: ours, and those of installed packages (docs/extend.md)."""
+"""The costs by their names: ours, and those of installed packages (docs/extend.md).
+
+Shuffles, clocks and bytes are counted on the kernel as it is printed, where what nothing reads is gone.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,55 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from swizzle.costs.accumulates import ACCUMULATES
-from swizzle.costs.bytes import Bytes
-from swizzle.costs.clocks import Clocks
 from swizzle.costs.conflicts import Conflicts
-from swizzle.costs.cost import Cost
+from swizzle.costs.cost import Cost, Filled
 from swizzle.costs.sectors import Sectors
-from swizzle.costs.shuffles import Shuffles
 from swizzle.costs.terms import FormulaTerms
 from symbolic.errors import SwizzleError
 from symbolic.extensions import extension, extension_names
 from symbolic.suggest import near
 from symbolic.user_places import users_code
+
+
+class Shuffles(Cost):
+    """How many words of 4 bytes all warps of the grid shuffle: one shuffle of a double is two."""
+
+    name = "shuffles"
+
+    def of_run(self, filled: Filled) -> int:
+        return filled.shuffles
+
+
+class Clocks(Cost):
+    """How many clocks shuffles and shared memory take, or what chooses and permutes words if that takes longer: those
+    of the busiest pipe, for what threads exchange, added up over all warps of the grid.
+
+    Shuffles and shared memory share a pipe: a word that is shuffled takes one clock, a turn of shared memory one. A
+    choice between two words, or a word put together of two, takes half a clock of the pipe of arithmetic.
+    """
+
+    name = "clocks"
+
+    def of_run(self, filled: Filled) -> int:
+        turns = sum(access.passes for access in filled.accesses if access.memory == "shared")
+        return max(filled.shuffles + turns, -(-filled.selects // 2))
+
+
+class Bytes(Cost):
+    """How many bytes of shared memory are in use, from the beginning of each array to the last word that is touched, in
+    the block that uses most of it: what the arrays could be cut down to."""
+
+    name = "bytes"
+
+    def of_run(self, filled: Filled) -> int:
+        ends: dict[str, int] = {}
+        for access in filled.accesses:
+            if access.memory == "shared":
+                last = max(access.wanted)
+                end = (last // access.width + 1) * access.width * access.size
+                ends[access.array] = max(end, ends.get(access.array, 0))
+        return sum(ends.values())
+
 
 OURS: Final = {
     cost.name: cost for cost in (ACCUMULATES, Conflicts(), Sectors(), Shuffles(), Clocks(), Bytes(), FormulaTerms())

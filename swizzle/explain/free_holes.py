@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 from typing import Any, Final
 
+import numpy as np
 from msgspec.structs import replace
 
 from swizzle.explain.attempts import Attempt, Job, Planned
@@ -17,12 +18,14 @@ from swizzle.explain.more_arguments import THREAD, with_loops
 from swizzle.explain.part_names import PartNames, listing
 from swizzle.explain.relaxed import Relaxed, RelaxedFilling
 from swizzle.explain.requirements import Ignores, Obeys, Requirement
-from swizzle.explain.table_formula import formula_of_table
 from swizzle.problem.problem import Problem
 from swizzle.search.metasketch import solve
 from swizzle.solution.solution import Limits
-from symbolic.ir.program import Hole
-from templates.holes import Point
+from symbolic.ir.program import Const, DType, Expr, Hole
+from symbolic.ir.walk import subexpressions
+from templates.formula import applied, binary, formula_text, parameters, values_of
+from templates.holes import Point, kind_of
+from templates.shortest import Shortest
 
 LONGEST_TABLE: Final = 32
 """Values of a table that are shown."""
@@ -165,3 +168,52 @@ def table_text(names: PartNames, hole: int, table: Mapping[Point, Any]) -> str:
     values = ", ".join(str(table[point]) for point in points)
     first, last = names.point(hole, points[0]), names.point(hole, points[-1])
     return f"for example {values}" + (f" for {first} to {last}" if first != last else "")
+
+
+MOST_POINTS: Final = 4096
+
+
+def formula_of_table(hole: Hole, table: Mapping[Point, int]) -> str:
+    """Return a formula over the hole's arguments with a table's values at all its points; '' where none is found.
+
+    Of several it is the one with the fewest operators, arguments and numbers; then the one with small numbers.
+    """
+    points = sorted(table)
+    if kind_of(hole).gives is not DType.INDEX or not 1 < len(points) <= MOST_POINTS:
+        return ""
+    found = _formulas(hole, points, [table[point] for point in points])
+    return min(found, key=lambda weighed: weighed[:2], default=(0, 0, ""))[-1]
+
+
+def _formulas(hole: Hole, points: list[Point], wanted: list[int]) -> Iterator[tuple[int, int, str]]:
+    """Yield formulas, each with its length, the sum of its numbers, and its text."""
+    arguments, own = parameters(hole.arguments), np.array(points, np.int64).reshape(len(points), len(hole.arguments))
+    varied = [n for n, column in enumerate(own.T) if np.ptp(column)]
+    pairs = list(combinations_with_replacement(varied, 2))
+    table = np.stack([*own.T, *(own[:, a] * own[:, b] for a, b in pairs)], axis=1)
+    expressions = [*arguments, *(binary("*", arguments[a], arguments[b]) for a, b in pairs)]
+    names = [*hole.arguments, *(f"product{n}" for n in range(len(pairs)))]
+    values, lowest, highest = np.array(wanted, np.int64), min(wanted), max(wanted)
+    for width in dict.fromkeys((len(hole.arguments), len(names))):
+        shortest = Shortest(hole.size, names[:width], [tuple(row) for row in table[:, :width].tolist()])
+        for low, high in ((None, None), (lowest, None), (None, highest), (lowest, highest)):
+            cut = ((values == lowest) & (low is not None)) | ((values == highest) & (high is not None))
+            if cut.sum() > len(values) - 2:
+                continue
+            formula = shortest.found([None if c else value for c, value in zip(cut.tolist(), wanted, strict=True)])
+            if formula is None:
+                continue
+            made = np.broadcast_to(values_of(formula, list(table.T)), values.shape)
+            made = made if low is None else np.maximum(made, low)
+            made = made if high is None else np.minimum(made, high)
+            if np.array_equal(made, values):
+                yield _weighed(hole, applied(formula, expressions, hole.place), low, high)
+
+
+def _weighed(hole: Hole, formula: Expr, low: int | None, high: int | None) -> tuple[int, int, str]:
+    text, nodes = formula_text(hole, formula), list(subexpressions(formula))
+    text = text if low is None else f"max({text}, {low})"
+    text = text if high is None else f"min({text}, {high})"
+    bounds = [bound for bound in (low, high) if bound is not None]
+    numbers = [*bounds, *(int(node.value) for node in nodes if isinstance(node, Const))]
+    return len(nodes) + 2 * len(bounds), sum(map(abs, numbers)), text

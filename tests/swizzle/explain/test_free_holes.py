@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle.explain.table_formula import formula_of_table
+from swizzle.explain.free_holes import formula_of_table
 from symbolic.errors import Place
 from symbolic.ir.program import Hole
 
