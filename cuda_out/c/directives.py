@@ -68,7 +68,7 @@ def asks_for_its_reader(text: str, entry: str, printed: str = "") -> Directive |
     The host function, behind the kernel, stands between `#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)` and
     `#endif`. Names of the `printed` text are right even where they look like macros.
     """
-    return lines_that_go_on(text) or _unlike_printed(text, entry, printed)
+    return lines_that_go_on(text) or _hidden_function(text) or _unlike_printed(text, entry, printed)
 
 
 def lines_that_go_on(text: str) -> Directive | None:
@@ -86,6 +86,15 @@ def lines_that_go_on(text: str) -> Directive | None:
         return None
     at, why, fix = min(found)
     return _at(text, at, "\\" if text[at] in "\\?" else f"U+{ord(text[at]):04X}", why, fix)
+
+
+def _hidden_function(text: str) -> Directive | None:
+    """Return a comment in which a function may begin: what follows it would be left out of what is validated
+    (`cuda_out.compile.opaque`), and be compiled elsewhere."""
+    for token in tokens(text, comments=True):
+        if token.text.startswith("/*") and "__device__" in token.text:
+            return _at(text, token.at, "/*", "a comment in which a function may begin", "leave out what it holds")
+    return None
 
 
 def _unlike_printed(text: str, entry: str, printed: str) -> Directive | None:

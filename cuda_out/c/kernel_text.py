@@ -9,10 +9,6 @@ import re
 
 from cuda_out.c.tokens import tokens
 
-_HEADER_FORM = re.compile(
-    r"^[ \t]*#pragma once\n|(?:^[ \t]*///[^\n]*\n)*^template <typename = void>\n(?=__global__)", re.M
-)
-
 
 class NoKernel(Exception):
     """A text does not have the kernel that was looked for."""
@@ -37,7 +33,7 @@ def blanked(text: str) -> str:
 
 def kernel_extent(text: str, entry: str) -> tuple[int, int]:
     """Return where the definition of a kernel begins, at `extern` or `__global__`, and where it ends."""
-    start, opening = _signature(text, entry)
+    start, opening = signature(text, entry)
     body = blanked(text)
     end = body.find("{", closing(body, opening))
     if end < 0:
@@ -47,15 +43,15 @@ def kernel_extent(text: str, entry: str) -> tuple[int, int]:
 
 def parameters(text: str, entry: str) -> tuple[str, ...]:
     """Return the declarations of the kernel's parameters, without comments."""
-    body, (_, opening) = blanked(text), _signature(text, entry)
+    body, (_, opening) = blanked(text), signature(text, entry)
     parts = argument_spans(body, opening + 1, closing(body, opening))
     return tuple(" ".join(body[slice(*part)].split()) for part in parts if body[slice(*part)])
 
 
-def _signature(text: str, entry: str) -> tuple[int, int]:
+def signature(text: str, entry: str) -> tuple[int, int]:
     """Return where a definition begins, and where the bracket of its parameters opens."""
     launch_bounds = r"(?:__launch_bounds__\s*\([^()]*\)\s*)?"
-    pattern = rf'(?:extern "C" )?__global__ void {launch_bounds}{re.escape(entry)}\('
+    pattern = rf'(?:extern\s*"C"\s*)?\b__global__\s+void\s+{launch_bounds}{re.escape(entry)}\s*\('
     found = re.search(pattern, blanked(text))
     if found is None:
         raise NoKernel(f"a kernel {entry}")
@@ -85,10 +81,11 @@ def closing(text: str, at: int) -> int:
     raise NoKernel("an end of its brackets")
 
 
-def as_source(header: str, entry: str) -> str:
-    """Return a printed header in the form of the `.cu`: not a template, so that its kernel has a name of its own."""
-    plain = _HEADER_FORM.sub(lambda found: "" if "once" in found[0] else 'extern "C" ', header)
-    return plain.replace(f"{entry}<>", entry)
+def with_kernel(printed: str, header: str, entry: str) -> str:
+    """Return a printed text with the kernel that a header holds in the place of its own."""
+    (start, stop), (begin, end) = kernel_extent(printed, entry), kernel_extent(header, entry)
+    start, begin = (text.index("__global__", at) for text, at in ((printed, start), (header, begin)))
+    return printed[:start] + header[begin:end] + printed[stop:]
 
 
 def instantiated(header: str, entry: str, namespace: str) -> str:

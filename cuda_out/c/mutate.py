@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from cuda_out.c.kernel_text import argument_spans, blanked, closing, kernel_extent, parameters
+from cuda_out.c.kernel_text import argument_spans, blanked, closing, kernel_extent, parameters, signature
 from symbolic.algebra.functions import FUNCTIONS
 
 _ARRAY = re.compile(r"^[ \t]*(?:__shared__ )?(?:__align__\(\d+\) )?[\w ]+? (\w+)((?:\[\d+\])+)(?: = \{[^;]*\})?;", re.M)
@@ -135,7 +135,7 @@ def _rare_changes(text: str, entry: str) -> Iterator[tuple[int, int, str, str]]:
 def _changes(text: str, entry: str, sizes: Sequence[int]) -> Iterator[tuple[int, int, str, str]]:
     """Yield each change as (start, end, what stands there instead, what it does)."""
     begin, end = kernel_extent(text, entry)
-    opening = text.index("(", text.index(entry + "(", begin))
+    opening = signature(text, entry)[1]
     first = text.index("{", closing(text, opening)) + 1
     # Comments, pragmas and loop headers are blanked, so that every position is one of the original text.
     body = blanked(text[:end])
@@ -244,13 +244,12 @@ def together(text: str, entry: str, variants: Sequence[Mutant], *, dispatch: boo
     kernels = []
     for name, variant in zip(names, variants, strict=True):
         start, stop = kernel_extent(variant.text, entry)
-        kernel = variant.text[start:stop]
-        head = kernel[: kernel.index(f" {entry}(")]
-        new = "static __device__ void" if dispatch else head
-        kernels.append(f"{new} {name}(" + kernel[len(head) + len(entry) + 2 :])
+        opening = signature(variant.text, entry)[1]
+        head = variant.text[start : variant.text.rindex(entry, start, opening)]
+        new = "static __device__ void " if dispatch else head
+        kernels.append(f"{new}{name}{variant.text[opening:stop]}")
     if dispatch:
-        kernel = text[begin:end]
-        opening = kernel.index(f"{entry}(") + len(entry)
+        kernel, opening = text[begin:end], signature(text, entry)[1] - begin
         stop = closing(kernel, opening)
         given = [kernel[slice(*part)] for part in argument_spans(blanked(kernel), opening + 1, stop)]
         names_given = ", ".join(re.findall(r"(\w+)\s*$", blanked(parameter).rstrip())[0] for parameter in given)

@@ -24,12 +24,12 @@ SPELLED: Final[dict[str, tuple[FunctionRow, DType]]] = {
     name: (row, dtype) for row in FUNCTIONS.values() if row.defined is None for dtype, name in row.cuda.items()
 }
 """The functions that are made calls, by CUDA's names; of the others the instructions are known."""
-_CALL: Final = re.compile(rf"(?<![\w.>:])(?:::\s*)?({'|'.join(sorted(SPELLED, key=len, reverse=True))})(?=\s*\()")
-
-
+_CALLED: Final = re.compile(rf"\b({'|'.join(SPELLED)})(?=\s*\()")
+_NAMED: Final = r"(?<![\w.>:])((?:::\s*)?)({})\b"
+"""Functions wherever they are named, so that a variable which hides one still does."""
 BF16: Final = {"__bfloat162float": "float", "__float2bfloat16": "__nv_bfloat16"}
 """The conversions of bf16 and what they give: on some architectures they are branches on bits."""
-_BF16_CALL: Final = re.compile(rf"\b({'|'.join(BF16)})(?=\s*\()")
+_BF16_CALLED: Final = re.compile(rf"\b({'|'.join(BF16)})(?=\s*\()")
 _EXTERNAL: Final = re.compile(
     r"(?<=\n)/// The function \w+, with its text in the sketch\.\n"
     r"__device__ __forceinline__ ([^\n]*?(\w+)\([^\n]*\)) \{\n.*?\n\}  // \2\n",
@@ -61,22 +61,19 @@ def _closed(match: re.Match[str]) -> str:
 
 def with_opaque_calls(text: str) -> str:
     """Return CUDA C++ text in which functions of mathematics and the user's own are declared only, and those on words
-    are not inlined; the same text where it calls none."""
+    are not inlined; the same text where it calls none. Where they begin and end is read off comments as well, so that
+    no other comment may say so (`cuda_out.c.directives`)."""
     text = _EXTERNAL.sub(r'extern "C" __device__ \1;\n', text)
-    used: dict[str, None] = {}
-
-    def called(match: re.Match[str]) -> str:
-        used[match[1]] = None
-        return PREFIX + match[1]
-
-    changed = _DEFINED.sub(_closed, _CALL.sub(called, text).replace(INLINED, CALLED))
+    if called := dict.fromkeys(_CALLED.findall(text)):
+        text = re.sub(_NAMED.format("|".join(called)), rf"\1{PREFIX}\2", text)
+    changed = _DEFINED.sub(_closed, text.replace(INLINED, CALLED))
     declared = []
-    for name in used:
+    for name in called:
         row, dtype = SPELLED[name]
         of = ", ".join([_TYPE[dtype]] * len(row.operands))
         declared.append(f'extern "C" __device__ {_TYPE[dtype]} {PREFIX}{name}({of});\n')
-    if _BF16_CALL.search(changed):
-        changed = _BF16_CALL.sub(lambda match: PREFIX + match[1], changed)
+    if _BF16_CALLED.search(changed):
+        changed = re.sub(rf"\b({'|'.join(BF16)})\b", rf"{PREFIX}\1", changed)
         declared.append("#include <cuda_bf16.h>\n")
         for (name, gives), takes in zip(BF16.items(), reversed(BF16.values()), strict=True):
             declared.append(f'extern "C" __device__ {gives} {PREFIX}{name}({takes});\n')

@@ -27,14 +27,9 @@ SUCCESS: Final = 0
 FAILED: Final = 719
 """cudaErrorLaunchFailure: what the launch of some calls comes to."""
 _LAUNCH: Final = re.compile(r"\b(\w+)\s*(<[^<>;]*>)?\s*<<<")
-FLAGS: Final = (*COMMON_FLAGS, "-O0", "-ffunction-sections")
-LINKED: Final = ("-no-pie", "-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all")
-PATIENCE: Final = 20
-MOST_NAMED: Final = 60
-"""As many lengths along an axis are tried of those that a text's numbers single out."""
-_NAME: Final = re.compile(r"\b[A-Za-z_]\w*")
-_STATE: Final = {"static", "thread_local", "extern", "volatile", "mutable", "new", "asm", "__asm__", "goto", "using"}
-"""Words by which a function may keep something, or reach for it."""
+_FLAGS: Final = (*COMMON_FLAGS, "-O0", "-ffunction-sections")
+_LINKED: Final = ("-no-pie", "-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all")
+_PATIENCE: Final = 20
 
 
 def _scalars(dtype: DType) -> tuple[int, ...]:
@@ -70,10 +65,6 @@ class HostCall(Struct, frozen=True):
 
 class NotRun(Exception):
     """A host function that cannot be run here, and why."""
-
-
-class NoHostFunction(Exception):
-    """A text that launches nothing."""
 
 
 def calls(source: CudaSource) -> Iterator[HostCall]:
@@ -128,44 +119,6 @@ def _plain(source: CudaSource) -> tuple[int, ...]:
     return tuple(word(number, name) for number, name in enumerate(source.arguments))
 
 
-def calls_named(source: CudaSource, text: str, printed: str) -> Iterator[HostCall]:
-    """Yield calls with the lengths that numbers in a text's host function single out, which the printed one has not:
-    each number, one less and one more, of elements, steps and tiles."""
-    if source.tiling is None:
-        return
-    numbers = _numbers(text, source.launcher) - _numbers(printed, source.launcher)
-    for place, axis in enumerate(source.tiling.axes):
-        lengths = {each * unit + off for each in numbers for unit in (1, axis.step, axis.tile) for off in (-1, 0, 1)}
-        for length in sorted(some for some in lengths if 0 < some < 2**63)[:MOST_NAMED]:
-            yield given_lengths(source, place, length)
-
-
-def given_lengths(source: CudaSource, place: int, length: int) -> HostCall:
-    """Return a call with another length along the axis that has this place."""
-    own = source.lengths()
-    return _call(source, _plain(source), (*own[:place], length, *own[place + 1 :]), 0x55)
-
-
-def _numbers(text: str, launcher: str) -> set[int]:
-    """Return the whole numbers that are written in a host function."""
-    body = blanked(_host_function(re.sub(r"(?<=\w)'(?=\w)", "", text), launcher))  # digits may stand in groups
-    written = re.findall(r"(?<![\w.])(0[xX][\da-fA-F]+|\d+)", body)
-    return {int(word, 16 if word[:2] in ("0x", "0X") else 10) for word in written}
-
-
-def keeps_state(source: CudaSource, text: str, printed: str) -> str:
-    """Return what in a text's host function may be another thing at the next call, and is not in the printed one: words
-    for what is kept, and names from outside the function. '' for nothing."""
-    own, theirs = blanked(_host_function(text, source.launcher)), blanked(text)
-    known = set(_NAME.findall(blanked(printed)))
-    start, end = kernel_extent(text, source.entry)
-    outside = set(_NAME.findall((theirs[:start] + theirs[end:]).replace(own, "", 1)))
-    for name in _NAME.findall(own):
-        if name not in known and (name in _STATE or name in outside or re.search(rf"\b{name}\s*\(", own)):
-            return str(name)
-    return ""
-
-
 def _call(source: CudaSource, addresses: tuple[int, ...], lengths: tuple[int, ...], stream: int | None) -> HostCall:
     """Return a call with what must come of it."""
     if source.tiling is None:
@@ -211,8 +164,7 @@ def _host_function(text: str, launcher: str) -> str:
 def wrong_calls(source: CudaSource, text: str, tried: Sequence[HostCall]) -> list[str]:
     """Run the host function of a text, in either form, on some calls; return what is wrong of each that is.
 
-    Raises NotRun where the text has no such function, or one that cannot be run here, NoHostFunction where it launches
-    nothing at all.
+    Raises NotRun where the text has no such function, or one that cannot be run here.
     """
     found = []
     for call, said in zip(tried, _run(source, text, [(source.launcher, call) for call in tried]), strict=True):
@@ -255,22 +207,22 @@ def _run(source: CudaSource, text: str, tried: Sequence[tuple[str, HostCall]]) -
     """Return for each call what was launched and returned."""
     main = "".join(
         f"  swizzle_host::call(cudaError_t({_result(call)}), {source.shared_bytes - call.short}, "
-        f"[] {{ return {spelled(source, name, call)}; }});\n"
+        f"[] {{ return {_spelled(source, name, call)}; }});\n"
         for name, call in tried
     )
     unit = f'#include "host.h"\n#include "kernel.cu"\nint main() {{\n{main}}}\n'
-    cpp, flags = compiler(), (*FLAGS, *INCLUDES)
+    cpp, flags = compiler(), (*_FLAGS, *INCLUDES)
     header = compiled_header("host.h", cpp, flags, process_folder())
     with scratch_folder() as scratch:
-        Path(scratch, "kernel.cu").write_bytes(noting(source, text).encode())
+        Path(scratch, "kernel.cu").write_bytes(_noting(source, text).encode())
         Path(scratch, "unit.cpp").write_bytes(unit.encode())
         program = scratch / "program"
-        command = [cpp, "-I", str(header), *flags, *LINKED, *linker(), f"{scratch}/unit.cpp", "-o", str(program)]
+        command = [cpp, "-I", str(header), *flags, *_LINKED, *linker(), f"{scratch}/unit.cpp", "-o", str(program)]
         compile_with(command, text, program, [header])
         try:
-            done = run_child([str(program)], seconds=PATIENCE, starts=False)
+            done = run_child([str(program)], seconds=_PATIENCE, starts=False)
         except TooLong:
-            raise NotRun(f"{source.launcher} still runs after {PATIENCE} seconds") from None
+            raise NotRun(f"{source.launcher} still runs after {_PATIENCE} seconds") from None
     lines = done.text.splitlines()
     if done.status or len(lines) != len(tried):
         name, call = tried[min(len(lines), len(tried) - 1)]
@@ -282,8 +234,8 @@ def _result(call: HostCall) -> int:
     return call.status if call.blocks is not None and call.status is not None else SUCCESS
 
 
-def spelled(source: CudaSource, name: str, call: HostCall, lengths: Sequence[str] = ()) -> str:
-    """Return a call in C++; `lengths` are expressions in the place of its lengths."""
+def _spelled(source: CudaSource, name: str, call: HostCall) -> str:
+    """Return a call in C++."""
     words = [*call.addresses, *map(_word, call.lengths), *([] if call.stream is None else [call.stream])]
     kinds = [
         f"Scalar<{C_TYPE[source.scalars[n]]}>"
@@ -295,8 +247,6 @@ def spelled(source: CudaSource, name: str, call: HostCall, lengths: Sequence[str
     ]
     kinds += ["Argument"] * (len(words) - len(kinds))
     given = [f"swizzle_host::{kind}{{{word}ull}}" for kind, word in zip(kinds, words, strict=True)]
-    first = len(source.arguments)
-    given[first : first + len(lengths)] = lengths
     return f"{source.namespace}::{name}({', '.join(given)})"
 
 
@@ -304,7 +254,7 @@ def _word(number: int) -> int:
     return number & (1 << 64) - 1
 
 
-def noting(source: CudaSource, text: str) -> str:
+def _noting(source: CudaSource, text: str) -> str:
     """Return a text whose kernel notes what it is given, with its launches as calls; raise NotRun where it has none."""
     try:
         start, end = kernel_extent(text, source.entry)
@@ -312,8 +262,6 @@ def noting(source: CudaSource, text: str) -> str:
     except NoKernel as missing:
         raise NotRun(f"the text is without {missing}") from None
     if not re.search(rf"\b{re.escape(source.launcher)}\s*\(", blanked(text)):
-        if not _LAUNCH.search(blanked(text)):
-            raise NoHostFunction("none in the text")
         raise NotRun(f"the text has no function {source.launcher}")
     body = blanked(text)
     opening = body.index("{", closing(body, body.index("(", body.index(f"{source.entry}(", start))))

@@ -70,11 +70,12 @@ def check_emitted(
 
 
 def _checked(filled: FilledKernel, text: KernelText, saved: Path | None, *, mutate: bool) -> Emitted:
-    found, source = Emitted(lines=list(text.lines)), text.source
+    found, source = Emitted(UNDECIDED if text.unlike else DONE, [*text.lines, *text.unlike]), text.source
     found.json["text"] = {
         "file": text.file and str(text.file),
         "edited": text.edited,
         "any_length": bool(source.tiling),
+        "unlike": list(text.unlike),
     }
     sizes = sizes_to_try(filled, source)
     validator = SizesValidator(sizes, source)
@@ -86,9 +87,6 @@ def _checked(filled: FilledKernel, text: KernelText, saved: Path | None, *, muta
         found.lines.append(NO_COMPILER)
     if text.ptx is not None:
         _validate_file(found, text, text.ptx, validator)
-    if text.other is not None:
-        found.lines.append(f"{text.other}: its kernel is not the one of {text.file}, and is not checked")
-        found.settle(UNDECIDED)
     _run(found, text, sizes, reports)
     host = try_host_function(text)
     found.lines += host.lines
@@ -96,7 +94,7 @@ def _checked(filled: FilledKernel, text: KernelText, saved: Path | None, *, muta
     found.json["host"] = host.as_json()
     if mutate:
         ragged = most_ragged(sizes, source)
-        outcome = try_mutants(source, sizes[:1] if ragged is None else (sizes[0], ragged))
+        outcome = try_mutants(source, sizes[:1] if ragged is None else (sizes[0], ragged), printed=text.printed)
         found.lines += outcome.lines()
         found.json["mutation"] = outcome.as_json()
         found.settle(DONE if outcome.complete else NO)

@@ -59,9 +59,12 @@ class MutationOutcome(Struct, frozen=True):
         }
 
 
-def try_mutants(source: CudaSource, sizes: Sequence[LaunchSize], at_most: int | None = None) -> MutationOutcome:
+def try_mutants(
+    source: CudaSource, sizes: Sequence[LaunchSize], at_most: int | None = None, printed: str = ""
+) -> MutationOutcome:
     """Try both checks on the mutants of a printed text that has passed them at these sizes: on all, or on an even
-    choice of them. A check sees a mutant if it does so at one size."""
+    choice of them. A check sees a mutant if it does so at one size. The host function is that of the `printed` text,
+    where the kernel's own was edited."""
     given = sizes[0].filled.program.parameters
     extents = [prod(p.shape) for p in given if p.shape and not p.by_value]
     variants = mutants(source.text, source.entry, extents)
@@ -83,7 +86,7 @@ def try_mutants(source: CudaSource, sizes: Sequence[LaunchSize], at_most: int | 
         else:
             said = "; ".join(validation.findings[:1]) or "equal"
             unseen.append((mutant, f"translation validation: {said}; emulation: {difference or 'equal'}"))
-    for mutant, wrong in _host_mutants(source, at_most):
+    for mutant, wrong in _host_mutants(replace(source, text=printed or source.text), at_most):
         if wrong:
             killed += 1
         else:

@@ -15,10 +15,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cuda_out.c.directives import asks_for_its_reader, lines_that_go_on
-from cuda_out.c.kernel_text import NoKernel, as_source, code, head, kernel_extent, parameters
+from cuda_out.c.kernel_text import NoKernel, code, head, parameters, with_kernel
 from cuda_out.c.printer import CudaSource
+from cuda_out.c.same_text import difference, kernel_of
+from cuda_out.c.tokens import tokens
 from swizzle.commands.target import FilledKernel
-from swizzle.emit.emitters import cuda_source
+from swizzle.emit.emitters import Sizes, cuda_source
 from symbolic.errors import Place, SwizzleError
 from symbolic.files import file_bytes
 
@@ -27,17 +29,18 @@ MAX_BYTES: Final = 16 << 20
 
 class KernelText(Struct, frozen=True):
     """A text to check: `file` is where it stands, None for one that was printed just now; `edited` says that the file
-    is not what would be printed. `header` is the form to be included; it is `other` if its kernel is another one,
-    and an `edited_header` if a file holds it and is not as printed.
-    `ptx` is what was compiled of the kernel and stands beside it. `strangers` says that one of the forms is not as
-    printed, and may do whatever a program can. `printed` and `printed_header` are what would be printed."""
+    is not what would be printed. `header` is the form to be included, and an `edited_header` if a file holds it and is
+    not as printed. `unlike` says where a file is not what is printed and nothing proves it: outside the kernel, or in
+    the kernel of a header beside another one. `strangers` says that one of the forms is not as printed, and may do
+    whatever a program can. `printed` and `printed_header` are what is printed for the arguments that it takes. `ptx` is
+    what was compiled of the kernel and stands beside it."""
 
     source: CudaSource
     header: str
     file: Path | None = None
     edited: bool = False
     edited_header: bool = False
-    other: Path | None = None
+    unlike: tuple[str, ...] = ()
     strangers: bool = False
     printed: str = ""
     printed_header: str = ""
@@ -45,42 +48,91 @@ class KernelText(Struct, frozen=True):
     lines: tuple[str, ...] = ()
 
 
+class _Printed(Struct, frozen=True):
+    """Both forms of what is printed for the lengths that a kernel takes."""
+
+    source: CudaSource
+    header: str
+
+    @staticmethod
+    def of(filled: FilledKernel, sizes: Sizes) -> _Printed:
+        header = cuda_source(filled.program, filled.head, sizes, form="header").text
+        return _Printed(cuda_source(filled.program, filled.head, sizes), header)
+
+
+class _File(Struct, frozen=True):
+    """A file beside a saved solution: its text, what is printed in its place, and whether that is something else."""
+
+    path: Path
+    text: str
+    forms: _Printed
+    printed: str
+    edited: bool
+
+    def unlike(self, *, kernel: bool = False) -> str:
+        """Say where it is not what is printed, outside the kernel or in all of it; '' for nowhere."""
+        found = difference(self.text, self.printed, self.forms.source.entry, kernel=kernel) if self.edited else None
+        if found is None:
+            return ""
+        mine, yours = (f"`{word[:60]}`" if word else "the end" for word in (found.found, found.printed))
+        return f"{self.path}:{found.line}:{found.column}: not what is printed: {mine} in the place of {yours}"
+
+    def kernel(self) -> list[str]:
+        """Return the kernel's definition, word by word."""
+        return [token.text for token in kernel_of(list(tokens(self.text)), self.forms.source.entry)]
+
+
 def text_to_check(filled: FilledKernel, saved: Path | None) -> KernelText:
     """Return the text beside a saved solution, or the printed one where there is none.
 
     Raises SwizzleError for a file that does not hold the kernel, or whose kernel takes other arguments.
     """
-    printed = cuda_source(filled.program, filled.head, filled.sizes)
-    header = cuda_source(filled.program, filled.head, filled.sizes, form="header").text
+    own = _Printed.of(filled, filled.sizes)
     if saved is None:
-        return KernelText(printed, header, printed=printed.text, printed_header=header)
-    cu, cuh = saved.with_suffix(".cu"), saved.with_suffix(".cuh")
-    lines: list[str] = []
-    found, other = KernelText(printed, header), None
-    if cuh.exists():
-        text = text_beside(cuh)
-        as_printed = _same_for_all(cuh, text, header, printed.entry)
-        source = printed if as_printed else _taken(filled, printed, cuh, as_source(text, printed.entry))
-        found = KernelText(source, text, cuh, not as_printed, not as_printed, strangers=not as_printed)
-        lines.append(_said(cuh, text, header))
-    if cu.exists():
-        text = text_beside(cu)
-        as_printed = _same_for_all(cu, text, printed.text, printed.entry)
-        source = replace(printed, text=text) if as_printed else _taken(filled, printed, cu, text)
-        if found.file is not None and _kernel(found.source) != _kernel(source):
-            other = cuh
-        found = replace(
-            found, source=source, file=cu, edited=not as_printed, other=other,
-            strangers=found.strangers or not as_printed,
-        )  # fmt: skip
-        lines.insert(0, _said(cu, text, printed.text))
-    ptx = saved.with_suffix(".ptx")
-    return replace(
-        found,
-        ptx=ptx if ptx.exists() else None,
-        printed=printed.text,
-        printed_header=header,
-        lines=tuple(lines),
+        return KernelText(own.source, own.header, printed=own.source.text, printed_header=own.header)
+    cu, cuh = (_read(saved.with_suffix(suffix), filled, own) for suffix in (".cu", ".cuh"))
+    files, ptx = [file for file in (cu, cuh) if file is not None], saved.with_suffix(".ptx")
+    unlike = [line for file in files if (line := file.unlike())]
+    forms = files[0].forms if files else own
+    text = forms.source.text
+    if cu is not None:
+        text = cu.text
+    elif cuh is not None and cuh.edited:
+        text = with_kernel(text, cuh.text, forms.source.entry)
+    if cu is not None and cuh is not None and not _same_kernel(cu, cuh):
+        unlike.append(f"{cuh.path}: its kernel is not the one of {cu.path}")
+    return KernelText(
+        replace(forms.source, text=text),
+        forms.header if cuh is None else cuh.text,
+        files[0].path if files else None,
+        bool(files) and files[0].edited,
+        cuh is not None and cuh.edited,
+        tuple(unlike),
+        any(file.edited for file in files),
+        forms.source.text,
+        forms.header,
+        ptx if ptx.exists() else None,
+        tuple(_said(file) for file in files),
+    )
+
+
+def _read(path: Path, filled: FilledKernel, own: _Printed) -> _File | None:
+    """Return a file, None where there is none. Its kernel is launched as what it takes asks for, with lengths or
+    without."""
+    if not path.exists():
+        return None
+    text, header = text_beside(path), path.suffix == ".cuh"
+    printed = own.header if header else own.source.text
+    if _same_for_all(path, text, printed, own.source.entry):
+        return _File(path, text, own, printed, False)
+    forms = _taken(path, text, own, filled)
+    return _File(path, text, forms, forms.header if header else forms.source.text, True)
+
+
+def _same_kernel(cu: _File, cuh: _File) -> bool:
+    """Return whether two files hold one kernel: the same words, or the printed ones with other names in each."""
+    return cu.kernel() == cuh.kernel() or (
+        cu.forms == cuh.forms and not cu.unlike(kernel=True) and not cuh.unlike(kernel=True)
     )
 
 
@@ -107,6 +159,7 @@ def _same_for_all(path: Path, text: str, printed: str, entry: str) -> bool:
     as_printed = code(text) == code(printed)
     try:
         asked = lines_that_go_on(head(text)) if as_printed else asks_for_its_reader(text, entry, printed)
+        _ = as_printed or kernel_of(list(tokens(text)), entry)
     except NoKernel as missing:
         raise SwizzleError(
             f"{path} is without {missing}",
@@ -123,34 +176,28 @@ def _same_for_all(path: Path, text: str, printed: str, entry: str) -> bool:
     return as_printed
 
 
-def _said(path: Path, text: str, printed: str) -> str:
+def _said(file: _File) -> str:
     """Say whether a file is as printed; where not, its first line that is not."""
-    mine, yours = code(printed).split("\n"), code(text).split("\n")
-    if mine == yours:
-        return f"{path}: the text that is printed from this solution"
+    if not file.edited:
+        return f"{file.path}: the text that is printed from this solution"
+    mine, yours = code(file.printed).split("\n"), code(file.text).split("\n")
     same = next((n for n, (a, b) in enumerate(zip(mine, yours, strict=False)) if a != b), min(len(mine), len(yours)))
     shown = yours[same].strip() if same < len(yours) else ""
-    line = head(text).count("\n") + same + 1
+    line = head(file.text).count("\n") + same + 1
     where = f"line {line}: {shown}" if shown else f"line {line}"
-    return f"{path}: edited, or printed by another version ({where}); it is this file that is checked"
+    return f"{file.path}: edited, or printed by another version ({where}); it is this file that is checked"
 
 
-def _kernel(source: CudaSource) -> str:
-    start, end = kernel_extent(source.text, source.entry)
-    return source.text[start:end]
-
-
-def _taken(filled: FilledKernel, printed: CudaSource, path: Path, text: str) -> CudaSource:
-    """Return an edited text, launched as what it takes asks for: with lengths or without."""
-    fixed = cuda_source(filled.program, filled.head)
-    types = _types(parameters(text, printed.entry))
-    for form in (printed, fixed):
-        wanted = parameters(form.text, form.entry)
-        if types == _types(wanted):
-            return replace(form, text=text)
+def _taken(path: Path, text: str, own: _Printed, filled: FilledKernel) -> _Printed:
+    """Return what is printed for the arguments that an edited text takes: with lengths or without."""
+    entry = own.source.entry
+    types = _types(parameters(text, entry))
+    for forms in (own, _Printed.of(filled, None)):
+        if types == _types(parameters(forms.source.text, entry)):
+            return forms
     raise SwizzleError(
-        f"the kernel {printed.entry} in {path} takes ({', '.join(parameters(text, printed.entry))})",
-        expected=f"({', '.join(parameters(printed.text, printed.entry))})",
+        f"the kernel {entry} in {path} takes ({', '.join(parameters(text, entry))})",
+        expected=f"({', '.join(parameters(own.source.text, entry))})",
         fix="print it again with `swizzle solve -o`, or remove the file",
     )
 

@@ -32,6 +32,7 @@ TEXT = 'extern "C" __global__ void k(float* y) {\n  y[0] = 1.0f;\n}\n' + HOST
         ("  y[0]", "  // a comment\x1a\n  y[0]", 2, "U+001A"),
         ("  y[0]", "  // a comment\u2028  return;\n  y[0]", 2, "U+2028"),
         ("extern", "// \u202e\nextern", 1, "U+202E"),
+        ("  y[0]", "  /*\n__device__ __forceinline__ int f() {\n*/ return; /*\n}  // f\n*/ y[0]", 2, "/*"),
         ("  y[0]", "#pragma unroll /*\n*/ y[0] = 2.0f;\n  y[0]", 2, "#pragma unroll"),
         ("  y[0]", "#pragma unroll /* one */ 2\n  y[0]", 2, "#pragma unroll"),
         ("  y[0]", "; /*\n*/ #pragma unroll\n  y[0]", 3, "#"),

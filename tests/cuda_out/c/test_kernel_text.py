@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cuda_out.c.kernel_text import NoKernel, as_source, code, instantiated, kernel_extent, parameters
+from cuda_out.c.kernel_text import NoKernel, code, instantiated, kernel_extent, parameters, with_kernel
 from cuda_out.c.printer import print_cuda
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from tests.cuda_out.examples import EXAMPLES
@@ -35,14 +35,18 @@ def test_no_kernel(text: str) -> None:
         kernel_extent(text, "k")
 
 
+def edit_in(text: str, entry: str) -> str:
+    end = kernel_extent(text, entry)[1]
+    return text[: end - 1] + "return; }" + text[end:]
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_header_in_the_form_of_the_source(name: str) -> None:
-    """A printed header becomes the printed `.cu`, up to how its helpers are declared."""
+def test_a_header_and_a_source_hold_the_same_kernel(name: str) -> None:
+    """So the source with the header's kernel is the source, and one with an edited kernel has the edit."""
     cu, header = print_cuda(EXAMPLES[name]), print_cuda(EXAMPLES[name], form="header")
-    start, end = kernel_extent(cu.text, cu.entry)
-    made = as_source(header.text, cu.entry)
-    again, stop = kernel_extent(made, cu.entry)
-    assert made[again:stop] == cu.text[start:end]
+    assert with_kernel(cu.text, header.text, cu.entry) == cu.text
+    edited, expected = (edit_in(text, cu.entry) for text in (header.text, cu.text))
+    assert with_kernel(cu.text, edited, cu.entry) == expected != cu.text
 
 
 @pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")

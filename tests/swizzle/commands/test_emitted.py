@@ -7,15 +7,19 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from cuda_out.c.printer import CudaSource
+from cuda_out.compile.children import is_confined
 from cuda_out.compile.sandbox import no_sandbox
 from cuda_out.compile.toolchain import available_tools
 from swizzle.commands import emitted, on_disk
 from swizzle.commands.check import CheckArguments, check
+from swizzle.commands.compare import Compared
+from swizzle.commands.on_disk import KernelText
 from swizzle.commands.solve import SolveArguments, solve
 from swizzle.commands.target import FilledKernel, Target
 from swizzle.emit.emitters import cuda_source
@@ -297,6 +301,96 @@ def test_two_kernels_are_not_one(files: Path) -> None:
     assert (status, "its kernel is not the one of" in out) == (3, True)
 
 
+def test_an_edited_host_function_is_not_what_is_printed(files: Path) -> None:
+    """A handle that is refused, which no sample of calls would show: the place is told, and it is not run."""
+    edit(
+        files / "shift.cu",
+        "  const long long blocks_x",
+        "  if (size_t(stream) > 4095) return cudaErrorInvalidValue;\n  const long long blocks_x",
+    )
+    status, out = checked(files / "shift.json", emitted=True, json_object=True)
+    found = json.loads(out)["emitted"]
+    line = (
+        (files / "shift.cu")
+        .read_text()
+        .splitlines()
+        .index("  if (size_t(stream) > 4095) return cudaErrorInvalidValue;")
+    )
+    said = f"{files / 'shift.cu'}:{line + 1}:3: not what is printed: `if` in the place of `const`"
+    assert (status, found["text"]["unlike"]) == (3, [said])
+    assert (found["host"]["status"], found["host"]["calls"]) == ("unknown", 0)
+    assert {each["status"] for each in found["translation_validation"]} == {found["run"]["status"]} == {"equal"}
+
+
+UNLIKE = [
+    ("shift.cu", "#endif", "inline cudaError_t launch_shift(float* x, float* y, int n) {}\n#endif", "`inline` in"),
+    ("shift.cu", "extern", "__device__ int more() { return 1; }\nextern", "`__device__` in the place of `extern`"),
+    ("shift.cu", "return condition; }", "return true; }", "`true` in the place of `condition`"),
+    ("shift.cuh", "return condition; }", "return true; }", "`true` in the place of `condition`"),
+    ("shift.cuh", "typename = void", "typename = int", "`int` in the place of `void`"),
+    ("shift.cuh", "}  //", "  int more;\n}  //", "`int` in the place of `}`"),
+    ("shift.cuh", "shift<><<<", "shift<><<<1 + ", "`1` in the place of `dim3`"),
+    ("shift.cuh", "threadIdx.x", "threadIdx.y", "its kernel is not the one of"),
+    ("shift.cuh", "__launch_bounds__(32)", "__launch_bounds__(32, 2)", "its kernel is not the one of"),
+]  # fmt: skip
+
+
+def texts_of(files: Path) -> KernelText:
+    filled = Target.of(str(files / "shift.json"), {}).kernel()
+    assert isinstance(filled, FilledKernel)
+    return on_disk.text_to_check(filled, files / "shift.json")
+
+
+@pytest.mark.parametrize(("name", "old", "new", "said"), UNLIKE)
+def test_all_but_the_kernel_is_compared(files: Path, name: str, old: str, new: str, said: str) -> None:
+    """Overloads, helpers, templates, in the text and in its header; of a header beside it, the kernel, too."""
+    edit(files / name, old, new)
+    (line,) = texts_of(files).unlike
+    assert said in line and str(files / name) in line
+
+
+@pytest.mark.parametrize(
+    "directive", ["#define cudaSuccess cudaErrorUnknown", "#undef dim3", "#if 1", "#pragma pack(1)"]
+)
+@pytest.mark.parametrize("name", ["shift.cu", "shift.cuh"])
+def test_directives_are_refused(files: Path, name: str, directive: str) -> None:
+    """Between the kernel and the host function, where no other check would look, with the place."""
+    edit(files / name, "#if defined", f"{directive}\n#if defined")
+    with pytest.raises(SwizzleError, match=re.escape(f"{directive}, a directive")) as caught:
+        texts_of(files)
+    place = caught.value.place
+    assert place is not None and (files / name).read_text().splitlines()[place.line - 1] == directive
+
+
+def test_names_and_spaces_are_free(files: Path) -> None:
+    """Of what is local: in the host function, in the kernel of the text, and in that of a header beside it."""
+    edit(files / "shift.cu", "long long blocks_x", "long  long  many /* of them */")
+    edit(files / "shift.cu", "blocks_x", "many")
+    edit(
+        files / "shift.cu",
+        "__global__ void __launch_bounds__(32) shift(",
+        "__global__\nvoid __launch_bounds__( 32 ) shift (",
+    )
+    edit(files / "shift.cuh", "template <typename = void>", "template<typename=void>")
+    for name, new in (("left", "rest"), ("begin", "first_element")):
+        text = (files / "shift.cuh").read_text()
+        (files / "shift.cuh").write_text(re.sub(rf"\b{name}\b", new, text).replace("\n", "\r\n"))
+    assert texts_of(files).unlike == ()
+    status, out = checked(files / "shift.json", emitted=True)
+    assert status == 0 and "  host function, in both forms: grid, block" in out, out
+
+
+@pytest.mark.slow
+def test_names_and_spaces_are_free_in_a_header_alone(files: Path) -> None:
+    """Whose kernel is checked as that of a `.cu`, also with mutants."""
+    (files / "shift.cu").unlink()
+    edit(files / "shift.cuh", "template <typename = void>", "template<typename=void>")
+    edit(files / "shift.cuh", "launch_shift(", "launch_shift  (")
+    edit(files / "shift.cuh", " shift(", " shift (")
+    status, out = checked(files / "shift.json", emitted=True, mutate=True)
+    assert status == 0 and re.search(r"\d\d mutants .* 0 unseen", out), out
+
+
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
@@ -356,19 +450,26 @@ def at_start(path: Path, file: Path) -> None:
 
 
 @pytest.mark.skipif(bool(no_sandbox()), reason=no_sandbox() or "there is a sandbox")
-def test_an_edited_text_is_run_in_a_sandbox(files: Path) -> None:
-    """In both forms, what it does before anything is called included; `--trust` runs it as it is."""
+def test_an_edited_text_is_run_in_a_sandbox(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless it is trusted. Its host function is compared, and not run, nor is what is declared beside it."""
+    run, where = emitted.compare, list[bool]()
+
+    def compare(*arguments: Any) -> Compared:
+        where.append(is_confined())
+        return run(*arguments)
+
+    monkeypatch.setattr(emitted, "compare", compare)
     made = [files / "made by cu", files / "made by cuh"]
     for suffix, file in zip((".cu", ".cuh"), made, strict=True):
         at_start(files / f"shift{suffix}", file)
     status, out = checked(files / "shift.json", emitted=True)
-    assert (status, any(file.exists() for file in made)) == (0, False), out
-    assert "emulated in 4 orders" in out and "host function, in both forms: grid, block" in out
-    assert checked(files / "shift.json", emitted=True, trust=True)[0] == 0 and all(file.exists() for file in made)
+    assert "emulated in 4 orders" in out and out.count("not what is printed: `extern` in the place of `#endif`") == 2
+    assert (status, checked(files / "shift.json", emitted=True, trust=True)[0], where) == (3, 3, [True, False])
+    assert not any(file.exists() for file in made)
 
 
 def test_without_a_sandbox_an_edited_text_is_interpreted(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of it is run: its PTX is interpreted, and what its host function does is not known."""
+    """Nothing of it is run: its PTX is interpreted, and its host function is compared only."""
     monkeypatch.setattr("cuda_out.compile.children.no_sandbox", lambda: "this kernel has no Landlock")
     if not available_tools() or available_tools()[0] != "nvrtc":
         pytest.skip("without NVRTC nothing of it is compiled either")
@@ -376,5 +477,5 @@ def test_without_a_sandbox_an_edited_text_is_interpreted(files: Path, monkeypatc
     status, out = checked(files / "shift.json", emitted=True)
     assert (status, (files / "made").exists()) == (3, False), out
     assert "instead of the text: this kernel has no Landlock; --trust runs it without one\n" in out
-    assert "PTX for sm_80: equal to the specification" in out and "host function: not run: this kernel" in out
+    assert "PTX for sm_80: equal to the specification" in out and "  host function: not run: " in out
     assert "  nvcc does not compile an edited text: this kernel has no Landlock; --trust lets it\n" in out
