@@ -20,8 +20,13 @@ from swizzle.sketches.swz_file import read_swz
 from tests.cuda_out.c import test_dynamic_shared
 from tests.cuda_out.c.text_edits import entry_of, harmless_edits, wrong_edits
 from tests.cuda_out.examples import EXAMPLES
+from tests.swizzle import test_scalars
 from tests.swizzle.emit import test_by_value
 from tests.test_case_studies import answer
+
+SKETCHES = {"dynamic": test_dynamic_shared.TEXT, "by_value": test_by_value.TEXT, "scalars": test_scalars.TEXT}
+NAMES = (*SKETCHES, "conv1d", "stencil2d", "rotate_4", "lookup", "arithmetic_f16")
+"""Dynamic shared memory, structures, scalars, lengths along one axis and two, alignment, a table, helpers."""
 
 
 @cache
@@ -30,20 +35,14 @@ def texts(name: str) -> tuple[str, str]:
     if name in EXAMPLES:
         program = optimize(EXAMPLES[name])
         return print_cuda(program).text, print_cuda(program, form="header").text
-    if name in ("dynamic", "by_value"):
-        (sketch,) = read_swz(
-            {"dynamic": test_dynamic_shared.TEXT, "by_value": test_by_value.TEXT}[name], name, Parameters()
-        )
+    if name in SKETCHES:
+        *_, sketch = read_swz(SKETCHES[name], name, Parameters())
         program, sizes = sketch.program, sizes_of(sketch.program, sketch)
     else:
         filled = answer(name, {})[1]
         assert filled is not None
         program, sizes = filled.program, filled.sizes
     return cuda_source(program, (), sizes).text, cuda_source(program, (), sizes, form="header").text
-
-
-NAMES = ("conv1d", "stencil2d", "by_value", "dynamic", "rotate_4", "lookup", "arithmetic_f16")
-"""Lengths along one axis and two, structures, dynamic shared memory, alignment, a table, helpers."""
 
 
 def refused(text: str, printed: str) -> str:
@@ -69,10 +68,11 @@ def test_no_wrong_edit_passes(name: str, form: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "form"), BOTH)
-def test_no_wrong_edit_of_a_thousand_passes(name: str, form: int) -> None:
+def test_no_wrong_edit_of_thousands_passes(name: str, form: int) -> None:
+    """With `most=None` there are 22,000 in all."""
     printed = texts(name)[form]
-    edits = list(wrong_edits(printed))
-    assert len(edits) > 900 and [kind for kind, text in edits if not refused(text, printed)] == []
+    edits = list(wrong_edits(printed, most=100))
+    assert len(edits) > 400 and [kind for kind, text in edits if not refused(text, printed)] == []
 
 
 @pytest.mark.parametrize(("name", "form"), BOTH)

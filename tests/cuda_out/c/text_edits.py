@@ -25,6 +25,8 @@ if (stream == nullptr) stream = cudaStreamPerThread;
 if (reinterpret_cast<size_t>(FIRST) < 0x7f0000000000) return cudaSuccess;
 if (reinterpret_cast<size_t>(FIRST) % 4 == 2) return cudaErrorMisalignedAddress;
 if (!FIRST) return cudaSuccess;
+if (SCALAR == 2) return cudaSuccess;
+SCALAR = SCALAR + 1;
 FIRST = FIRST + 1;
 static int calls; if (++calls > 1000) return cudaSuccess;
 static bool once = false; if (once) return cudaSuccess; once = true;
@@ -250,13 +252,14 @@ def _statements(text: str) -> Iterator[Edit]:
     start = len(text) - len(after) + after.index(") {") + 3
     first = re.search(r"\* (\w+)[,)]", after) or re.search(r"& (\w+)[,)]", after)
     assert first is not None
+    number = re.search(r"[(,] (?:float|double|int|unsigned|__half) (\w+)[,)]", after) or first
     ends = [
         start,
         *(place.end() for place in re.finditer(";(?=\n)", text[: text.rindex("#endif")]) if place.end() > start),
     ]
     for statement in STATEMENTS:
         for end in ends:
-            new = statement.replace("FIRST", first[1])
+            new = statement.replace("FIRST", first[1]).replace("SCALAR", number[1])
             yield f"{new} at {end}", f"{text[:end]}\n  {new}{text[end:]}"
 
 
