@@ -97,6 +97,20 @@ def test_where_it_differs() -> None:
         assert end is not None and (end.found, end.printed) == words
 
 
+def test_directives_are_compared() -> None:
+    """Of those that a text may have, it has the printed ones; blanks in them are free."""
+    printed = texts("arithmetic_f16")[1]
+    edits = [
+        ("cuda_fp16", "cuda_bf16", False),
+        ("#pragma once", "#pragma unroll", False),
+        ("#include <", " #include  <", True),
+        ("#pragma once", "#pragma\tonce  // a note", True),
+    ]
+    for old, new, same in edits:
+        edited = printed.replace(old, new)
+        assert edited != printed and (difference(edited, printed, entry_of(printed)) is None) == same
+
+
 KERNEL = [
     (r"\btx\b", "column_of_thread", True),
     (r"\bpatch\b", "tile", True),
