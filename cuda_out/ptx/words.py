@@ -108,7 +108,7 @@ class WordProofs:
         bits, others = _Bits(normal, width(kind)), dict[Factors, Any]()
         groups: list[tuple[set[tuple[str, int]], dict[Factors, Any]]] = []
         for factors, coefficient in difference.items():
-            about = {found for part in self._parts(*factors) or () if (found := bits.divisor(part))}
+            about = set().union(*map(bits.divisors, self._parts(*factors) or ()))
             together = {factors: coefficient}
             if not about:
                 others |= together
@@ -320,16 +320,23 @@ class _Bits:
             least, greatest, top = *self._ends(kind), 1 << self.size - 1
             self.given += [(self._known[x] ^ top) >= least + top, (self._known[x] ^ top) <= greatest + top]
 
-    def divisor(self, term: Term) -> tuple[str, int] | None:
-        """Return the constant that a term is divided by, or multiplied by to be divided, None where it is neither."""
+    def divisors(self, term: Term) -> set[tuple[str, int]]:
+        """Return the constants that a term is a quotient by, and that it is multiplied by to be one."""
         nodes = self.normal.terms.nodes
         op, args = nodes[term]
         if op.startswith("floordiv.") and nodes[args[1]][0] == "const":
-            return "by", abs(signed(nodes[args[1]][1][0], width(op[9:])))
-        if _HIGH.fullmatch(op):
-            return next((("times", int(nodes[each][1][0])) for each in args if nodes[each][0] == "const"), None)
+            return {("by", abs(signed(nodes[args[1]][1][0], width(op[9:]))))}
+        found = (
+            {("times", int(nodes[each][1][0])) for each in args if nodes[each][0] == "const"}
+            if _HIGH.fullmatch(op)
+            else set()
+        )
         magic = self._magic(term)
-        return ("by", -(-(1 << magic.down) // abs(magic.factor))) if magic is not None and magic.factor else None
+        if magic is not None and magic.factor:
+            d, down = -(-(1 << magic.down) // abs(magic.factor)), 1 << magic.down
+            if (abs(magic.factor) * d - down) << width(magic.kind) - 1 <= down:
+                found.add(("by", d))
+        return found
 
     def _own_kind(self, kind: str, term: Term) -> str:
         """Return the type of an element that is read in a type which has all its numbers, else that type."""
