@@ -38,7 +38,7 @@ def test_each_quotient_is_proved_by_itself(dtype: str, arch: str, tmp_path: Path
     found = validate(program, ptx, source.entry, machine_terms(program, terms), terms)
     assert (found.verdict, found.findings) == ("equal", ())
     factors = set(re.findall(r"(?:mul\.(?:hi|wide)\.[us]32\s[^;]*, )(-?\d{9,})", ptx))
-    assert len(factors) >= 4
+    assert len(factors) >= 3
     for factor in sorted(factors)[:2]:
         terms = Terms()
         wrong = re.sub(rf"(?<=, ){re.escape(factor)}(?=;)", str(int(factor) + 12345), ptx)
