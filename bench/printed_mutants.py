@@ -57,6 +57,11 @@ PTX: tuple[tuple[str, str, str], ...] = (
 ASKED = (
     ("__CUDA_ARCH__", r"(\n  const )", r"\n  if (__CUDA_ARCH__ > 1200) return;\1"),
     ("#ifdef", r"(\n  const )", r"\n#ifdef __NVCC__\n  return;\n#endif\1"),
+    ("pasting", r"(\nnamespace )", r"\n#define JOINED(a, b) a##b\1"),
+    ("a macro of nvcc", r"(\n  const )", r"\n  if (sizeof(NULL) == 8) return;\1"),
+    ("a line that goes on", r"(\n  const )", r"\n  // nothing \\ \n  return;\1"),
+    ("a carriage return", r"(\n  const )", "\n  // nothing\r  return;\\1"),
+    ("a digraph", r"(\n  const )", r"\n  <% return; %>\1"),
     ("#define in the host function", r"(\ninline cudaError_t)", r"\n#define launch 1\1"),
 )
 HARMLESS = (
@@ -128,7 +133,7 @@ def changed(text: str, kinds: Sequence[tuple[str, str, str]], *, every: bool = F
 
 def refused(source: CudaSource, validator: SizesValidator, text: str) -> str:
     """Return why a text is not equal, '' where it is."""
-    if asked := asks_for_its_reader(text, source.entry):
+    if asked := asks_for_its_reader(text, source.entry, source.text):
         return asked.why
     found = validator.validate(compile_to_ptx(text), source.entry)
     return "" if found.verdict == "equal" else "; ".join(found.findings)
