@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, TypeVar
 
 Node = TypeVar("Node")
 Made = TypeVar("Made")
+DEEP: Final = 10_000
+"""As many of Python's frames may be within each other while a function is interpreted."""
 
 
 def bottom_up(
@@ -37,3 +41,14 @@ def bottom_up(
         pending.pop()
         known[node] = make(node, [known[each] for each in inner])
     return known[root]
+
+
+@contextmanager
+def deep_stack() -> Iterator[None]:
+    """Let Python's stack be deep enough for the calls of a bounded recursion."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, DEEP))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)

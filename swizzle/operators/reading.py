@@ -21,6 +21,7 @@ from swizzle.operators.exact import ExactNames, exact_body
 from swizzle.operators.loop import BOOL, Loop, Promise, name_of
 from swizzle.operators.no_numbers import asks_for, check_comparisons
 from swizzle.operators.parts import first_use, names_assigned, names_read, own_statements, parts_of
+from symbolic.bottom_up import deep_stack
 from symbolic.core.obligations import obligations
 from symbolic.core.value_types import Boolean, describe
 from symbolic.core.values import bitvector, boolean, integer, real
@@ -32,7 +33,6 @@ from symbolic.ir.program import DType
 from symbolic.lifting.comparisons import NotedComparisons, noted_comparisons
 from symbolic.lifting.elementary import elementary_functions
 from symbolic.lifting.environment import Closure, KnownFunction
-from symbolic.lifting.functions import deep_stack
 from symbolic.lifting.interpreter import Activation
 from symbolic.lifting.reading import code_of, parameters_of
 from symbolic.lifting.states import Dead

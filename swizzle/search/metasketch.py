@@ -41,6 +41,7 @@ from swizzle.solution.front import solve_front
 from swizzle.solution.padding import pads_of, solve_padded
 from swizzle.solution.solution import Limits, Named, Progress, Result, SpaceName, TemplateName
 from swizzle.specs.specification import Meaning
+from symbolic.bottom_up import deep_stack
 from symbolic.errors import SwizzleError
 from symbolic.limits import Interruption, limited
 from symbolic.memory import default_memory, released, size_of
@@ -479,6 +480,19 @@ def solve(
 
 
 def _answered(search: _Search) -> Result:
+    try:
+        with deep_stack():
+            return _searched(search)
+    except RecursionError:
+        raise SwizzleError(
+            f"values of {search.sketch.name} that depend on holes are made of each other in too many steps",
+            place=search.sketch.program.place,
+            expected="a few hundred operations of several kinds within each other; sums may be as long as they like",
+            fix="shorter loops, or an accumulator",
+        ) from None
+
+
+def _searched(search: _Search) -> Result:
     if search.limits.canonical:
         return search.run()
     from swizzle.audit.paper.uncanonical import not_covered

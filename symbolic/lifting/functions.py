@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 import functools
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from msgspec.structs import replace
 
+from symbolic.bottom_up import deep_stack
 from symbolic.core.obligations import current_path
 from symbolic.core.outcome import shown_by
 from symbolic.core.value_types import Integer
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-DEEP: Final = 10_000
-"""As many of Python's frames may be within each other while a function is interpreted."""
 
 
 class Lifted(Generic[P, T]):
@@ -220,14 +217,3 @@ def cost(function: Lifted[P, T]) -> int | Integer:
         )  # fmt: skip
     found = printing.cost_of(function.closure)
     return found if isinstance(found, int) else OperatorCount(found.formula, function.closure)
-
-
-@contextmanager
-def deep_stack() -> Iterator[None]:
-    """Let Python's stack be deep enough for the calls of a bounded recursion."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, DEEP))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)

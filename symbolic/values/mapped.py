@@ -49,6 +49,7 @@ from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.vector import Deferred, Encoding
 
 FEW = 1_500  # combinations of the operands' values, up to which they are looked at one by one
+CHAIN = 96  # operations of one operator within each other, up to which each is a value of two operands
 _Holding: TypeAlias = "tuple[Sequence[tuple[tuple[Term, ...], Held]], Sequence[tuple[Term, ...]] | None]"
 
 
@@ -61,7 +62,25 @@ class Mapped(Data):
 
     def __init__(self, terms: Terms, op: str, operands: Sequence[DataVector], place: Place) -> None:
         super().__init__()
-        self.terms, self.op, self.operands, self.place = terms, op, tuple(operands), place
+        self.terms, self.op, self.place = terms, op, place
+        self._given = tuple(operands)
+        inner = (each.depth for each in operands if isinstance(each, Mapped) and each.op == op)
+        self.depth: int = 1 + max(inner, default=0)
+
+    @cached_property
+    def operands(self) -> tuple[DataVector, ...]:
+        """What the operator is applied to: of a long chain of an associative one, such as what a loop adds up, all that
+        it is made of, so that no question goes as deep as the chain is long."""
+        if self.depth <= CHAIN or find_law(self.op) is None:
+            return self._given
+        found, pending = list[DataVector](), list(self._given[::-1])
+        while pending:
+            operand = pending.pop()
+            if type(operand) is Mapped and operand.op == self.op:
+                pending.extend(operand._given[::-1])
+            else:
+                found.append(operand)
+        return tuple(found)
 
     def _equals(self, encoding: Encoding, t: int, term: Term) -> Guard:
         guards, found = encoding.guards, []
@@ -345,7 +364,14 @@ class Mapped(Data):
     def _undo(self, t: int, position: int, others: tuple[Term, ...], term: Term) -> tuple[Term, ...]:
         terms, op = self.terms, self.op
         key = "undone", op, others, position, term
-        if key not in terms.of_sets:
+        if key not in terms.of_sets and len(others) > 1:  # first what stands behind, then what stands before
+            before, behind = others[:position], others[position:]
+            left = undo(terms, op, terms.apply(op, behind), False, term) if behind else (term,)
+            other = terms.apply(op, before) if before else None
+            ways = [(each,) if other is None else undo(terms, op, other, True, each) for each in left or ()]
+            unknown = left is None or None in ways
+            terms.of_sets[key] = None if unknown else tuple(dict.fromkeys(x for way in ways for x in way or ()))
+        elif key not in terms.of_sets:
             terms.of_sets[key] = undo(terms, op, others[0] if others else None, position == 1, term)
         found: tuple[Term, ...] | None = terms.of_sets[key]
         law = find_law(op)
