@@ -21,7 +21,7 @@ from swizzle.operators.exact import ExactNames, exact_body
 from swizzle.operators.loop import BOOL, Loop, Promise, name_of
 from swizzle.operators.no_numbers import asks_for, check_comparisons
 from swizzle.operators.parts import first_use, names_assigned, names_read, own_statements, parts_of
-from symbolic.bottom_up import deep_stack
+from symbolic.bottom_up import bottom_up, deep_stack
 from symbolic.core.obligations import obligations
 from symbolic.core.value_types import Boolean, describe
 from symbolic.core.values import bitvector, boolean, integer, real
@@ -46,6 +46,8 @@ STOPPED: Final = "stopped"
 BITS: Final = 512
 """A constant of a formula has at most so many bits."""
 _HUGE: Final = 1 << BITS
+DEEPEST: Final = 250
+"""Operations within each other, of which a sum or a maximum is one however long it is."""
 _BITS: Final = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.Invert, ast.LShift, ast.RShift)
 _KEYWORDS: Final = ("length", "where")
 
@@ -309,6 +311,8 @@ class _Reader:
         try:
             with deep_stack():
                 found = expression_of(value, self._spelled)
+            if _depth(found) > DEEPEST:
+                raise too_deep(self.code.name, self.code.text.place(self.code.node))
             if any(_is_huge(node) for node in subexpressions(found)):
                 self._fail(node, f"{name} becomes a formula with a number of more than {BITS} bits", "smaller ones", "")
             return found
@@ -361,6 +365,11 @@ class _Reader:
         raise SwizzleError(found, place=self.code.text.place(node), expected=expected, fix=fix)
 
 
+def _depth(expression: Expression) -> int:
+    """Return how many operations are within each other."""
+    return bottom_up(expression, lambda node: node.arguments, lambda _, inner: 1 + max(inner, default=0))
+
+
 def _is_huge(node: Expression) -> bool:
     """Tell whether an expression is a number of too many bits, or a shift by so many."""
     if node.operator == "<<" and node.arguments[1].constant:
@@ -370,24 +379,33 @@ def _is_huge(node: Expression) -> bool:
 
 def _is_real(expression: Expression, types: Mapping[str, DType], *, infinite: bool = True) -> bool:
     """Tell whether a number may be no whole one, by an infinity only if these are `infinite`."""
-    if expression.truth:
-        return False
-    if expression.operator == "name":
-        return types[expression.value].is_float
-    if expression.constant:
-        return not isinstance(expression.value, int) and (infinite or not expression.infinite)
-    if expression.operator in ("/", "exp", "log"):
-        return True
-    return any(_is_real(each, types, infinite=infinite) for each in expression.arguments)
+    for node in _numbers_in(expression):
+        if node.operator == "name":
+            if types[node.value].is_float:
+                return True
+        elif node.constant:
+            if not isinstance(node.value, int) and (infinite or not node.infinite):
+                return True
+        elif node.operator in ("/", "exp", "log"):
+            return True
+    return False
+
+
+def _numbers_in(expression: Expression) -> Iterable[Expression]:
+    """Yield a number and those that it is made of, but for those in its conditions."""
+    seen, pending = {expression}, [expression]
+    while pending:
+        node = pending.pop()
+        if not node.truth:
+            yield node
+            inner = [each for each in node.arguments if each not in seen]
+            seen.update(inner)
+            pending.extend(inner)
 
 
 def _numbers(expression: Expression) -> Iterable[str]:
     """Yield the names of a number, but for those in its conditions."""
-    if expression.operator == "name":
-        yield expression.value
-    for each in expression.arguments:
-        if not each.truth:
-            yield from _numbers(each)
+    return (node.value for node in _numbers_in(expression) if node.operator == "name")
 
 
 def _meets_real(name: str, step: Mapping[str, Expression], types: Mapping[str, DType]) -> bool:

@@ -12,11 +12,14 @@ An infinity is a constant like any other; it is below or above every name.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import count
+from operator import attrgetter
 from typing import Any, Final, TypeAlias
 from weakref import WeakValueDictionary
+
+from symbolic.bottom_up import bottom_up
 
 Number: TypeAlias = int | Fraction | float
 """An int, a Fraction that is not whole, or an infinity."""
@@ -24,6 +27,7 @@ Number: TypeAlias = int | Fraction | float
 CONSTANT: Final = "constant"
 NAME: Final = "name"
 _serial = count()
+_ARGUMENTS: Final = attrgetter("arguments")
 
 
 class Expression:
@@ -406,10 +410,9 @@ def _is_bounded(operator: str, expression: Expression, number: Expression, edge:
 def expanded(expression: Expression) -> Expression:
     """Return an expression with all products of sums written out; the difference of equal polynomials is zero."""
 
-    def walk(node: Expression) -> Expression:
+    def made(node: Expression, inner: list[Expression]) -> Expression:
         if not node.arguments:
             return node
-        inner = [walk(each) for each in node.arguments]
         if node.operator != "*":
             return BUILDERS[node.operator](*inner)
         found = [ONE]
@@ -418,28 +421,34 @@ def expanded(expression: Expression) -> Expression:
             found = [multiply(each, summand) for each in found for summand in summands]
         return add(*found)
 
-    return walk(expression)
+    return bottom_up(expression, _ARGUMENTS, made)
 
 
 def ratio(expression: Expression) -> tuple[Expression, Expression]:
     """Return an expression as a quotient of polynomials, wherever none of its divisors is zero."""
-    match expression.operator:
+
+    def arguments(node: Expression) -> Sequence[Expression]:
+        return node.arguments if node.operator in ("+", "*", "/") else ()
+
+    return bottom_up(expression, arguments, _ratio)
+
+
+def _ratio(node: Expression, inner: list[tuple[Expression, Expression]]) -> tuple[Expression, Expression]:
+    match node.operator:
         case "+":
             top, bottom = ZERO, ONE
-            for each in expression.arguments:
-                over, under = ratio(each)
+            for over, under in inner:
                 if under is bottom:
                     top = add(top, over)
                 else:
                     top, bottom = add(multiply(top, under), multiply(over, bottom)), multiply(bottom, under)
         case "*":
-            parts = [ratio(each) for each in expression.arguments]
-            top, bottom = (multiply(*side) for side in zip(*parts, strict=True))
+            top, bottom = (multiply(*side) for side in zip(*inner, strict=True))
         case "/":
-            (top, under), (bottom, over) = map(ratio, expression.arguments)
+            (top, under), (bottom, over) = inner
             top, bottom = multiply(top, over), multiply(bottom, under)
         case _:
-            top, bottom = expression, ONE
+            top, bottom = node, ONE
     return expanded(top), expanded(bottom)
 
 
@@ -464,23 +473,20 @@ def rebuilt(expression: Expression, leaf: Callable[[Expression], Expression]) ->
     """Return an expression with other leaves, simplified again; of a choice that is decided, only one side."""
     known: dict[Expression, Expression] = {}
 
-    def walk(node: Expression) -> Expression:
-        found = known.get(node)
-        if found is None:
-            if not node.arguments:
-                found = leaf(node)
-            elif node.operator == "select":
-                condition = walk(node.arguments[0])
-                if condition.constant:
-                    found = walk(node.arguments[1 if condition.value else 2])
-                else:
-                    found = select(condition, walk(node.arguments[1]), walk(node.arguments[2]))
-            else:
-                found = BUILDERS[node.operator](*map(walk, node.arguments))
-            known[node] = found
-        return found
+    def arguments(node: Expression) -> Sequence[Expression]:
+        if node.operator != "select":
+            return node.arguments
+        condition = known.get(node.arguments[0])
+        if condition is None:
+            return node.arguments[:1]
+        return (node.arguments[1 if condition.value else 2],) if condition.constant else node.arguments
 
-    return walk(expression)
+    def made(node: Expression, inner: list[Expression]) -> Expression:
+        if not node.arguments:
+            return leaf(node)
+        return inner[0] if node.operator == "select" and len(inner) == 1 else BUILDERS[node.operator](*inner)
+
+    return bottom_up(expression, arguments, made, known)
 
 
 def substituted(expression: Expression, values: Mapping[str, Expression]) -> Expression:
@@ -497,16 +503,11 @@ def decided(expression: Expression, condition: Expression, holds: bool) -> Expre
 
 def replaced(expression: Expression, values: Mapping[Expression, Expression]) -> Expression:
     """Return an expression with others in the place of subexpressions, the largest first."""
-    known = dict(values)
 
-    def walk(node: Expression) -> Expression:
-        found = known.get(node)
-        if found is None:
-            found = BUILDERS[node.operator](*map(walk, node.arguments)) if node.arguments else node
-            known[node] = found
-        return found
+    def made(node: Expression, inner: list[Expression]) -> Expression:
+        return BUILDERS[node.operator](*inner) if node.arguments else node
 
-    return walk(expression)
+    return bottom_up(expression, _ARGUMENTS, made, dict(values))
 
 
 def subexpressions(expression: Expression) -> Iterable[Expression]:

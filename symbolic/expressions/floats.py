@@ -31,8 +31,12 @@ from symbolic.solve.solver import Solver
 
 SECONDS: Final = 1.0
 """For one question to the solver."""
-MOST: Final = 4000
-"""So many nodes are looked at, each under the tests before it; of what is left, each alone."""
+MOST: Final = 400
+"""So many nodes are looked at under the tests before them; of what is left, each alone."""
+QUESTIONS: Final = 60
+"""So many comparisons are asked of a solver together with tests before them."""
+TESTS: Final = 8
+"""As many of the tests before a comparison are asked with it, the last ones."""
 ROUNDING: Final = Fraction(1, 8)
 """A rounded result is off by less than this part of it: more than any type's, so that few models are asked for."""
 
@@ -58,6 +62,7 @@ class _Check:
         self.noted, self.premises = noted, premises
         self._seen: set[tuple[FNode, frozenset[FNode]]] = set()
         self._names: dict[FNode, frozenset[FNode]] = {}
+        self._asked = 0
 
     def look(self, root: FNode) -> tuple[FNode, str] | None:
         """Go through a formula from its root, into what is chosen and what is asked for it, up to such a comparison."""
@@ -94,7 +99,10 @@ class _Check:
 
     def _kind(self, node: FNode, path: Path) -> str:
         """Return what a comparison asks for that is no real number; '' if nothing."""
-        near = self._near(node, (*self.premises, *path))
+        near = self._near(node, (*self.premises, *path[-TESTS:]))
+        if len(near) > len(self.premises):
+            self._asked += 1
+            near = near if self._asked <= QUESTIONS else self._near(node, self.premises)
         if not near and _is_open(node):
             return ""
         for answer in (node, manager().Not(node)):

@@ -7,7 +7,7 @@ a sum, which wraps again when it is asked for as words.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Final
@@ -15,6 +15,7 @@ from typing import Any, Final
 import pysmt.operators as op
 from pysmt.fnode import FNode
 
+from symbolic.bottom_up import bottom_up
 from symbolic.expressions import expression as e
 from symbolic.expressions.expression import Expression
 from symbolic.solve.evaluate import as_signed
@@ -42,20 +43,19 @@ def expression_of(value: Any, names: Mapping[str, str] | None = None) -> Express
 
 def read_formula(formula: FNode, signed: bool = True, names: Mapping[str, str] = MappingProxyType({})) -> Expression:
     """Return the expression that a formula is, of words that are signed or are not."""
-    known: dict[FNode, Expression] = {}
+    divided: dict[FNode, tuple[Callable[..., Expression], FNode, FNode] | None] = {}
 
-    def walk(node: FNode) -> Expression:
-        found = known.get(node)
-        if found is None:
-            if divided := _division_of_words(node, signed):
-                made, value, by = divided
-                found = made(walk(value), walk(by))
-            else:
-                found = _node(node, [walk(each) for each in node.args()], signed, names)
-            known[node] = found
-        return found
+    def arguments(node: FNode) -> Sequence[FNode]:
+        if node not in divided:
+            divided[node] = _division_of_words(node, signed)
+        found = divided[node]
+        return node.args() if found is None else found[1:]
 
-    return walk(formula)
+    def made(node: FNode, inner: list[Expression]) -> Expression:
+        found = divided[node]
+        return _node(node, inner, signed, names) if found is None else found[0](*inner)
+
+    return bottom_up(formula, arguments, made)
 
 
 def _division_of_words(node: FNode, signed: bool) -> tuple[Callable[..., Expression], FNode, FNode] | None:
