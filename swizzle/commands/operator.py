@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, Final, TextIO, TypeAlias
@@ -17,6 +17,7 @@ from swizzle.commands.target import split_target
 from swizzle.emit.files import check_folder, write_all
 from swizzle.language.operators import Operator, TypedOperator
 from swizzle.operators import DerivedOperator, Found, found_of
+from swizzle.operators.carrier import spelled
 from swizzle.operators.loop import Domain
 from swizzle.operators.proof import LawProof
 from swizzle.operators.serial import Serial
@@ -24,6 +25,7 @@ from swizzle.sketches.loading import load_names
 from swizzle.solution.version import __version__
 from swizzle.solution.words import count
 from symbolic.errors import SwizzleError
+from symbolic.expressions.text import text_of
 from symbolic.suggest import near
 
 STATUSES: Final = {"proved": DONE, "refuted": NO, "unknown": UNDECIDED}
@@ -76,6 +78,7 @@ def _written(found: Found, arguments: OperatorArguments) -> list[str]:
     from swizzle.operators.python_texts import DIALECTS, python_text
 
     head = [f"The operator of {found.loop.name}, found and proved by swizzle {__version__}: {found.domain_text}."]
+    head += [f"{title}: {said}" for title, said in beside(found)]
     head += found.source().splitlines()
     contents: dict[Path, str] = {}
     for kind in arguments.emit or ("cub",):
@@ -130,6 +133,7 @@ def as_json(found: Found) -> dict[str, Any]:
         "witness": found.witness or None,
         "overflow": found.overflow or None,
         "divisors": list(found.divisors),
+        "cancelled": {name: list(some) for name, some in found.loop.cancelled.items()},
         "witnesses": {name: law.witness for name, law in laws.items() if law.witness},
         "seconds": round(found.seconds, 3),
         "kind": "" if found.carrier is None else found.carrier.how,
@@ -153,8 +157,7 @@ def report(found: Found) -> str:
     if not found.written_down:
         lines += [f"  found          {carrier.how}", textwrap.indent(found.source(), "    ")]
     lines += [f"  {title:14} {_law(proofs.laws[name])}" for name, title in TITLES.items() if name in proofs.laws]
-    if found.divisors:
-        lines.append(f"  divides by     {'; '.join(found.divisors)}: proved wherever it is not 0")
+    lines += [f"  {title:14} {said}" for title, said in beside(found)]
     if found.empty is not None:
         ours, own = (", ".join(map(str, each)) for each in found.empty)
         lines.append(f"  no element     the result is {ours}, and the loop's {own}: for one element or more")
@@ -167,6 +170,16 @@ def report(found: Found) -> str:
         lines += [f"  overflow       {found.overflow}"] if found.overflow else []
         lines.append(f"  next           {found.next_step}")
     return "\n".join([*lines, ""])
+
+
+def beside(found: Found) -> Iterator[tuple[str, str]]:
+    """Yield what laws over real numbers leave out of floating-point ones, each with its title."""
+    for name, some in found.loop.cancelled.items():
+        step = found.loop.step.get(name)
+        what = f"{name} is {text_of(step)}" if step is not None and step.constant else name
+        yield "rounding", f"{what}: what it leaves of {', '.join(map(spelled, some))}, which cancel, is dropped"
+    if found.divisors:
+        yield "divides by", f"{'; '.join(found.divisors)}: proved wherever it is not 0"
 
 
 def _law(law: LawProof) -> str:

@@ -19,7 +19,7 @@ from cuda_out.ptx.validate import Validation
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.emitted import NO_COMPILER
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
-from swizzle.commands.operator import STATUSES, as_json, given_names, report
+from swizzle.commands.operator import STATUSES, as_json, beside, given_names, report
 from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import SizesValidator
@@ -105,6 +105,7 @@ def _files(made: DeviceScan, details: Mapping[str, Any]) -> dict[str, str]:
         "That their words fit together is proved for every length.",
         f"The operator, found and proved ({made.found.domain_text}):",
         *(f"  {line}" for line in made.found.source().splitlines()),
+        *(f"{title}: {said}" for title, said in beside(made.found)),
     ]
     return {
         f"{made.name}_scan.json": json.dumps(details, indent=2) + "\n",
@@ -198,6 +199,7 @@ def _report(made: DeviceScan, validations: Mapping[str, Validation], emitted: bo
     words = count(len(made.operator.words), "word")
     lines = [f"{made.name}: a scan of any length, {words}, {made.found.domain_text}, {details['seconds']:.2f} s"]
     lines += [f"  arrays         {given} -> {stored}"]
+    lines += [f"  {title:14} {said}" for title, said in beside(made.found)]
     for each in made.distinct:
         sizes = "of one part behind others" if each.tiling is None else "at every length"
         said = f"verified for all inputs {sizes} ({count(each.outputs, 'output')} compared)"

@@ -31,7 +31,7 @@ from symbolic.core.values import bitvector, boolean, real
 from symbolic.elements import limits
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import Expression, constant
-from symbolic.expressions.reading import Unreadable, expression_of
+from symbolic.expressions.reading import Unreadable, cancelled_in, expression_of
 from symbolic.ir.program import DType
 from symbolic.lifting.comparisons import noted_comparisons
 from symbolic.lifting.elementary import elementary_functions
@@ -65,10 +65,10 @@ def _judged(
     if not isinstance(function, FunctionType):
         return Found(empty, domain, None, None, 0.0, ("the function's text, which is not at hand",), undecided=True)
     try:
-        combine = _combined(function, words, single)
+        combine, cancelled = _combined(function, words, single)
     except Unreadable as error:
         return Found(empty, domain, None, None, 0.0, (f"the function as formulas: {error}",), undecided=True)
-    loop = Loop(name, None, dict(words), {}, {}, dict(combine), ())
+    loop = Loop(name, None, dict(words), {}, {}, dict(combine), (), cancelled=cancelled)
     lift = {word: name_of(word, dtype) for word, dtype in words.items()}
     carrier = Carrier(loop, words, lift, combine, {}, tuple(lift.values()), GIVEN)
     prover = Prover(carrier, domain)
@@ -98,8 +98,10 @@ def _needed(said: Law | None) -> tuple[str, ...]:
     return tuple(needed)
 
 
-def _combined(function: FunctionType, words: dict[str, DType], single: bool) -> dict[str, Expression]:
-    """Return what a function makes of two values, over the names a.WORD and b.WORD."""
+def _combined(
+    function: FunctionType, words: dict[str, DType], single: bool
+) -> tuple[dict[str, Expression], dict[str, tuple[str, ...]]]:
+    """Return what a function makes of two values, over the names a.WORD and b.WORD, and what cancels in it."""
     lifted = Lifted(function, ROUNDS, "assert")
     if any(dtype.is_float for dtype in words.values()):
         lifted.closure = exact(lifted.closure)
@@ -135,7 +137,8 @@ def _combined(function: FunctionType, words: dict[str, DType], single: bool) -> 
                 place=place, expected=f"what {words[word].value} holds",
                 fix="return a value of the same kind",
             )  # fmt: skip
-    return read
+    cancelled = {word: cancelled_in(each, spelled) for word, each in zip(words, results, strict=True)}
+    return read, {word: some for word, some in cancelled.items() if some}
 
 
 def _check_compared(closure: Closure, words: Mapping[str, DType]) -> None:

@@ -74,6 +74,8 @@ class Loop:
     result: tuple[Expression, ...]
     range: Promise = field(default_factory=Promise)
     run: Callable[..., Any] | None = None
+    cancelled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What words add and take away again: over real numbers nothing is left, and what rounding leaves is dropped."""
 
     @cached_property
     def live(self) -> tuple[str, ...]:

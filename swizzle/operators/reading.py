@@ -28,7 +28,7 @@ from symbolic.core.values import bitvector, boolean, integer, real
 from symbolic.elements import limits
 from symbolic.errors import Place, SwizzleError
 from symbolic.expressions.expression import Expression, constant, either, select, subexpressions
-from symbolic.expressions.reading import Unreadable, expression_of
+from symbolic.expressions.reading import Unreadable, cancelled_in, expression_of
 from symbolic.ir.program import DType
 from symbolic.lifting.comparisons import NotedComparisons, noted_comparisons
 from symbolic.lifting.elementary import elementary_functions
@@ -86,6 +86,7 @@ class _Reader:
         by_array = dict(zip(self.parts.arrays, self.parts.elements, strict=True))
         self.elements = {by_array[array]: dtype for array, dtype in self.arrays.items()}
         self._spelled: dict[str, str] = {}
+        self._cancelled: dict[str, tuple[str, ...]] = {}
         nodes = [node for each in (*self.parts.body, *self.parts.behind) for node in ast.walk(each)]
         words = any(not each.is_float and each is not BOOL for each in self.arrays.values())
         self._has_floats = any(each.is_float for each in self.arrays.values())
@@ -126,7 +127,8 @@ class _Reader:
             step[STOPPED] = either(gone, stopped)
         promised = Promise(self._length(length), self._where())
         place = self.code.text.place(self.code.node)
-        return Loop(self.code.name, place, self.elements, types, initial, step, result, promised, run)
+        cancelled = {name: some for name, some in self._cancelled.items() if some}
+        return Loop(self.code.name, place, self.elements, types, initial, step, result, promised, run, cancelled)
 
     # -- types -------------------------------------------------------------------------------------------------
 
@@ -311,6 +313,7 @@ class _Reader:
         try:
             with deep_stack():
                 found = expression_of(value, self._spelled)
+            self._cancelled[name] = cancelled_in(value, self._spelled)
             if _depth(found) > DEEPEST:
                 raise too_deep(self.code.name, self.code.text.place(self.code.node))
             if any(_is_huge(node) for node in subexpressions(found)):

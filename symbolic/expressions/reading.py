@@ -41,8 +41,37 @@ def expression_of(value: Any, names: Mapping[str, str] | None = None) -> Express
     return read_formula(formula, getattr(value, "signed", True), names or {})
 
 
-def read_formula(formula: FNode, signed: bool = True, names: Mapping[str, str] = MappingProxyType({})) -> Expression:
-    """Return the expression that a formula is, of words that are signed or are not."""
+def cancelled_in(value: Any, names: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what a symbolic number adds and takes away again, of real numbers: names, and numbers.
+
+    Floating-point numbers leave there what rounding did to them, for which such differences may have been written.
+    """
+    formula = getattr(value, "formula", None)
+    found: dict[str, None] = {}
+    kind = manager().env.stc.get_type
+
+    def note(node: FNode, inner: list[Expression], made: Expression) -> None:
+        if not (node.is_plus() or node.is_minus() or node.is_times()) or not kind(node).is_real_type():
+            return
+        if node.is_times():
+            gone = [each for each in inner if each.names] if made.constant else []
+        else:
+            left = {what for _, what in e.terms(made)}
+            gone = [what for each in inner for _, what in e.terms(each) if what not in left and each is not e.ZERO]
+        for each in gone:
+            numbers = [str(side.value) for side in inner if each is e.ONE and side.constant]
+            found.update(dict.fromkeys(sorted(each.names) or numbers or ["a number"]))
+
+    if isinstance(formula, FNode):
+        read_formula(formula, getattr(value, "signed", True), names, note)
+    return tuple(found)
+
+
+def read_formula(
+    formula: FNode, signed: bool = True, names: Mapping[str, str] = MappingProxyType({}),
+    note: Callable[[FNode, list[Expression], Expression], None] = lambda *_: None,
+) -> Expression:  # fmt: skip
+    """Return the expression that a formula is, of words that are signed or are not; `note` is told of each node."""
     divided: dict[FNode, tuple[Callable[..., Expression], FNode, FNode] | None] = {}
 
     def arguments(node: FNode) -> Sequence[FNode]:
@@ -53,7 +82,9 @@ def read_formula(formula: FNode, signed: bool = True, names: Mapping[str, str] =
 
     def made(node: FNode, inner: list[Expression]) -> Expression:
         found = divided[node]
-        return _node(node, inner, signed, names) if found is None else found[0](*inner)
+        expression = _node(node, inner, signed, names) if found is None else found[0](*inner)
+        note(node, inner, expression)
+        return expression
 
     return bottom_up(formula, arguments, made)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import textwrap
 from pathlib import Path
 
 import pytest
 
 from swizzle import SwizzleError
+from swizzle.commands.operator import OperatorArguments, as_json, operator, report
 from swizzle.operators import found_of
 from swizzle.sketches.loading import load_names
 
@@ -122,3 +124,38 @@ def test_nan_before_the_loop(tmp_path: Path) -> None:
     """A state that begins with NaN is none of numbers."""
     with pytest.raises(SwizzleError, match="t begins with NaN"):
         read(tmp_path, "@serial\ndef f(x: f32):\n    t = nan\n    for v in x:\n        t = max(v, t)\n    return t\n")
+
+
+KAHAN = "y = v - c\nu = s + y\nc = (u - s) - y\ns = u"
+TWO_SUM = "u = s + v\nb = u - s\nt += (s - (u - b)) + (v - b)\ns = u"
+
+
+@pytest.mark.parametrize(
+    ("body", "cancelled"),
+    [
+        (KAHAN.replace("c", "t"), {"t": ("s", "t", "v")}),
+        (TWO_SUM, {"t": ("s", "v")}),
+        ("s += (v + 12582912.0) - 12582912.0", {"s": ("12582912",)}),
+        ("s = s + v + v * 0", {"s": ("v",)}),
+        ("s += (v - t) * (v - t)", {}),
+        ("d = v - s\nif d > 0:\n    s += d", {"s": ("s",)}),
+    ],
+)
+def test_what_rounding_leaves_is_said_to_be_dropped(
+    tmp_path: Path, body: str, cancelled: dict[str, tuple[str, ...]]
+) -> None:
+    """A compensation is 0 of real numbers: the report, the JSON object and what is written say that it is dropped."""
+    found = found_of(read(tmp_path, loop(body).replace("0.5", "0")))  # type: ignore[arg-type]
+    assert {name: tuple(sorted(some)) for name, some in found.loop.cancelled.items()} == cancelled
+    assert as_json(found)["cancelled"] == {name: list(some) for name, some in found.loop.cancelled.items()}
+    said = [line for line in report(found).splitlines() if line.startswith("  rounding")]
+    assert len(said) == len(cancelled) and all("is dropped" in line for line in said)
+
+
+def test_what_is_written_says_it_too(tmp_path: Path) -> None:
+    """The header's first comment, and the line of `swizzle operator`."""
+    read(tmp_path, loop(KAHAN.replace("c", "t")).replace("0.5", "0"))
+    out = io.StringIO()
+    operator(OperatorArguments(str(tmp_path / "loops.py"), output=tmp_path / "out"), out, out)
+    assert "  rounding       t is 0: what it leaves of s, t, v, which cancel, is dropped\n" in out.getvalue()
+    assert "// rounding: t is 0: what it leaves of s, t, v" in (tmp_path / "out" / "f.cuh").read_text()
