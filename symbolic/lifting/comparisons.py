@@ -9,6 +9,7 @@ import ast
 import linecache
 import math
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -329,6 +330,8 @@ def _contains(site: PathSite, sequence: Any, value: Any) -> Guard:
             items = inward(elements_of(at, items)).items
         if isinstance(items, range) and type(value) is int:
             return value in items
+        if isinstance(items, range) and max(map(abs, (items.start, items.stop))) > sys.maxsize:  # it has no `len`
+            return truth_value(conditions(), _within(at, SymbolicRange(items.start, items.stop, items.step), value))
         if isinstance(items, tuple | range):
             site.budget.spend(COMPARISON * len(items), site.where)
             return truth_value(conditions(), conditions().any(equal(at, value, item) for item in items))

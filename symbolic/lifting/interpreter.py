@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct, field
 
@@ -46,6 +46,10 @@ class _Loop(Struct):
 
     breaks: list[State] = field(default_factory=list)
     continues: list[State] = field(default_factory=list)
+
+
+MOST_ROUNDS: Final = 1_000_000
+"""A loop over what is there whatever the inputs are runs so often at most."""
 
 
 class Activation(FunctionCalls):
@@ -213,8 +217,15 @@ class Activation(FunctionCalls):
     def _for_each(self, node: ast.For, known: Iterable[Any], state: State, left: list[State]) -> State | None:
         """Run the rounds of a loop over elements that are there whatever the inputs are."""
         current: State | None = state
-        for item in known:
+        for place, item in enumerate(known):
             assert current is not None
+            if place >= MOST_ROUNDS:
+                raise self.error(
+                    node,
+                    f"more than {MOST_ROUNDS:,} rounds of this loop, whatever the inputs are",
+                    "fewer",
+                    "a formula",
+                )
             try:
                 if type(node.target) is ast.Name:
                     current.names[node.target.id] = item

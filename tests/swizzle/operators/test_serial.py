@@ -171,6 +171,8 @@ def read(tmp_path: Path, text: str) -> Any:
         (f"@serial\ndef f(x: i32):\n{BODY}assert v > 0\n        s += v\n    return s\n",
          "6:9: error: AssertionError: v > 0"),
         (f"@serial\ndef f(x: i32):\n{SUM}", "f returns nothing"),
+        (f"@serial\ndef f(x: i32):\n{BODY}s += v in range(10**30)\n    return s\n",
+         "is compared with numbers of i32, and is none"),
         (f"@serial\ndef f(x: f32):\n{BODY}s += v if v == v else 0\n    return s\n", "6:19: error: v == v asks for NaN"),
     ],
 )  # fmt: skip

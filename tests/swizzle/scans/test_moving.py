@@ -6,6 +6,8 @@ import itertools
 import random
 from collections.abc import Callable, Iterator
 from functools import cache
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +19,10 @@ from swizzle.scans.algorithm import ELEMENT, SIZE, ScanStep, evaluate
 from swizzle.scans.ends import BothEnds, ends_of
 from swizzle.scans.held import IDLE, HeldRanges
 from swizzle.scans.kernel import ScanKernel
+from swizzle.scans.moving import Move, MovingSearch
 from swizzle.scans.proof import LARGEST
 from swizzle.specs.verify import verify
-from symbolic.expressions.expression import FALSE, ONE, add, constant, subtract
+from symbolic.expressions.expression import FALSE, ONE, TRUE, ZERO, add, constant, subtract
 from tests.slow_cases import slow_unless
 from tests.swizzle.scans.examples import blelloch, brent_kung, is_exclusive_scan, kogge_stone, sklansky
 from tests.swizzle.scans.test_kernel import first_and_last, then
@@ -416,3 +419,14 @@ def test_swapped_operands_are_no_scan() -> None:
         assert text != made.text
         wrong = ScanKernel(made.name, text, made.threads, None, made.operator).sketch
         assert not verify(wrong.program, wrong.spec).equal, old
+
+
+@pytest.mark.parametrize(("sources", "fine"), [((0, 1, 2), True), ((0, 1, -2), False), ((0, 1, 4), False)])
+def test_a_source_outside_of_the_array_is_no_filling(sources: tuple[int, ...], fine: bool) -> None:
+    """An element before the first one, which NumPy would count from the end, is none, as is one behind the last."""
+    search = object.__new__(MovingSearch)
+    search.among, search.backward = [4], False  # type: ignore[misc]
+    points: Any = SimpleNamespace(element=np.arange(4), slices=[slice(0, 4)], rounds=[(4, 1)])
+    move = Move(1, TRUE, ZERO, "before", np.arange(4) > 0, np.array((IDLE, *sources)))
+    held = search._after(points, [[move]], [HeldRanges.start(4)])
+    assert (held is not None) == fine
