@@ -163,7 +163,11 @@ class _Reader:
         for name, each in initial.items():
             if not each.truth and not isinstance(each.value, int):
                 types[name] = real
-        step = self._step(types, fixed)
+        try:
+            step = self._step(types, fixed)
+        except SwizzleError:  # of a word that begins with a whole number and is divided, say
+            types = {name: dtype if dtype is BOOL else real for name, dtype in types.items()}
+            step = self._step(types, fixed)
         for _ in types:
             all_types = {**self.elements, **types}
             for name in types:

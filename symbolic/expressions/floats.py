@@ -23,7 +23,8 @@ from pysmt.fnode import FNode
 from pysmt.typing import BOOL, REAL
 
 from symbolic.bottom_up import bottom_up
-from symbolic.expressions.expression import NAME, expanded, same_ratio, subtract, terms
+from symbolic.expressions.expression import FALSE, NAME, TRUE, expanded, same_ratio, subtract, terms
+from symbolic.expressions.formulas import REALS, decide
 from symbolic.expressions.reading import Unreadable, read_formula
 from symbolic.solve.answer import Sat, Unsat
 from symbolic.solve.floor_division import manager
@@ -105,16 +106,20 @@ class _Check:
             near = near if self._asked <= QUESTIONS else self._near(node, self.premises)
         if not near and _is_open(node):
             return ""
+        known = _by_functions(node)
         for answer in (node, manager().Not(node)):
             asked = [*near, answer]
-            if self._is_impossible(asked):
+            if known is (answer is not node) or self._is_impossible(asked):
                 kind = next((kind for kind in KINDS if _possible(asked, kind)), "")
                 if kind or _is_rounding(node):
                     return kind or KINDS[-1]
         return ""
 
     def _is_impossible(self, conditions: Sequence[FNode]) -> bool:
-        facts = [manager().GT(each, manager().Real(0)) for each in _exponentials(conditions)]
+        facts = [
+            manager().GT(each, manager().Real(0)) for each in _functions(conditions)
+            if each.function_name().symbol_name().startswith("exp")
+        ]  # fmt: skip
         with Solver("z3") as solver:
             solver.add([*conditions, *facts])
             return isinstance(solver.check(timeout=SECONDS), Unsat)
@@ -156,6 +161,21 @@ def _is_open(node: FNode) -> bool:
     )
 
 
+def _by_functions(node: FNode) -> bool | None:
+    """Return what a comparison of exponentials and logarithms is of all real numbers; None where it is not known."""
+    if not _functions([node]):
+        return None
+    try:
+        holds = read_formula(node)
+    except (Unreadable, ArithmeticError, ValueError):
+        return None
+    sorts = dict.fromkeys(holds.names, REALS)
+    for each in (TRUE, FALSE):
+        if decide([(holds, each)], sorts, timeout=SECONDS).verdict == "proved":
+            return each is TRUE
+    return None
+
+
 def _is_rounding(node: FNode) -> bool:
     """Tell whether both sides of a comparison are one number, or apart by a number, and are not computed alike."""
     a, b = node.args()
@@ -165,12 +185,12 @@ def _is_rounding(node: FNode) -> bool:
     return same_ratio(*sides) or expanded(subtract(*sides)).constant
 
 
-def _exponentials(conditions: Iterable[FNode]) -> list[FNode]:
+def _functions(conditions: Iterable[FNode]) -> list[FNode]:
     found: dict[FNode, None] = {}
     known: dict[FNode, None] = {}
 
     def note(node: FNode, _: object) -> None:
-        if node.is_function_application() and node.function_name().symbol_name().startswith("exp"):
+        if node.is_function_application():
             found[node] = None
 
     for each in conditions:
