@@ -210,6 +210,11 @@ class _Abilities:
 
         return save(result, path)
 
+    def with_homes(self, sketch: Sketch, homes: Sequence[str]) -> Sketch:
+        from swizzle.solving.homes import refilled
+
+        return refilled(sketch, homes)
+
 
 _abilities: Abilities = _Abilities()
 HANDED_IN[:] = [_abilities]

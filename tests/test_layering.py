@@ -51,16 +51,19 @@ ROOMS: dict[str, str] = {
     "swizzle.problem": "swizzle.specs",
     "swizzle.costs": "swizzle.problem",
     "swizzle.homes": "swizzle.specs swizzle.layouts swizzle.layouts.conversions",
-    "swizzle.solution": "swizzle.language swizzle.specs swizzle.sketches swizzle.homes",
+    "swizzle.solution": "swizzle.language swizzle.specs swizzle.sketches",
+    "swizzle.solving": "swizzle.language swizzle.specs swizzle.sketches swizzle.solution swizzle.audit swizzle.scans "
+    "swizzle.homes",
     "swizzle.layouts": "swizzle.layouts.conversions",
     "swizzle.layouts.conversions": "swizzle.layouts",
     "swizzle.scans": "swizzle.source swizzle.language swizzle.specs swizzle.sketches swizzle.layouts",
     "swizzle.doctor": "swizzle.layouts",
     "swizzle.audit": "swizzle.specs swizzle.problem swizzle.solution",
     "swizzle.audit.paper": "swizzle.specs swizzle.sketches swizzle.problem swizzle.costs",
-    "swizzle.search": "swizzle.specs swizzle.sketches swizzle.problem swizzle.costs swizzle.solution swizzle.scans "
+    "swizzle.search": "swizzle.specs swizzle.sketches swizzle.problem swizzle.costs swizzle.solution swizzle.solving "
     "swizzle.audit swizzle.audit.paper",
-    "swizzle.cache": "swizzle.specs swizzle.sketches swizzle.problem swizzle.costs swizzle.solution swizzle.search",
+    "swizzle.cache": "swizzle.specs swizzle.sketches swizzle.problem swizzle.costs swizzle.solution swizzle.solving "
+    "swizzle.search",
     "swizzle.emit.any_length": "swizzle.specs swizzle.sketches",
     "swizzle.emit": "swizzle.specs swizzle.sketches swizzle.solution swizzle.emit.any_length",
     "swizzle.explain": "swizzle.language swizzle.specs swizzle.sketches swizzle.problem swizzle.solution "

@@ -111,7 +111,8 @@ DOOR = {
 """What the command line itself is made of."""
 SEARCHING = {
     *("swizzle.language", "swizzle.source", "swizzle.specs", "swizzle.frontend", "swizzle.sketches", "swizzle.problem"),
-    *("swizzle.costs", "swizzle.search", "swizzle.audit", "swizzle.cache", "swizzle.emit", "swizzle.explain"),
+    *("swizzle.costs", "swizzle.solving", "swizzle.search", "swizzle.audit", "swizzle.cache", "swizzle.emit"),
+    *("swizzle.explain",),
     *("symbolic.algebra", "symbolic.values", "symbolic.machine", "symbolic.solve"),
 }
 TEXT_OF_TILES = {"cuda_out", "cuda_out.tiling", "cuda_out.analysis"}

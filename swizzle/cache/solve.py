@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import PurePath
 from typing import Any, TypeAlias
@@ -22,13 +22,12 @@ from swizzle.costs.goal import Goal
 from swizzle.costs.registry import costs_of
 from swizzle.problem.many import by_function, costs
 from swizzle.search.metasketch import solve as search
-from swizzle.search.scan_holes import has_scan_holes, solve_scan
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.filling import completed, solve_filled
-from swizzle.solution.padding import pads_of, solve_padded
+from swizzle.solution.filling import completed
 from swizzle.solution.refill import formula_again, refill
-from swizzle.solution.solution import Limits, Progress, Result, Solution
+from swizzle.solution.solution import Limits, Listener, Result, Solution
+from swizzle.solving.stages import staged
 from swizzle.specs.specification import Meaning
 from swizzle.specs.verify import compare, run_canonical
 from symbolic.algebra.expansion import in_words
@@ -46,22 +45,14 @@ Holes: TypeAlias = list[tuple[Mapping[str, Any], str]]  # the constants of each,
 KeptAnswer: TypeAlias = tuple[Mapping[str, int], Holes]  # a solution's cost, and its holes, whose formulas are nameless
 
 
-def solve(sketch: Sketch, limits: Limits, progress: Callable[[Progress], None] | None) -> Result:
+def solve(sketch: Sketch, limits: Limits, progress: Listener | None) -> Result:
     """Answer a solve job from the cache if its answer is kept; if not, search, and keep what was found.
 
     The sketches named by `filled_from=` are answered first, in the same way. Raises `SwizzleError` for a mistake in the
     sketch or its specification.
     """
-    if pads_of(sketch):
-        return solve_padded(sketch, limits, progress, solve)
-    if has_scan_holes(sketch):
-        return solve_scan(sketch, limits, progress, solve)
-    if sketch.filled_from:
-        return solve_filled(sketch, limits, progress, solve)
-    if sketch.exchanges:
-        from swizzle.solution.homes import solve_homes
-
-        return solve_homes(sketch, limits, progress, solve)
+    if (answer := staged(sketch, limits, progress, solve)) is not None:
+        return answer
     started = time.monotonic()
     until = None if limits.timeout is None else started + limits.timeout
     try:

@@ -31,7 +31,7 @@ from swizzle.sketches.loading import named_in_files
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import fill_from, shares_a_hole
 from swizzle.solution.saved import load_saved, saved_text
-from swizzle.solution.solution import Limits, Progress, Result, SolverChoice, SpaceName, TemplateName
+from swizzle.solution.solution import Limits, Listener, Progress, Result, SolverChoice, SpaceName, TemplateName
 from swizzle.specs.specification import remembering
 from swizzle.specs.verify import explain_mismatch
 from symbolic.errors import SwizzleError
@@ -42,8 +42,6 @@ from templates.registry import register
 
 ADVISED_AFTER: Final = 10.0
 """Seconds of a search after which its progress says what else can be done."""
-
-Listener = Callable[[Progress], None]
 
 
 class SolveArguments(Struct, frozen=True):

@@ -24,7 +24,7 @@ from swizzle.problem.problem import Problem
 from swizzle.search.answer import NARROWED
 from swizzle.search.metasketch import solve
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.solution import Limits, Progress, Result, SpaceName
+from swizzle.solution.solution import Limits, Listener, Progress, Result, SpaceName
 from symbolic.errors import SwizzleError
 from symbolic.limits import Interruption, limited
 from symbolic.memory import default_memory
@@ -45,8 +45,6 @@ STEP_SECONDS: Final = 4.0
 """What the search may take before other steps are tried, where a sketch may lack a step that doubles."""
 BARRIER_SECONDS: Final = 2.0
 """What a sketch that seems to lack a barrier may take with it."""
-
-Listener = Callable[[Progress], None]
 
 
 def explain(

@@ -9,7 +9,7 @@ the other, until a solution is found that no other can beat. The search ends wit
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import Literal
 
@@ -30,16 +30,13 @@ from swizzle.search.hopeless import hopeless
 from swizzle.search.plan import Plan
 from swizzle.search.ranking import Ranking
 from swizzle.search.reading import Reading
-from swizzle.search.scan_holes import has_scan_holes, solve_scan
 from swizzle.search.shorter import with_shorter_formulas
 from swizzle.search.state import SearchState
 from swizzle.search.tables import Tables, TooManyFunctions, TooManyNodes
 from swizzle.search.trying import Exhaustion, TooMany
 from swizzle.sketches.sketch import Sketch, not_a_sketch
-from swizzle.solution.filling import solve_filled
-from swizzle.solution.front import solve_front
-from swizzle.solution.padding import pads_of, solve_padded
-from swizzle.solution.solution import Limits, Named, Progress, Result, SpaceName, TemplateName
+from swizzle.solution.solution import Limits, Listener, Named, Progress, Result, SpaceName, TemplateName
+from swizzle.solving.stages import staged
 from swizzle.specs.specification import Meaning
 from symbolic.bottom_up import deep_stack
 from symbolic.errors import SwizzleError
@@ -50,7 +47,6 @@ from templates.holes import SPACES
 from templates.registry import register
 from templates.template import TemplateFamily
 
-Listener = Callable[[Progress], None]
 NAIVE_DEPTH: Mapping[TemplateName, Literal[0, 1, 2]] = {"paper": 0, "naive-1": 1, "naive-2": 2}
 BETWEEN_COUNTS = 0.3  # seconds
 COUNTED = 64  # light functions whose costs are counted
@@ -457,19 +453,9 @@ def solve(
     limits = replace(limits, families=register((*limits.families, *register(families))))
     limits = limits if timeout is None else replace(limits, timeout=timeout)
     limits = limits if memory is None else replace(limits, memory=size_of(memory))
-    if pads_of(sketch):
-        return solve_padded(sketch, limits, progress, solve)
-    if has_scan_holes(sketch):
-        return solve_scan(sketch, limits, progress, solve)
-    if sketch.filled_from:
-        costs_of(limits.cost)  # a mistake in it is found before the sources are solved
-        return solve_filled(sketch, limits, progress, solve)
-    if sketch.exchanges:
-        from swizzle.solution.homes import solve_homes
-
-        return solve_homes(sketch, limits, progress, solve)
-    if limits.pareto:
-        return solve_front(sketch, limits, progress, solve)
+    costs_of(limits.cost)  # a mistake in it is found before anything is solved
+    if (answer := staged(sketch, limits, progress, solve)) is not None:
+        return answer
     search = _Search(sketch, limits, progress, meaning)
     try:
         memory = default_memory() if limits.memory is None else limits.memory

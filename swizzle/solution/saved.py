@@ -26,7 +26,7 @@ from swizzle.sketches.sketch import Sketch
 from swizzle.solution.answered import misprinted
 from swizzle.solution.refill import formula_again, plain_formula, refill
 from swizzle.solution.seal import digest, is_sealed, seal
-from swizzle.solution.solution import Result, Solution
+from swizzle.solution.solution import Result, Solution, abilities
 from swizzle.solution.version import __version__
 from swizzle.solution.words import proved_by_name
 from symbolic.errors import SwizzleError
@@ -127,8 +127,6 @@ def load_saved(
 
 def _with_homes(path: Path, sketch: Sketch, content: Mapping[str, Any]) -> tuple[Sketch, Solution]:
     """Return a sketch with exchanges as its solution has them, which are worked out again, and that solution."""
-    from swizzle.solution.homes import refilled
-
     chosen, became, homes = {}, list[HoleFormula](), list[str]()
     try:
         for number, (hole, entry) in enumerate(zip(sketch.program.holes, content["holes"], strict=True)):
@@ -138,7 +136,9 @@ def _with_homes(path: Path, sketch: Sketch, content: Mapping[str, Any]) -> tuple
             else:
                 chosen[number] = formula_again(hole, constants or (None if source else {}), text)
             became.append(HoleFormula(hole.name, hole.kind, hole.place, text, constants, source))
-        posed = refilled(replace(sketch, program=fill_some(sketch.program, chosen), filled_from=()), homes)
+        posed = abilities().with_homes(
+            replace(sketch, program=fill_some(sketch.program, chosen), filled_from=()), homes
+        )
     except ValueError as error:
         raise _no_solution(path, str(error)) from None
     return posed, Solution(posed.program, tuple(became), content["cost"])

@@ -6,7 +6,7 @@ A `Result` is sat, unsat or unknown. A sat result has solutions. Each solution i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from html import escape
 from math import isnan
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, get_args
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from swizzle.language.element_types import caller_place
 from swizzle.sketches.hole_formula import HoleFormula
@@ -90,6 +91,10 @@ class Limits(Struct, frozen=True):
                     fix=f"{name}={known[-1]!r}",
                 )  # fmt: skip
 
+    def after(self, seconds: float) -> Limits:
+        """Return what is left of them after so many seconds."""
+        return self if self.timeout is None else replace(self, timeout=max(0.001, self.timeout - seconds))
+
 
 def _is_time(seconds: object) -> bool:
     if isinstance(seconds, bool) or not isinstance(seconds, Real):
@@ -107,6 +112,10 @@ class Progress(Struct, frozen=True):
     best_cost: Mapping[str, int] | None
     counterexamples: int
     seconds: float
+
+
+Listener: TypeAlias = Callable[[Progress], None]
+"""What is told of a search while it runs."""
 
 
 class Solution(Struct, frozen=True):
@@ -155,26 +164,26 @@ class Solution(Struct, frozen=True):
         emulation on the CPU if there is no GPU. Sizes other than the sketch's are accepted if the kernel is shown to be
         right at them.
         """
-        _abilities().call(self, arrays, stream)
+        abilities().call(self, arrays, stream)
 
     def to_cuda(self, form: Literal["cu", "header"] = "cu") -> str:
         """Return the kernel as CUDA C++: the `.cu` or the header that `swizzle solve -o` writes."""
-        return _abilities().text(self, "cuda" if form == "cu" else "header")
+        return abilities().text(self, "cuda" if form == "cu" else "header")
 
     def to_numba(self) -> str:
         """Return the kernel as a Python module for numba.cuda."""
-        return _abilities().text(self, "numba")
+        return abilities().text(self, "numba")
 
     def tables(self) -> dict[str, HoleValues]:
         """Return, for each hole, the values of its chosen function wherever the kernel asks it, as NumPy arrays."""
-        return _abilities().tables(self)
+        return abilities().tables(self)
 
     def show(self, *, block: int = 0, warp: int = 0, colour: Literal["element", "lane"] = "element") -> Drawn:
         """Draw what one warp moves: a figure (`.svg`), a page to explore (`.html`), `.save(path)`.
 
         In a notebook, solutions and pictures display themselves.
         """
-        return _abilities().picture(self, block=block, warp=warp, colour=colour)
+        return abilities().picture(self, block=block, warp=warp, colour=colour)
 
     def _repr_html_(self) -> str:
         return self.show()._repr_html_()
@@ -227,7 +236,7 @@ class Result(Struct, frozen=True):
 
         `timeout` in seconds bounds the whole answer. Only a result of `solve` can be explained.
         """
-        return _abilities().explanation(self, timeout)
+        return abilities().explanation(self, timeout)
 
     def save(self, path: str | Path) -> Path:
         """Write the best solution to a file, NAME.json, as `swizzle solve -o` does; return the path.
@@ -235,11 +244,11 @@ class Result(Struct, frozen=True):
         `swizzle check`, `run` and `show` take it, and `swizzle.load_solution` reads it. It names the sketch's file.
         Raises SwizzleError where there is no solution, or the sketch is in no file.
         """
-        return _abilities().save(self, path)
+        return abilities().save(self, path)
 
     def because(self) -> tuple[str, ...]:
         """Return why there is no solution in any space, where that is evident at once; else nothing."""
-        return _abilities().evidence(self) if "evident" in self.certificate else ()
+        return abilities().evidence(self) if "evident" in self.certificate else ()
 
     @property
     def best(self) -> Solution:
@@ -255,6 +264,9 @@ class Result(Struct, frozen=True):
             )
         return self.solutions[0]
 
+
+SketchSolver: TypeAlias = Callable[[Sketch, Limits, Listener | None], Result]
+"""What answers for a sketch within limits: a search, or one with a cache."""
 
 SAID: Final = tuple(name for name in Result.__struct_fields__ if name not in ("posed", "families"))
 """What results are compared by."""
@@ -297,9 +309,11 @@ class Abilities(Protocol):
     def explanation(self, result: Result, timeout: float | None) -> Explained: ...
     def evidence(self, result: Result) -> tuple[str, ...]: ...
     def save(self, result: Result, path: str | Path) -> Path: ...
+    def with_homes(self, sketch: Sketch, homes: Sequence[str]) -> Sketch: ...
 
 
-def _abilities() -> Abilities:
+def abilities() -> Abilities:
+    """Return them."""
     handed_in: Abilities
     (handed_in,) = HANDED_IN
     return handed_in

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.solution import Limits, Progress, Result, Solution
+from swizzle.solution.solution import Limits, Listener, Result, SketchSolver, Solution
 from symbolic.errors import SwizzleError
-
-Listener = Callable[[Progress], None]
-Solver = Callable[[Sketch, Limits, Listener | None], Result]
 
 
 def front(solutions: Sequence[Solution]) -> tuple[Solution, ...]:
@@ -27,7 +24,7 @@ def front(solutions: Sequence[Solution]) -> tuple[Solution, ...]:
     return tuple(found)
 
 
-def solve_front(sketch: Sketch, limits: Limits, progress: Listener | None, solve: Solver) -> Result:
+def solve_front(sketch: Sketch, limits: Limits, progress: Listener | None, solve: SketchSolver) -> Result:
     """Solve a sketch for all its solutions, and return those of the front; the certificate says of how many.
 
     Raises SwizzleError for a single cost, and for `all_solutions` beside.

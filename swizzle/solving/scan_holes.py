@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from textwrap import shorten
 
 from msgspec.structs import replace
 
 from swizzle.audit.random_check import INPUTS, disagreement
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.solution import Limits, Progress, Result
+from swizzle.solution.solution import Limits, Listener, Result, SketchSolver
 from templates.holes import SCAN_KINDS
 
 KNOWN = 'the operator has to be known as an associative one: @operator(order="sequence"), or scan_operator(...)'
-Listener = Callable[[Progress], None]
-Solver = Callable[[Sketch, Limits, Listener | None], Result]
 
 
 def has_scan_holes(sketch: Sketch) -> bool:
@@ -23,7 +20,7 @@ def has_scan_holes(sketch: Sketch) -> bool:
     return any(hole.kind in SCAN_KINDS for hole in sketch.program.holes)
 
 
-def solve_scan(sketch: Sketch, limits: Limits, progress: Listener | None, solve: Solver) -> Result:
+def solve_scan(sketch: Sketch, limits: Limits, progress: Listener | None, solve: SketchSolver) -> Result:
     """Fill the holes of a scan, then `solve` what is left: forward first, then backward, if nothing says which."""
     from swizzle.scans.filling import directions, filled
 
@@ -35,7 +32,7 @@ def solve_scan(sketch: Sketch, limits: Limits, progress: Listener | None, solve:
         if found is None:
             continue
         spent = time.monotonic() - started
-        answer = solve(found.sketch, _left(limits, spent), progress)
+        answer = solve(found.sketch, limits.after(spent), progress)
         said = {} if found.scan is None else {"scan": repr(found.scan).splitlines()}
         if found.placement is not None:
             said["place"] = [found.placement.proof]
@@ -68,7 +65,3 @@ def solve_scan(sketch: Sketch, limits: Limits, progress: Listener | None, solve:
 def _numbers_agree(sketch: Sketch) -> bool:
     """Say whether a filled kernel and its specification agree on random numbers, although they are not shown equal."""
     return not sketch.program.holes and not disagreement(sketch.program, sketch.spec)
-
-
-def _left(limits: Limits, spent: float) -> Limits:
-    return limits if limits.timeout is None else replace(limits, timeout=max(0.001, limits.timeout - spent))

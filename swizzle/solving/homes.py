@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import ceil
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,8 +21,8 @@ from swizzle.homes.sources import NoSources, Sources, reads_only, sources_of
 from swizzle.homes.ways import ACROSS, Floor, Home, Way, best_sources, floor_of, way_of
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.front import on_front
-from swizzle.solution.solution import Limits, Progress, Result, Solution, Status
+from swizzle.solution.solution import Limits, Listener, Result, SketchSolver, Solution, Status
+from swizzle.solving.front import on_front
 from swizzle.specs.specification import Meaning
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Accumulate, Expr, Hole
@@ -31,8 +31,6 @@ from symbolic.limits import Interruption, limited
 from templates.formula import binary, fill_some, number, parameters
 from templates.holes import HOME, kind_of
 
-Listener: TypeAlias = Callable[[Progress], None]
-SolveSketch: TypeAlias = Callable[[Sketch, Limits, Listener | None], Result]
 CLOCKS: Final = "clocks"
 NOT_TRIED: Final = "not tried"
 MOST_LIGHT: Final = 27  # light functions of all other holes together
@@ -64,7 +62,7 @@ class _Ready(Struct, frozen=True):
     about: dict[str, Any]
 
 
-def solve_homes(sketch: Sketch, limits: Limits, progress: Listener | None, solve: SolveSketch) -> Result:
+def solve_homes(sketch: Sketch, limits: Limits, progress: Listener | None, solve: SketchSolver) -> Result:
     """Solve a sketch for its exchanges' homes; return the answer with the lowest costs, the last of them clocks.
 
     `limits.timeout` bounds the whole. Raises SwizzleError for a sketch with holes of other kinds that move no elements.
@@ -99,7 +97,7 @@ def solve_homes(sketch: Sketch, limits: Limits, progress: Listener | None, solve
     return search.answer(limits, names, reason, started)
 
 
-def _solved(solve: SolveSketch, limits: Limits, progress: Listener | None, posed: Sketch) -> Result:
+def _solved(solve: SketchSolver, limits: Limits, progress: Listener | None, posed: Sketch) -> Result:
     return solve(posed, limits, progress)
 
 

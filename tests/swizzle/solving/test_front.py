@@ -12,7 +12,7 @@ import pytest
 
 from swizzle import Limits, load, solve
 from swizzle.commands.cli import execute
-from swizzle.solution.front import front
+from swizzle.solving.front import front
 from symbolic.errors import SwizzleError
 
 TILE = """

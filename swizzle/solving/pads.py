@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec.structs import replace
@@ -14,11 +14,9 @@ from swizzle.language.parameters import Declared
 from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.loading import family_of
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.front import on_front
-from swizzle.solution.solution import Limits, Progress, Result
+from swizzle.solution.solution import Limits, Listener, Result, SketchSolver
+from swizzle.solving.front import on_front
 
-Listener = Callable[[Progress], None]
-Solver = Callable[[Sketch, Limits, Listener | None], Result]
 ALIKE: Final = frozenset({"accumulates", "shuffles", "sectors", "terms"})
 """Costs that no extent of a shared array changes."""
 
@@ -37,7 +35,7 @@ def _family(sketch: Sketch) -> SketchFamily[Sketch] | None:
     return family_of(sketch) if any(re.fullmatch(r"pad\d+", name) for name in sketch.parameters) else None
 
 
-def solve_padded(sketch: Sketch, limits: Limits, progress: Listener | None, solve: Solver) -> Result:
+def solve_padded(sketch: Sketch, limits: Limits, progress: Listener | None, solve: SketchSolver) -> Result:
     """Solve a sketch for all extents of its pads, the least first; return the first answer of the least cost.
 
     It ends with the first that costs nothing, or if no cost depends on an extent; for the Pareto front, with the first
@@ -71,7 +69,7 @@ def solve_padded(sketch: Sketch, limits: Limits, progress: Listener | None, solv
     return replace(best, optimal=best.optimal and not left, proved=proved, reason=left)
 
 
-def _answers(sketch: Sketch, limits: Limits, progress: Listener | None, solve: Solver) -> Iterator[Result]:
+def _answers(sketch: Sketch, limits: Limits, progress: Listener | None, solve: SketchSolver) -> Iterator[Result]:
     """Yield the answer for each extent of the pads, the least first, as long as there is time."""
     family, pads, started = _family(sketch), pads_of(sketch), time.monotonic()
     assert family is not None
@@ -83,8 +81,7 @@ def _answers(sketch: Sketch, limits: Limits, progress: Listener | None, solve: S
         chosen = dict(zip([pad.name for pad in pads], some, strict=True))
         there = family.at(chosen)
         others = {name: value for name, value in there.parameters.items() if name not in chosen}
-        here = limits if limits.timeout is None else replace(limits, timeout=max(0.001, limits.timeout - spent))
-        found = solve(replace(there, parameters=others), here, progress)
+        found = solve(replace(there, parameters=others), limits.after(spent), progress)
         solutions = tuple(replace(solution, posed=there) for solution in found.solutions)
         certificate = {**found.certificate, "pads": chosen}
         yield replace(found, solutions=solutions, posed=there, certificate=certificate)
