@@ -124,8 +124,7 @@ def _explained(
                     tried.append(trial)
                 seconds["total"] = time.monotonic() - started
                 return replace(found, trials=tuple(tried), seconds=seconds)
-            problem = Problem.of(sketch.program, sketch.spec)
-            problem.families = register(limits.families)
+            problem = Problem.of(sketch.program, sketch.spec, families=register(limits.families))
             if space == "3" and limits.space is None and problem.has_more("4", "3"):
                 limits = replace(limits, space="3")  # which was searched alone, as there is more
             helped = barrier_that_helps(sketch, limits, _share(deadline, BARRIER_SECONDS), report)

@@ -111,12 +111,23 @@ class Problem(Struct, dict=True):
     _writes_of_run: tuple[Run, dict[str, list[tuple[int, Lanes]]]] | None = None
 
     @staticmethod
-    def of(program: Program, spec: Callable[..., Any], meaning: Meaning | None = None) -> Problem:
+    def of(
+        program: Program,
+        spec: Callable[..., Any],
+        meaning: Meaning | None = None,
+        naive: Literal[0, 1, 2] = 0,
+        families: tuple[TemplateFamily, ...] = (),
+    ) -> Problem:
         """Run a sketch; raises `SwizzleError` if it breaks a rule whatever its holes are.
 
         `meaning` is the specification's, if it is known already.
         """
-        meaning = meaning or Meaning.of(program, spec)
+        found = Problem._with_states(program, meaning or Meaning.of(program, spec))
+        return replace(found, naive=naive, families=families)
+
+    @staticmethod
+    def _with_states(program: Program, meaning: Meaning) -> Problem:
+        """Run a sketch in which states of several words may be stored."""
         said = with_states(program, meaning.wanted, meaning.terms)
         found, tried, of_more = Problem._of(program, said.program, said.wanted, meaning), None, said.computed
         if of_more is not None:
@@ -182,6 +193,14 @@ class Problem(Struct, dict=True):
         """Return each hole's template in a space."""
         holes = zip(self.program.holes, self.points, strict=True)
         return [template(hole, points, space, self.naive, self.families, self.on_request) for hole, points in holes]
+
+    def leave_out_requests(self) -> None:
+        """Leave out, from now on, the families on request: their functions were tried."""
+        self.on_request = False
+
+    def take_off(self) -> None:
+        """Look at values, from now on, also as items that are taken off."""
+        self.signed = True
 
     def light(self, space: Space) -> list[Template]:
         """Return the templates of a space, restricted to their light constants (0, 1, -1, the sizes)."""

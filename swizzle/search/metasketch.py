@@ -85,9 +85,9 @@ class _Search(SearchState):
         optimal = False
         try:
             self.tell("1", "interpreting the sketch")
-            problem = self.problem = Problem.of(self.sketch.program, self.sketch.spec, self.meaning)
-            problem.naive = NAIVE_DEPTH[self.limits.template]
-            problem.families = register(self.limits.families)
+            depth, families = NAIVE_DEPTH[self.limits.template], register(self.limits.families)
+            posed = self.sketch.program, self.sketch.spec, self.meaning
+            problem = self.problem = Problem.of(*posed, depth, families)
             costs = (self.goal.lowered, *self.goal.counted)
             floors = tuple(floor_of(cost, problem) if self.limits.canonical else 0 for cost in costs)
             self.reading = Reading(self.sketch, problem, None if self.limits.canonical else self.solver, self.goal)
@@ -98,7 +98,8 @@ class _Search(SearchState):
             self.plan = Plan(problem, self.limits, floors[0], most, self.every)
             optimal = self._search_spaces()
             if self.unsigned and self.best is None and self.evident is None and not self.reason:
-                problem.signed, self.narrowed, self.claims, self.left_open = True, False, [], []
+                problem.take_off()
+                self.narrowed, self.claims, self.left_open = False, [], []
                 self.tried.clear()
                 self._keep(None)
                 self.plan = Plan(problem, self.limits, floors[0], most, self.every)
@@ -155,7 +156,7 @@ class _Search(SearchState):
             self.left_out = True
             if self.plan.leaves_out_all(space):
                 return False
-            self.problem.on_request = False
+            self.problem.leave_out_requests()
         if self.plan.looks_at_functions() and self.every and lightest.has_few(self.problem, space):
             return self._looked_at_all(space)
         if self.plan.tries_lightest(space) and self._found_from_light_to_heavy(space):

@@ -92,8 +92,7 @@ def test_neither_template_holds_the_other() -> None:
 def test_the_search_agrees_with_brute_force(file: str, name: str, depth: Any, parameters: dict[str, int]) -> None:
     """Status and least cost are those of trying every filling (its conditions at their best, where there are any)."""
     (sketch,) = load(CASES / f"{file}.py", name, {"warp_size": 4, "grid": 1, **parameters})
-    problem = Problem.of(sketch.program, sketch.spec)
-    problem.naive = depth
+    problem = Problem.of(sketch.program, sketch.spec, naive=depth)
     made = problem.templates("1")
     each = [
         list(functions(t, p).values()) if isinstance(t, NaiveXform) else None

@@ -66,8 +66,7 @@ def _compare(seed: int, space: Any, naive: Literal[0, 1, 2] = 0) -> str:
         return "passed over"
     fillings = list(itertools.product(*each))
     truth = random.choice([f for f in fillings if not probe.candidate(made, f)[0].violations] or fillings)
-    problem = Problem.of(program, specification_of(program, made, truth, random))
-    problem.naive = naive
+    problem = Problem.of(program, specification_of(program, made, truth, random), naive=naive)
     distinct = {}  # fillings that run alike are one
     for choices in fillings:
         run, wrong = problem.candidate(made, choices)
@@ -175,10 +174,10 @@ def test_the_naive_template_is_certified() -> None:
 def test_wrong_claims_about_the_naive_template_are_refuted() -> None:
     """What depth 1 has not and depth 2 has is told apart."""
     sketch = kernel(PAIRED, spec=FOLDED, warp_size=8)
-    problem, claim = Problem.of(sketch.program, sketch.spec), Claim("1", None, (), "glucose", {})
-    problem.naive = 1
+    claim = Claim("1", None, (), "glucose", {})
+    problem = Problem.of(sketch.program, sketch.spec, naive=1)
     assert confirm(problem, [claim], None)[0]["verdict"] == "confirmed"
-    problem.naive = 2
+    problem = Problem.of(sketch.program, sketch.spec, naive=2)
     with pytest.raises(AssertionError, match="the second opinion refutes 'no filling exists' in Space 1"):
         confirm(problem, [claim], None)
     assert confirm(problem, [claim], time.monotonic())[0]["verdict"] == "not confirmed: not done within 0 s"
