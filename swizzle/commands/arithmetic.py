@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from cuda_out.compile.opaque import with_opaque_calls
-from cuda_out.compile.toolchain import compile_to_ptx
+from cuda_out.compile.toolchain import Tool, compile_to_ptx
 from cuda_out.ptx.arithmetic import differences
 from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.syntax import NotInterpreted
@@ -17,17 +17,26 @@ from swizzle.commands.sizes import LaunchSize
 CANCELS: Final = "a difference of what was just added, as in a compensated sum, is 0"
 
 
-def arithmetic_differences(text: KernelText, size: LaunchSize, ptx: str) -> tuple[str, ...]:
-    """Return in what respects a PTX computes its floats otherwise than the printed text's, compiled for the same
-    architecture; none of a text that is as printed, or that computes none otherwise."""
+def arithmetic_differences(
+    text: KernelText, size: LaunchSize, ptx: str, entry: str, tool: Tool | None
+) -> tuple[str, ...]:
+    """Return in what respects a PTX computes its floats otherwise than the printed text's, made by the same
+    compiler for the same architecture; none of a text that is as printed, or that computes none otherwise."""
     program, target = size.filled.program, re.search(r"^\.target (\w+)", ptx, re.MULTILINE)
-    if not text.edited or target is None or not any(p.dtype.is_float for p in program.parameters):
+    if (
+        not (text.edited or text.edited_header)
+        or target is None
+        or not any(p.dtype.is_float for p in program.parameters)
+    ):
         return ()
     written = WrittenOut(size.meaning.terms, program.parameters)
     validator = Validator(program, size.meaning.wanted, written, text.source.alignment)
-    given = text.source.entry, size.lengths, text.source.shared_bytes
-    printed = compile_to_ptx(with_opaque_calls(text.printed), target[1])
+    printed = compile_to_ptx(with_opaque_calls(text.printed), target[1], tool=tool or "auto")
     try:
-        return differences(*(validator.arithmetic(each, *given) for each in (ptx, printed)))
+        mine, theirs = (
+            validator.arithmetic(made, kernel, size.lengths, text.source.shared_bytes)
+            for made, kernel in ((ptx, entry), (printed, text.source.entry))
+        )
     except (NotInterpreted, Broken) as error:
         return (f"what is not known: {error}",)
+    return differences(mine, theirs)

@@ -180,7 +180,7 @@ def _validate(found: Emitted, text: KernelText, validator: SizesValidator, readi
             tools, forms = list(dict.fromkeys(tool for tool, _ in readers)), {form for _, form in readers}
             of = "both forms: " if len(forms) > 1 else "header form: " if "header" in forms else ""
             what = f"{of}{' and '.join(_WHOSE[tool] for tool in tools)} PTX for {', '.join(architectures)}"
-            said = _tell(found, what, text, validation, validator.sizes, alike[0].ptx)
+            said = _tell(found, what, text, validation, validator.sizes, alike[0])
             found.json["translation_validation"].append(
                 {"architectures": architectures, "compilers": tools, "forms": sorted(forms), **said}
             )
@@ -209,14 +209,16 @@ def _validate_file(found: Emitted, text: KernelText, path: Path, validator: Size
 
 
 def _tell(
-    found: Emitted, what: str, text: KernelText, validation: Validation, sizes: Sequence[LaunchSize], ptx: str
-) -> dict[str, Any]:
-    """Add a verdict to what was found; return it as JSON."""
+    found: Emitted, what: str, text: KernelText, validation: Validation, sizes: Sequence[LaunchSize],
+    read: CompilerReading | str,
+) -> dict[str, Any]:  # fmt: skip
+    """Add a verdict of what a compiler made, or of a PTX that stands alone, to what was found; return it as JSON."""
+    ptx, entry, tool = (read, text.source.entry, None) if isinstance(read, str) else (read.ptx, read.entry, read.tool)
     status, said = _settled(validation, text, sizes, ptx)
     found.settle(status)
     found.lines.append(f"{what}: {said}")
     found.lines += [f"  {finding}" for finding in validation.findings]
-    differs = arithmetic_differences(text, sizes[0], ptx) if validation.verdict == "equal" else ()
+    differs = arithmetic_differences(text, sizes[0], ptx, entry, tool) if validation.verdict == "equal" else ()
     if differs:
         found.lines.append(f"  as real numbers; from the printed text it differs in: {'; '.join(differs)}")
     if validation.cancels:
