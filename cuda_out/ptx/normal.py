@@ -92,10 +92,22 @@ class Normal(Infinities):
             if width(kind) == 16:  # of a register of 32 bits, the low ones
                 term = self.narrowed("b16", term)
                 op, args = self.terms.nodes[term]
-            return args[0] if op == f"bits{width(kind)}" else self.terms.apply(f"float.{width(kind)}", (term,))
+            number = args[0] if op == f"bits{width(kind)}" else self.bf16_in_f32(term) if kind == "f32" else None
+            return self.terms.apply(f"float.{width(kind)}", (term,)) if number is None else number
         if not self.is_real(term):
             return self.narrowed(kind, term)
         return args[0] if op == f"float.{width(kind)}" else self.terms.apply(f"bits{width(kind)}", (term,))
+
+    def bf16_in_f32(self, term: Term) -> Term | None:
+        """Return the number of bf16 whose bits are the upper half of a word, the lower one 0; None of another word."""
+        op = self.terms.nodes[term][0]
+        whole = self._as_sum(term) if op in ("*", "+") else {}
+        if len(whole) != 1:
+            return None
+        ((factors, factor),) = whole.items()
+        if factor != 1 << 16 or len(factors) != 1 or self.ranges.bound(factors[0]) > 16:
+            return None
+        return self.bf16_number(factors[0])
 
     def is_real(self, term: Term) -> bool:
         """Tell whether a term is a float."""

@@ -212,7 +212,9 @@ def _difference(
         found = machine.memory.account(term)
     else:
         got = normal.of_kind(own, term) if term else normal.lifted(own, bits)
-        got = normal.bf16_number(got) if dtype is DType.BF16 else got
+        if dtype is DType.BF16:
+            rounded = written.words.rounded_to_bf16(got)
+            got = normal.bf16_number(got) if rounded is None else rounded
         for expected in written.expected_of(dtype):
             goal = expected.written_out(kind, want)
             if got == goal or (dtype.is_float and normal.close(dtype.value, got, goal)):

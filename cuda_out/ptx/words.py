@@ -74,6 +74,42 @@ class WordProofs:
             rest.remove(partner)
         return True
 
+    def rounded_to_bf16(self, term: Term) -> Term | None:
+        """Return the float of whose bits a term is the rounding to bf16, as architectures without an instruction for it
+        have it; None where it is shown to be none."""
+        nodes, parts, open_terms = self.normal.terms.nodes, dict[Term, int](), [term]
+        while open_terms and len(parts) < 60:
+            part = open_terms.pop()
+            op, args = nodes[part]
+            if part not in parts and op != "const":
+                parts[part] = len(parts)
+                open_terms += [arg for arg in args if isinstance(arg, int)] if op not in ("atom", "bits32") else []
+        leaves = [part for part in parts if nodes[part][0] in ("atom", "bits32")]
+        if open_terms or len(leaves) != 1 or nodes[leaves[0]][0] != "bits32" or len(parts) < 8:
+            return None
+        (bits32,) = leaves
+        key = (
+            "bf16",
+            *(
+                (
+                    nodes[part][0],
+                    *((parts.get(arg, nodes[arg]) if isinstance(arg, int) else arg) for arg in nodes[part][1]),
+                )
+                for part in parts
+                if part != bits32
+            ),
+        )
+        if key not in self._proved:
+            bits = _Bits(self.normal, 34)
+            given, made = bits.low(32, bits.word(bits32)), bits.low(16, bits.word(term))
+            upper, lower, half = given >> 16, given & 0xFFFF, 0x8000
+            up = (lower > half) | ((lower == half) & ((upper & 1) == 1))
+            rounded = symbolic.select(up, upper + 1, upper)
+            wanted = symbolic.select((given & 0x7FFF_FFFF) > 0x7F80_0000, bits.low(16, bits._constant(0x7FFF)), rounded)
+            self._proved[key] = symbolic.verify(made == bits.low(16, wanted), timeout=SECONDS).status == "unsat"
+        number: Term = nodes[bits32][1][0]
+        return number if self._proved[key] else None
+
     def _words(self, kind: str, a: Term, b: Term, *, positive: bool) -> bool:
         """Prove that words are equal, and on request that they are not negative."""
         parts = self._parts(a, b)
