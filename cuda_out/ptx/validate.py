@@ -213,8 +213,8 @@ def _difference(
     else:
         got = normal.of_kind(own, term) if term else normal.lifted(own, bits)
         if dtype is DType.BF16:
-            rounded = written.words.rounded_to_bf16(got)
-            got = normal.bf16_number(got) if rounded is None else rounded
+            number = written.words.rounded_to_bf16(got)
+            got = normal.bf16_number(got) if number is None else number
         for expected in written.expected_of(dtype):
             goal = expected.written_out(kind, want)
             if got == goal or (dtype.is_float and normal.close(dtype.value, got, goal)):
