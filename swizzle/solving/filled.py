@@ -9,6 +9,9 @@ from msgspec.structs import replace
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.filling import fill_from
 from swizzle.solution.solution import Limits, Listener, Result, SketchSolver
+from symbolic.errors import SwizzleError
+from symbolic.ir.program import HoleCall
+from symbolic.ir.walk import own_expressions, statements, subexpressions
 
 
 def solve_filled(sketch: Sketch, limits: Limits, progress: Listener | None, solve: SketchSolver) -> Result:
@@ -31,9 +34,31 @@ def solve_filled(sketch: Sketch, limits: Limits, progress: Listener | None, solv
             )
         sketch = fill_from(sketch, found.best)
     spent_on_sources = time.monotonic() - started
-    result = solve(replace(sketch, filled_from=()), limits.after(time.monotonic() - started), progress)
+    try:
+        result = solve(replace(sketch, filled_from=()), limits.after(time.monotonic() - started), progress)
+    except SwizzleError as error:
+        raise _with_formulas(error, sketch) from None
     total = result.seconds["total"] + spent_on_sources
     return replace(result, seconds={**result.seconds, "sources": spent_on_sources, "total": total})
+
+
+def _with_formulas(error: SwizzleError, sketch: Sketch) -> SwizzleError:
+    """Add to a mistake in an expression what its holes were filled with: it may be wrong where this sketch asks."""
+    assert sketch.opened is not None
+    asked = set[int]()
+    for statement in statements(sketch.opened.body):
+        for own in own_expressions(statement):
+            wrong = (
+                [own] if statement.place == error.place else [e for e in subexpressions(own) if e.place == error.place]
+            )
+            asked |= {part.hole for each in wrong for part in subexpressions(each) if isinstance(part, HoleCall)}
+    names = {sketch.opened.holes[number].name for number in asked}
+    given = [hole for hole in sketch.filled if hole.name in names]
+    if not given:
+        return error
+    said = " and ".join(f"{hole.name} = {hole.formula}, found in {hole.found_in}" for hole in given)
+    fix = f"{error.fix}; or let {given[0].found_in} ask {given[0].name} where {sketch.name} does"
+    return SwizzleError(f"{error.found}, with {said}", place=error.place, expected=error.expected, fix=fix)
 
 
 def _for_a_source(limits: Limits) -> Limits:

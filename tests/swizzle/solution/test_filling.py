@@ -427,3 +427,38 @@ def test_a_hole_feeds_none_that_is_open_too() -> None:
         sketches(text)
     place = caught.value.place
     assert place is not None and (place.line, place.function) == (8, "named")
+
+
+LEAVES = """
+@cuda.jit(device=True)
+def source(j):
+    return ?sw_xform(j, 8)
+
+@spec
+def four(x):
+    return [x[i + 1] for i in range(4)]
+
+@sketch(spec=four, block=4, x=f32[8], y=f32.out[4])
+def small(x, y):
+    y[cuda.threadIdx.x] = x[source(cuda.threadIdx.x)]
+
+@spec
+def eight(x):
+    return [x[(i + 1) % 8] for i in range(8)]
+
+@sketch(spec=eight, filled_from=small, block=8, x=f32[8], y=f32.out[8])
+def large(x, y):
+    i = cuda.threadIdx.x
+    y[i] = x[source(i)]
+"""
+
+
+def test_a_formula_that_leaves_the_array_is_told() -> None:
+    """It may be right only where the small sketch asks. The message says which; another mistake says nothing of it."""
+    given = ", with xform1 = j + 1, found in small"
+    texts = {"y[i] = x[source(i)]": given, "y[source(i)] = x[i]": given, "y[source(i) % 8] = x[i + 1]": ""}
+    for statement, said in texts.items():
+        with pytest.raises(SwizzleError, match="is out of bounds") as caught:
+            solve(sketches(LEAVES.replace("y[i] = x[source(i)]", statement))["large"])
+        assert caught.value.found.endswith(said or "lane 7)")
+        assert ("let small ask xform1 where large does" in caught.value.fix) == bool(said)
