@@ -139,7 +139,7 @@ class Cegis:
     @property
     def unsigned(self) -> bool:
         """Say whether it may be right because a value is an item that is taken off."""
-        return self.examples.encoding.unsigned and not self.problem.signed
+        return self.examples.encoding.unsigned
 
     def evidence(self) -> dict[str, int]:
         """Return how large a proof was."""

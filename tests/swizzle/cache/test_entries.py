@@ -63,6 +63,8 @@ def test_a_damaged_entry_is_none(tmp_path: Path, spoil: Callable[[str], str]) ->
     assert [entry.content for entry in entries(tmp_path)] == [None]
     write_entry(tmp_path, KEY, {"status": "sat"})
     assert kept(tmp_path, KEY) == "sat"
+    (entry,) = entries(tmp_path)
+    assert entry.content is not None and entry.content["status"] == "sat"
 
 
 def test_only_ones_own_answers_are_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from swizzle import solve
 from swizzle.problem.candidate import Candidate
 from swizzle.problem.problem import Problem
 from swizzle.search.cegis import Cegis
@@ -51,3 +52,17 @@ def test_light_constants_of_scans(text: str, lanes: int, threads: int, space: Sp
     problem = Problem.of(posed.program, posed.spec)
     with Cegis(problem, space, "glucose", None, lambda doing: None, light=True) as light:
         assert isinstance(light.find(), Candidate)
+
+
+def test_all_fillings_are_tried_side_by_side() -> None:
+    """Before a solver is asked for what is asked item by item: once in each space, and no other search finds less."""
+    posed = kernel(
+        TREE,
+        spec="[sum(x[j] for j in range(i + 1)) for i in range(8)]",
+        arguments="x=f32[8], y=f32.out[8]",
+        block=4,
+        warp_size=4,
+    )
+    steps = list[tuple[str, str]]()
+    assert solve(posed, progress=lambda step: steps.append((step.space, step.doing))).status == "sat"
+    assert steps.count(("1", "trying all fillings")) == 1
