@@ -303,7 +303,7 @@ class Chains:
         for some in rows:
             found[np.arange(start, start + some.shape[1]), some] = True
             start += some.shape[1]
-        return _Holders(None, found.reshape(-1), count, np.where(row < 0, total, row) * count)
+        return _Holders(None, found.reshape(-1), np.where(row < 0, total, row) * count)
 
     def _is_known(self, vector: Deferred) -> bool:
         """Say whether a vector is the same for all values of its hole, as a bound is that no value breaks."""
@@ -315,14 +315,13 @@ class Chains:
 
 
 class _Holders(Struct, frozen=True):
-    """Which cells may hold a term: the only one for each, or `pairs` of cells and `count` terms.
+    """Which cells may hold a term: the only one for each, or `pairs` of cells and terms.
 
     Cells that may hold the same have one row of pairs; `row` says where it begins.
     """
 
     owner: Places | None
     pairs: npt.NDArray[np.bool_] | None = None
-    count: int = 0
     row: Places | None = None
 
     def may(self, cells: Places, terms: Places) -> npt.NDArray[np.bool_]:
