@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct, field
 
-from cuda_out.numba.reading import NotRead, NumbaModule, refuse
+from cuda_out.numba.comparing import refuse
+from cuda_out.numba.reading import NumbaModule
 from cuda_out.tiling.tiling import Span, TiledAxis, Tiling
 from symbolic.ir.program import Axis, Program
 
@@ -31,7 +32,7 @@ class Alike(Struct):
 
 
 def alike(module: NumbaModule, program: Program, tiling: Tiling) -> Alike:
-    """Return in what blocks may differ; raises NotRead where the text does not show it."""
+    """Return in what blocks may differ; raises NotPrinted where the text does not show it."""
     reader = _Reader(module, program, tiling)
     for stmt in module.kernel.body:
         reader.visit(stmt)
@@ -131,7 +132,7 @@ class _Reader(ast.NodeVisitor):
             return
         texts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if len(texts) != len(self.spans[name]):
-            raise NotRead(node, f"{len(texts)} indices of {name}")
+            refuse(node, f"{len(texts)} indices of {name}")
         for text, span in zip(texts, self.spans[name], strict=True):
             self._index(text, span)
 

@@ -8,7 +8,8 @@ from typing import Final, Literal
 
 from msgspec.structs import replace
 
-from cuda_out.numba.reading import TYPES, NotRead, NumbaModule, plain_parameters, refuse
+from cuda_out.numba.comparing import refuse
+from cuda_out.numba.reading import TYPES, NumbaModule, plain_parameters
 from cuda_out.numba.values import NamedArray, ValueReader, called
 from symbolic.ir import program as ir
 from symbolic.ir.program import LANES, DType, Expr, Program, Stmt
@@ -22,16 +23,16 @@ class KernelReader(ValueReader):
     """Reads one kernel at the shapes of a program's arrays: `KernelReader(module, program, file).program`."""
 
     def __init__(self, module: NumbaModule, program: Program, file: str) -> None:
-        """Raises NotRead."""
+        """Raises NotPrinted."""
         super().__init__(module, program, file)
         names = plain_parameters(module.kernel)
         if len(names) != len(program.parameters) or names[len(set(names)) :]:
-            raise NotRead(module.kernel, f"{module.kernel.name} takes ({', '.join(names)})")
+            refuse(module.kernel, f"{module.kernel.name} takes ({', '.join(names)})")
         for name, p in zip(names, program.parameters, strict=True):
             self._know(name, NamedArray(p.name, p.dtype, p.shape, "const" if p.by_value else p.role), module.kernel)
         shuffles = any(called(each).startswith("cuda.shfl") for each in ast.walk(module.kernel))
         if shuffles and program.block[0] * program.block[1] * program.block[2] % LANES:
-            raise NotRead(module.kernel, "shuffles in a block that ends in a part of a warp")
+            refuse(module.kernel, "shuffles in a block that ends in a part of a warp")
         body = self._body(module.kernel.body)
         self.program = replace(program, body=body, holes=(), warp_size=LANES)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -11,7 +11,17 @@ from cuda_out.c.emitter import WIDTH, fold
 
 _VALUE = re.compile(r"([^\W\d]\w*(?:\[.*?\])? [-+*&|^]?= )(.*)")
 _CONDITION = re.compile(r"((?:el)?if )(.*):")
+COOKIE: Final = re.compile(r"[ \t\f]*#.*?coding[:=]")
+"""What Python takes for the name of an encoding, in the first two lines of a file."""
 _GOES_ON: Final = ("if ", "else ", "and ", "or ", "+ ", "- ", "^ ", "| ", "& ")
+
+
+def first_comment(lines: Iterable[str]) -> list[str]:
+    """Return the comment at the top of a file, none of whose lines names an encoding."""
+    comment = [f"# {line}".rstrip() for line in "\n".join(lines).splitlines()]
+    while named := [at for at, line in enumerate(comment[:2]) if COOKIE.match(line)]:
+        comment.insert(named[0], "#")
+    return comment
 
 
 def bracketed(text: str) -> str:

@@ -19,7 +19,7 @@ from cuda_out.c.expressions import CText
 from cuda_out.c.identifiers import different_names
 from cuda_out.numba.expressions import PRIMARY, NumbaExpressions
 from cuda_out.numba.identifiers import NUMBA_TYPE, python_name, python_names
-from cuda_out.numba.lines import PythonLines
+from cuda_out.numba.lines import PythonLines, first_comment
 from cuda_out.numba.statements import NumbaStatements
 from cuda_out.numba.unroll import unrolled_for_numba
 from cuda_out.passes.finals import inline_finals
@@ -128,9 +128,8 @@ class _Module:
                 self.expressions.type_name(parameter.dtype, parameter)
         self.statements.kernel_body()
         body, out = self.body.text(), PythonLines()
-        out.line("# SPDX-License-Identifier: MIT-0")
-        for line in "\n".join(provenance).splitlines():
-            out.line(f"# {line}".rstrip())
+        for line in first_comment(["SPDX-License-Identifier: MIT-0", *provenance]):
+            out.line(line)
         out.line()
         if "math" in self.expressions.modules:
             out.line("import math")

@@ -7,28 +7,19 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 from collections.abc import Mapping
-from typing import Final, NoReturn
+from typing import Final
 
 from msgspec import Struct
 
+from cuda_out.numba.comparing import NotPrinted, compare_functions, parsed, refuse
 from cuda_out.numba.identifiers import NUMBA_TYPE, OWN, python_name
-from cuda_out.numba.printer import operator_lines, word_function_lines
+from cuda_out.numba.printer import NumbaSource, word_function_lines
 from symbolic.algebra.word_functions import WordFunction, word_functions_of
-from symbolic.errors import Portable
 from symbolic.ir.program import FunctionName, OperatorName, Program
 from symbolic.ir.walk import operators_of
 
 TYPES: Final = {name: dtype for dtype, name in NUMBA_TYPE.items() if dtype.is_data}
-
-
-class NotRead(Portable, Exception):
-    """A text that is not of the printed kind: where, and what is not understood."""
-
-    def __init__(self, node: ast.AST | None, why: str) -> None:
-        self.line = getattr(node, "lineno", 0)
-        super().__init__(f"line {self.line}: {why}" if self.line else why)
 
 
 class NumbaModule(Struct, frozen=True):
@@ -41,22 +32,22 @@ class NumbaModule(Struct, frozen=True):
     words: Mapping[str, FunctionName] = {}
 
 
-def refuse(node: ast.AST, why: str = "") -> NoReturn:
-    raise NotRead(node, why or f"`{ast.unparse(node).splitlines()[0][:80]}` is not what is printed")
-
-
-def read_module(text: str, kernel: str, launcher: str, program: Program) -> NumbaModule:
-    """Take a module apart; raises NotRead for one that holds anything else than what is printed for the program."""
+def read_module(text: str, printed: NumbaSource, program: Program) -> NumbaModule:
+    """Take a module apart; raises NotPrinted for one that holds anything else than what is printed for the program, but
+    for what its kernel does."""
     try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise NotRead(None, f"it is not Python: {error}") from None
-    operators = dict.fromkeys(op for op, _ in operators_of(program))
-    own = {python_name(op): op for op in operators}
+        return _read(text, printed, program)
+    except RecursionError:
+        raise NotPrinted(1, 1, "it is nested too deeply to be read") from None
+
+
+def _read(text: str, printed: NumbaSource, program: Program) -> NumbaModule:
+    kernel, launcher = printed.kernel, printed.launcher
+    own = {python_name(op): op for op, _ in operators_of(program)}
     functions: dict[str, ast.FunctionDef] = {}
     words: dict[str, FunctionName] = {}
     imported: set[str] = set()
-    for node in tree.body:
+    for node in parsed(text).body:
         if functions and isinstance(node, ast.Import | ast.ImportFrom):
             refuse(node, f"`{ast.unparse(node).splitlines()[0][:80]}` is behind a function, which may need it before")
         match node:
@@ -76,22 +67,24 @@ def read_module(text: str, kernel: str, launcher: str, program: Program) -> Numb
                 refuse(node)
     for name in (kernel, launcher, *own):
         if name not in functions:
-            raise NotRead(None, f"it has no function {name}")
-    for name, op in own.items():
-        printed = ast.parse("\n".join(operator_lines(op, program))).body[-1]
-        if ast.dump(functions[name]) != ast.dump(printed):
-            raise NotRead(functions[name], f"{name} is not the operator's own text")
-    decorators = "\n".join(ast.unparse(each) for each in functions[kernel].decorator_list)
-    if not re.fullmatch(r"cuda\.jit(\(max_registers=\d+\))?", decorators):
-        raise NotRead(functions[kernel], f"the kernel {kernel} has other decorators than @cuda.jit")
-    if functions[launcher].decorator_list:
-        raise NotRead(functions[launcher], f"{launcher} is decorated")
+            raise NotPrinted(1, 1, f"it has no function {name}")
+    as_printed = {node.name: node for node in parsed(printed.text).body if isinstance(node, ast.FunctionDef)}
+    for name in own:
+        if ast.dump(functions[name]) != ast.dump(as_printed[name]):
+            refuse(functions[name], f"{name} is not the operator's own text")
+    if list(map(ast.dump, functions[kernel].decorator_list)) != list(map(ast.dump, as_printed[kernel].decorator_list)):
+        refuse(functions[kernel], f"the kernel {kernel} has other decorators than @{_decorators(as_printed[kernel])}")
+    compare_functions(functions[launcher], as_printed[launcher], parameters=True)
     for function in functions.values():
         for part in ast.walk(function):
             name = part.id if isinstance(part, ast.Name) else ""
             if name in {"cuda", "math", "libdevice", "inf", "nan", *TYPES} and name not in imported:
-                raise NotRead(part, f"{name} is not imported")
+                refuse(part, f"{name} is not imported")
     return NumbaModule(functions[kernel], functions[launcher], own, words)
+
+
+def _decorators(function: ast.FunctionDef) -> str:
+    return ", ".join(map(ast.unparse, function.decorator_list))
 
 
 def _word_function(function: ast.FunctionDef, program: Program) -> WordFunction | None:
@@ -107,14 +100,11 @@ def _word_function(function: ast.FunctionDef, program: Program) -> WordFunction 
     return max(found, key=lambda row: (row.spelled == name, name.startswith(row.spelled)), default=None)
 
 
-def plain_parameters(function: ast.FunctionDef, defaults: int = 0) -> list[str]:
-    """Return the names of a function's parameters; raises NotRead for other than plain ones."""
+def plain_parameters(function: ast.FunctionDef) -> list[str]:
+    """Return the names of a function's parameters; raises NotPrinted for other than plain ones."""
     names, given = [each.arg for each in function.args.args], function.args
     if function.returns or any(each.annotation for each in given.args) or getattr(function, "type_params", None):
-        raise NotRead(function, f"{function.name} has annotations, which Python runs")
-    if (
-        given.posonlyargs or given.kwonlyargs or given.vararg or given.kwarg or len(given.defaults) != defaults
-        or len(set(names)) != len(names)
-    ):  # fmt: skip
-        raise NotRead(function, f"the parameters of {function.name} are not as printed")
+        refuse(function, f"{function.name} has annotations, which Python runs")
+    if given.posonlyargs or given.kwonlyargs or given.vararg or given.kwarg or given.defaults:
+        refuse(function, f"the parameters of {function.name} are not as printed")
     return names

@@ -16,8 +16,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cuda_out.numba.comparing import NotPrinted, refuse
 from cuda_out.numba.identifiers import OWN
-from cuda_out.numba.reading import TYPES, NotRead, NumbaModule, refuse
+from cuda_out.numba.reading import TYPES, NumbaModule
 from cuda_out.tiling.tiling import AXES
 from symbolic.algebra.functions import FUNCTIONS, gather, where
 from symbolic.elements import limits
@@ -67,7 +68,7 @@ class ValueReader:
     """Reads the expressions of a kernel, given what its names are."""
 
     def __init__(self, module: NumbaModule, program: Program, file: str) -> None:
-        """Raises NotRead."""
+        """Raises NotPrinted."""
         self.operators, self.words, self.file = module.operators, module.words, file
         self._known: dict[str, DType | NamedArray] = {}  # what is assigned by now, on all paths
         self._ever: dict[str, DType | NamedArray] = {}  # what each name is, wherever it is assigned
@@ -239,7 +240,7 @@ class ValueReader:
         """Return a value, None for what carries a condition through a shuffle."""
         try:
             return self._exact(node)
-        except NotRead:
+        except NotPrinted:
             return None
 
     def _call(self, node: ast.Call, name: str, args: list[ast.expr]) -> NumbaValue:

@@ -1,7 +1,7 @@
 """The module for numba.cuda of a host function: each kernel as that of one kernel is checked, then who launches them.
 
 The module is taken apart, and each kernel with its own launch function read and tried (`numba_text.py`). The host
-function is interpreted on arrays that have a type and a shape only; it must call these launch functions in order, on
+function is run on arrays that have a type and a shape only; it must call these launch functions in order, on
 its arrays and on new ones of the right types and shapes, and refuse what is not its own.
 """
 
@@ -13,11 +13,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from cuda_out.numba.comparing import NotPrinted, parsed, refuse
 from cuda_out.numba.identifiers import NUMBA_TYPE, python_name
-from cuda_out.numba.launching import GivenArray, GivenNumber, GivenStream, Launcher, NumbaCall, RaisedError
-from cuda_out.numba.reading import NotRead, NumbaModule
+from cuda_out.numba.launching import GivenArray, GivenNumber, GivenStream, Launcher, NumbaCall, NumbaLaunch, RaisedError
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
-from swizzle.commands.numba_text import SHOWN, WORDS, NumbaChecks, NumbaText, NumbaVerdict
+from swizzle.commands.numba_text import NOT_PRINTED, SHOWN, WORDS, NumbaChecks, NumbaText, NumbaVerdict
 from swizzle.commands.sizes import LaunchSize
 from swizzle.commands.target import FilledKernel
 from swizzle.emit.any_length.conditions import FixedSize
@@ -33,8 +33,8 @@ from symbolic.ir.program import Axis, Parameter
 def try_host_numba(
     filled: FilledHost, sizes: HostTiling | FixedSize, text: str | None, tried: Mapping[str, Sequence[LaunchSize]]
 ) -> NumbaText:
-    """Return what is found out about the module `text`, None for the one that is printed; `tried` are the sizes of each
-    kernel."""
+    """Return what is found out about the printed module, or a `text` in its place, whose host function is run; `tried`
+    are the sizes of each kernel."""
     verdicts, json = list[tuple[str, NumbaVerdict]](), dict[str, Any]()
     own = filled.host.name
     try:
@@ -46,8 +46,8 @@ def try_host_numba(
             verdicts += [(name, kernel), (name, launch)]
             json[name] = {"kernel": kernel.as_json(), "launch": launch.as_json()}
         verdicts.append((own, module.launch()))
-    except NotRead as error:
-        verdicts.append((own, NumbaVerdict(UNDECIDED, ("not shown right: not read", f"  {error}"))))
+    except NotPrinted as error:
+        verdicts.append((own, NumbaVerdict(UNDECIDED, (NOT_PRINTED, f"  {error.at(own)}"))))
     except SwizzleError as error:
         verdicts.append((own, NumbaVerdict(UNDECIDED, (f"not looked at: {error.found}",))))
     status = worst([each.status for _, each in verdicts])
@@ -56,26 +56,26 @@ def try_host_numba(
 
 
 class _HostModule:
-    """A module, taken apart; raises NotRead for one that holds anything else than what is printed."""
+    """A printed module, taken apart; raises NotPrinted where it does not have just the functions that it is to have."""
 
     def __init__(self, filled: FilledHost, sizes: HostTiling | FixedSize, text: str) -> None:
-        self.filled, self.host, self.sizes = filled, filled.host, sizes
+        self.filled, self.host, self.sizes, self.text = filled, filled.host, sizes, text
         tilings = sizes.kernels if isinstance(sizes, HostTiling) else {}
         self.sources = {name: numba_source(each, (), tilings.get(name)) for name, each in filled.programs.items()}
         self.name = python_name(f"launch_{self.host.name}")
         own = {name for each in self.sources.values() for name in (*each.device, each.kernel, each.launcher)}
         own.add(self.name)
         self.imports, self.functions = list[ast.stmt](), dict[str, ast.FunctionDef]()
-        for node in ast.parse(text).body:
+        for node in parsed(text).body:
             if isinstance(node, ast.Import | ast.ImportFrom) and not self.functions:
                 self.imports.append(node)
                 continue
             if not isinstance(node, ast.FunctionDef) or node.name not in own:
-                raise NotRead(node, f"`{ast.unparse(node).splitlines()[0][:80]}` is not what is printed")
+                refuse(node)
             if ast.dump(self.functions.setdefault(node.name, node)) != ast.dump(node):
-                raise NotRead(node, f"{node.name} is defined twice")
+                refuse(node, f"{node.name} is defined twice")
         if missing := own - self.functions.keys():
-            raise NotRead(None, f"it has no function {min(missing)}")
+            raise NotPrinted(1, 1, f"it has no function {min(missing)}")
 
     def of_kernel(self, name: str) -> str:
         """Return the module of one kernel."""
@@ -86,21 +86,18 @@ class _HostModule:
     # ---- the host function -------------------------------------------------------------------------------------
 
     def launch(self) -> NumbaVerdict:
-        """Interpret the host function on arrays of many lengths, types and shapes."""
-        function, (first, *_) = self.functions[self.name], self.sources.values()
-        if function.decorator_list:
-            raise NotRead(function, f"{self.name} is decorated")
-        module = NumbaModule(self.functions[first.kernel], function)
-        launchers = frozenset(source.launcher for source in self.sources.values())
+        """Run the host function on arrays of many lengths, types and shapes."""
+        sources = self.sources.values()
+        launcher = Launcher(
+            self.text, self.name, [each.kernel for each in sources], [each.launcher for each in sources]
+        )
         wrong, calls = list[str](), list(self._calls())
         for given, lengths, stream in calls:
-            launcher = Launcher(module, launchers)
             try:
-                launcher.call(given, stream)
-                called: list[NumbaCall] | None = launcher.calls
+                called: list[NumbaLaunch | NumbaCall] | None = launcher.call(given, stream)
             except RaisedError:
                 called = None
-            if launcher.launches or called != self._wanted(given, lengths, stream):
+            if called != self._wanted(given, lengths, stream):
                 named = ", ".join(f"{each.name}: {each.dtype}{list(each.shape)}" for each in given if each.shape)
                 said = "raises an error" if called is None else f"calls {', '.join(map(str, called)) or 'nothing'}"
                 wrong.append(f"called with {named}: it {said}")
@@ -161,7 +158,7 @@ class _HostModule:
 
     def _wanted(
         self, given: Sequence[Any], lengths: Mapping[Axis, int] | None, stream: GivenStream | None
-    ) -> list[NumbaCall] | None:
+    ) -> list[NumbaLaunch | NumbaCall] | None:
         """Return what must be called, None where an error must be raised."""
         if lengths is None:
             return None

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
-from math import lcm, prod
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -21,14 +20,22 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cuda_out.c.printer import MAX_BLOCKS, MAX_LENGTH
-from cuda_out.emulate.lengths import singled_out
 from cuda_out.numba.alike import Alike, alike
+from cuda_out.numba.comparing import NotPrinted, parsed, python_text
 from cuda_out.numba.identifiers import NUMBA_TYPE
 from cuda_out.numba.kernel_reader import KernelReader
-from cuda_out.numba.launching import GivenArray, GivenNumber, GivenStream, Launcher, NumbaLaunch, RaisedError
+from cuda_out.numba.launching import (
+    GivenArray,
+    GivenNumber,
+    GivenStream,
+    Launcher,
+    NumbaCall,
+    NumbaLaunch,
+    RaisedError,
+)
 from cuda_out.numba.mutate import module_mutants
-from cuda_out.numba.reading import NotRead, NumbaModule, read_module
-from cuda_out.tiling.tiling import TiledAxis, Tiling
+from cuda_out.numba.reading import NumbaModule, read_module
+from cuda_out.tiling.tiling import Tiling
 from swizzle.commands.difference import in_doubles, numeric_difference
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.on_disk import text_beside
@@ -47,16 +54,12 @@ from symbolic.ir.program import Axis, DType, Program
 from symbolic.machine.machine import Machine
 
 Given: TypeAlias = "tuple[GivenArray | GivenNumber, ...]"
+NOT_PRINTED: Final = "not shown equal: not what is printed"
 WORDS: Final = {DONE: "equal", NO: "different", UNDECIDED: "unknown"}
 SHOWN: Final = 3
 MOST_LENGTHS: Final = 256
 MOST_THREADS: Final = 1 << 17
 """All lengths at which blocks differ are tried where they are no more, and have no more threads together."""
-FEW: Final = 256
-MOST_PERIOD: Final = 1 << 15
-"""A launch function that treats lengths alike that are so far apart is tried at all of them, or around the divisors."""
-MOST_APART: Final = 24
-"""At so many lengths along one axis it is looked for what the function singles out along another."""
 
 
 class NumbaVerdict(Struct, frozen=True):
@@ -94,7 +97,12 @@ def try_numba_text(filled: FilledKernel, saved: Path, sizes: Sequence[LaunchSize
     except SwizzleError as error:
         said = f"{path}: not looked at: {error.found}"
         return NumbaText(UNDECIDED, [said], {"file": str(path), "status": WORDS[UNDECIDED]})
-    different = first_difference(text, checks.printed.text)
+    try:
+        text = python_text(text)
+        different = first_difference(text, checks.printed.text)
+    except NotPrinted as error:
+        lines = [f"{path}: edited, or printed by another version", f"  {NOT_PRINTED}", f"    {error.at(str(path))}"]
+        return NumbaText(UNDECIDED, lines, {"file": str(path), "edited": True, "status": WORDS[UNDECIDED]})
     said = (
         f"edited, or printed by another version ({different})"
         if different
@@ -120,18 +128,13 @@ def try_numba_text(filled: FilledKernel, saved: Path, sizes: Sequence[LaunchSize
 
 
 def first_difference(text: str, printed: str) -> str:
-    """Return the first line that is not as printed, '' where all are, comments and empty lines aside."""
-    mine, yours = (
-        [(n, line.split("  #")[0].rstrip()) for n, line in enumerate(each.splitlines(), 1)
-         if line.strip() and not line.lstrip().startswith("#")]
-        for each in (printed, text)
-    )  # fmt: skip
-    for (_, a), (line, b) in zip(mine, yours, strict=False):
-        if a != b:
-            return f"line {line}: {b.strip()}"
-    if len(mine) != len(yours):
-        return f"line {yours[len(mine)][0] if len(yours) > len(mine) else len(text.splitlines())}"
-    return ""
+    """Return the first line that is not as printed, '' where all are, comments and spaces aside; raises NotPrinted."""
+    if ast.dump(parsed(text)) == ast.dump(parsed(printed)):
+        return ""
+    code = [[line.strip() for line in each.splitlines()] for each in (printed, text)]
+    mine, yours = ([line for line in lines if line and line[0] != "#"] for lines in code)
+    first = next((line for line, other in zip(yours, mine, strict=False) if line != other), yours[-1])
+    return f"line {code[1].index(first) + 1}: {first}"
 
 
 class NumbaChecks:
@@ -148,19 +151,13 @@ class NumbaChecks:
     def check(self, text: str) -> tuple[NumbaVerdict, NumbaVerdict]:
         """Return what is found out about the kernel and the launch function of a module."""
         try:
-            module = read_module(text, self.printed.kernel, self.printed.launcher, self.filled.program)
-        except NotRead as error:
-            return NumbaVerdict(UNDECIDED, ("not shown equal: not read", str(error))), NumbaVerdict(UNDECIDED, ())
-        return self._once(module.kernel, self.kernel, module), self._once(module.launcher, self.launch, module)
-
-    def _once(
-        self, function: ast.FunctionDef, look: Callable[[NumbaModule], NumbaVerdict], module: NumbaModule
-    ) -> NumbaVerdict:
-        """Look at the kernel, or the launch function, of a module; at equal ones once."""
-        key = ast.dump(function)
+            module = read_module(text, self.printed, self.filled.program)
+        except NotPrinted as error:
+            return NumbaVerdict(UNDECIDED, (NOT_PRINTED, f"  {error.at(self.file)}")), NumbaVerdict(UNDECIDED, ())
+        key = ast.dump(module.kernel)
         if key not in self._told:
-            self._told[key] = look(module)
-        return self._told[key]
+            self._told[key] = self.kernel(module)
+        return self._told[key], self.launch
 
     # ---- the kernel --------------------------------------------------------------------------------------------
 
@@ -177,7 +174,7 @@ class NumbaChecks:
             return NumbaVerdict(DONE, (said,), lengths)
         try:
             blocks = alike(module, self.filled.program, self.tiling)
-        except NotRead as error:
+        except NotPrinted as error:
             return NumbaVerdict(UNDECIDED, ("kernel: not shown equal for every length", f"  {error}"), lengths)
         every = list(itertools.product(*(blocks.lengths(axis) for axis in self.tiling.axes)))
         if len(every) > MOST_LENGTHS or len(every) * prod(self.filled.program.block) > MOST_THREADS:
@@ -201,7 +198,7 @@ class NumbaChecks:
         """Return in what blocks of the printed module may differ."""
         printed, program = self.printed, self.filled.program
         assert self.tiling is not None
-        return alike(read_module(printed.text, printed.kernel, printed.launcher, program), program, self.tiling)
+        return alike(read_module(printed.text, printed, program), program, self.tiling)
 
     def _size(self, lengths: tuple[int, ...]) -> LaunchSize | None:
         """Return the size of some lengths, None where the specification cannot be asked there."""
@@ -219,7 +216,7 @@ class NumbaChecks:
             read = KernelReader(module, program, self.file).program
             terms = size.meaning.terms
             run = Machine(read, StartedTerms(terms), symbolic_inputs(read, terms)).run()
-        except (NotRead, SwizzleError) as error:
+        except (NotPrinted, SwizzleError) as error:
             found = error.found if isinstance(error, SwizzleError) else str(error)
             found = found.replace("shift by a negative amount", "shift by less than 0 or by more than 63 bits")
             return NumbaVerdict(UNDECIDED, ("kernel: not shown equal: not read", f"  {where}{found}"))
@@ -243,25 +240,19 @@ class NumbaChecks:
 
     # ---- the launch function -----------------------------------------------------------------------------------
 
-    def launch(self, module: NumbaModule) -> NumbaVerdict:
-        """Interpret a module's launch function on arrays of many lengths, types and shapes."""
-        wrong = list[str]()
-        try:
-            calls = list(self._calls(module))
-            for given, stream in calls:
-                if why := self._misbehaves(module, given, stream):
-                    wrong.append(why)
-        except NotRead as error:
-            return NumbaVerdict(UNDECIDED, ("launch function: not shown right: not read", f"  {error}"))
-        except RecursionError:
-            return NumbaVerdict(UNDECIDED, ("launch function: not shown right: not read",))
+    @cached_property
+    def launch(self) -> NumbaVerdict:
+        """What is found out about the printed launch function, run on arrays of many lengths, types and shapes."""
+        launcher = Launcher(self.printed.text, self.printed.launcher, [self.printed.kernel])
+        calls = list(self._calls())
+        wrong = [why for given, stream in calls if (why := self._misbehaves(launcher, given, stream))]
         if wrong:
             said = f"launch function: wrong in {len(wrong)} of {count(len(calls), 'call')}"
             return NumbaVerdict(NO, (said, *(f"  {each}" for each in wrong[:SHOWN])), calls=len(calls))
         said = f"launch function: grid, block, stream, arguments and errors are right in {count(len(calls), 'call')}"
         return NumbaVerdict(DONE, (said,), calls=len(calls))
 
-    def _calls(self, module: NumbaModule) -> Iterator[tuple[Given, GivenStream | None]]:
+    def _calls(self) -> Iterator[tuple[Given, GivenStream | None]]:
         own = self._given(self.filled.program)
         yield own, None
         yield own, GivenStream()
@@ -275,61 +266,19 @@ class NumbaChecks:
                     yield (*own[:at], replace(each, shape=shape), *own[at + 1 :]), None
                 for dtype in sorted({*NUMBA_TYPE.values(), "float16", "complex64", "any other"} - {each.dtype}):
                     yield (*own[:at], replace(each, dtype=dtype), *own[at + 1 :]), None
-        apart = dict[Axis, set[int]]()
         for axis in self.tiling.axes if self.tiling else ():
             most = MAX_LENGTH if axis.axis == "k" else axis.tile * MAX_BLOCKS[axis.axis]
             tile, step = axis.tile, axis.step
             wanted = {0, step, tile - step, tile, tile + step, 2 * tile - step, 7 * tile, axis.least, axis.least - 1}
             wanted |= {most - tile, most, most + step, 2**31, 2**31 + tile, 2**32 + tile, 2**40, 1, tile + 1, 2**20 + 1}
-            wanted |= self._residues(module, axis, wanted)
-            found = singled_out(partial(self._traces, module, {}, axis.axis), wanted)
-            apart[axis.axis] = {1, *found[:: len(found) // MOST_APART + 1]}
-            wanted |= set(found)
             for length in sorted(wanted):
                 given = self._given(self._at({axis.axis: length}))
                 if all(isinstance(each, GivenNumber) or min(each.shape) >= 0 for each in given):
                     yield given, GivenStream() if length % 2 else None
-        for one, other in itertools.permutations(apart, 2):  # what one length singles out of the other
-            for length in sorted(apart[one]):
-                start = {1, 2**12, 2**20, 2**31}
-                for beside in singled_out(partial(self._traces, module, {one: length}, other), start):
-                    given = self._given(self._at({one: length, other: beside}))
-                    if all(isinstance(each, GivenNumber) or min(each.shape) >= 0 for each in given):
-                        yield given, None
-
-    def _residues(self, module: NumbaModule, axis: TiledAxis, lengths: set[int]) -> set[int]:
-        """Return lengths with which what the function makes of quotients and remainders is seen; raises NotRead."""
-        periods = {1}
-        for length in lengths:
-            launcher = Launcher(module)
-            with suppress(RaisedError, NotRead):
-                launcher.call(self._given(self._at({axis.axis: length})), None)
-            periods.add(launcher.period)
-        period, own = lcm(*periods), lcm(axis.tile, axis.step)
-        if period > MOST_PERIOD and own % period:
-            raise NotRead(
-                module.launcher, f"its quotients and remainders repeat after {period} lengths only, more than are tried"
-            )
-        if period <= FEW:
-            return set(range(2 * period + 1))
-        divisors = [d for d in range(1, period + 1) if period % d == 0]
-        return {at + off for d in divisors for at in (d, period - d, period + d) for off in (-1, 0, 1)}
 
     def _at(self, lengths: Mapping[Axis, int]) -> Program:
         assert self.tiling is not None
         return self.tiling.at(self.filled.program, {**self.tiling.declared, **lengths})
-
-    def _traces(
-        self, module: NumbaModule, others: Mapping[Axis, int], axis: Axis, lengths: Sequence[int]
-    ) -> list[Mapping[Hashable, int]]:
-        """Return what a launch function compares at some lengths along an axis."""
-        found: list[Mapping[Hashable, int]] = []
-        for length in lengths:
-            launcher = Launcher(module)
-            with suppress(RaisedError, NotRead):
-                launcher.call(self._given(self._at({**others, axis: length})), None)
-            found.append(dict(launcher.compared))
-        return found
 
     def _given(self, program: Program) -> Given:
         return tuple(
@@ -337,10 +286,10 @@ class NumbaChecks:
             for p in program.parameters
         )
 
-    def _misbehaves(self, module: NumbaModule, given: Given, stream: GivenStream | None) -> str:
+    def _misbehaves(self, launcher: Launcher, given: Given, stream: GivenStream | None) -> str:
         """Return what a launch function does wrong in a call, '' for nothing."""
         try:
-            launched: list[NumbaLaunch] | None = Launcher(module).call(given, stream)
+            launched: list[NumbaLaunch | NumbaCall] | None = launcher.call(given, stream)
         except RaisedError:
             launched = None
         named = ", ".join(f"{e.name}: {e.dtype}{list(e.shape)}" for e in given if isinstance(e, GivenArray))
@@ -360,8 +309,8 @@ class NumbaChecks:
         )
         if len(launched) != 1:
             return f"{said}launches {len(launched)} times, and must launch once"
-        wanted = NumbaLaunch(grid, program.block, 0 if stream is None else stream, whole)
-        for what in ("grid", "block", "stream", "arguments"):
+        wanted = NumbaLaunch(self.printed.kernel, grid, program.block, 0 if stream is None else stream, whole)
+        for what in ("kernel", "grid", "block", "stream", "arguments"):
             got, want = getattr(launched[0], what), getattr(wanted, what)
             if got != want:
                 shown = [[e.name for e in each] if what == "arguments" and isinstance(each, tuple) else each

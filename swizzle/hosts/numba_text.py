@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from cuda_out.numba.identifiers import NUMBA_TYPE, python_name, python_names
+from cuda_out.numba.lines import first_comment
 from cuda_out.numba.printer import NumbaSource
 from cuda_out.tiling.tiling import Span
 from swizzle.emit.emitters import numba_source
@@ -42,7 +43,7 @@ def host_numba(filled: FilledHost, head: Sequence[str], sizes: HostSizes) -> str
     imports = [
         f"from {module} import {', '.join(sorted(names))}" if names else module for module, names in found.items()
     ]
-    comment = "\n".join(f"# {line}".rstrip() for line in ["SPDX-License-Identifier: MIT-0", *head])
+    comment = "\n".join(first_comment(["SPDX-License-Identifier: MIT-0", *head]))
     parts.append("\n".join(_launcher(filled, sources, sizes)))
     return "\n\n\n".join(["\n".join([comment, "", *sorted(imports, reverse=True)]), *parts]) + "\n"
 

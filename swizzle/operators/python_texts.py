@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from cuda_out.c.identifiers import c_names
 from cuda_out.numba.identifiers import python_names
+from cuda_out.numba.lines import first_comment
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.cub import check_printable
 from swizzle.operators.loop import BOOL
@@ -90,7 +91,7 @@ def python_text(carrier: Carrier, name: str, head: Sequence[str]) -> str:
         dialect, sides, lambda each: f"{members[each[2:]]}_{each[0]}", whole_infinities(carrier, "ab")
     )
     result = _ArrayPrinter(dialect, words, members.__getitem__, whole_infinities(carrier))
-    lines = [*(f"# {line}".rstrip() for line in head), "", *dialect.imports]
+    lines = [*first_comment(head), "", *dialect.imports]
     lifted = [
         lift.of(each, words[word]) if each.names else lift.alike(each, words[word], next(iter(elements.values())))
         for word, each in carrier.lift.items()

@@ -7,8 +7,9 @@ import re
 import numpy as np
 import pytest
 
+from cuda_out.numba.comparing import NotPrinted
 from cuda_out.numba.printer import print_numba
-from cuda_out.numba.reading import NotRead, read_module
+from cuda_out.numba.reading import read_module
 from swizzle import accumulator, cuda, i32, scan_operator, serial, sketch, spec, u64
 from swizzle.commands.exit_status import DONE
 from swizzle.commands.numba_text import NumbaChecks
@@ -96,7 +97,5 @@ def test_a_function_of_another_name_is_the_same() -> None:
     source = print_numba(runs_kernel.program)
     renamed = source.text.replace("best_run_combine_here(", "here_of_both(")
     assert checks_of(runs_kernel).check(renamed)[0].status == DONE
-    with pytest.raises(NotRead, match="is not what is printed"):
-        read_module(
-            renamed.replace("def here_of_both(", "def max("), source.kernel, source.launcher, runs_kernel.program
-        )
+    with pytest.raises(NotPrinted, match="is not what is printed"):
+        read_module(renamed.replace("def here_of_both(", "def max("), source, runs_kernel.program)

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from cuda_out.numba.kernel_reader import KernelReader
 from cuda_out.numba.mutate import module_mutants
@@ -209,8 +210,7 @@ def checks_of_text(path: Path, text: str) -> NumbaChecks:
 def test_a_launch_that_singles_out_two_lengths_together_is_refused(tmp_path: Path) -> None:
     checks = checks_of_text(tmp_path / "twice.py", TWO_LENGTHS)
     for wrong in ("n_x == 100 and n_y == 200", "n_x * n_y == 1000003", "n_x - n_y == 12345"):
-        assert verdict(checks, "if n_x <= 0 or", f"if {wrong} or n_x <= 0 or") in (NO, UNDECIDED)
-    assert verdict(checks, "if n_x <= 0 or n_y <= 0", "if n_x * n_y <= 0") == DONE
+        assert verdict(checks, "if n_x <= 0 or", f"if {wrong} or n_x <= 0 or") == UNDECIDED
 
 
 def test_whole_numbers_shuffled_as_floats_are_not_themselves(tmp_path: Path) -> None:
@@ -223,8 +223,7 @@ def test_whole_numbers_shuffled_as_floats_are_not_themselves(tmp_path: Path) -> 
         changed = offered[0].replace(offered[1], f"{carrier}({offered[1]})")
         kernel, _ = checks.check(text.replace(f"cuda.{offered[0]}", f"int32(cuda.{changed})"))
         assert kernel.status == status
-    assert verdict(checks, "if n % 32:", "if n % 16:") == NO
-    assert verdict(checks, "if n % 32:", "if n & 31:") == DONE
+    assert verdict(checks, "if n % 32:", "if n % 16:") == UNDECIDED
 
 
 def test_what_only_rounds_otherwise_is_not_called_wrong(conv1d: NumbaChecks) -> None:
@@ -239,8 +238,6 @@ def test_what_only_rounds_otherwise_is_not_called_wrong(conv1d: NumbaChecks) -> 
         ("i < left:", "left > i:"),
         ("(0xFFFFFFFF, mine, lane + k)", "(0xFFFFFFFF, mine, (k+lane) % 32)"),
         ("out += v * w[k]", "out = w[k] * v + out"),
-        (GRID, "((n + 63) // 64, 1, 1)"),
-        ("if n <= 0:", "if n < 1:"),
         ("inp", "cached"),
     ],
 )
@@ -303,7 +300,7 @@ def test_what_is_read_is_what_was_printed(name: str) -> None:
         source = print_numba(optimize(program))
     except SwizzleError:
         pytest.skip("numba.cuda has no such kernel")
-    module = read_module(source.text, source.kernel, source.launcher, program)
+    module = read_module(source.text, source, program)
     terms = Terms()
     reader = KernelReader(module, program, name)
     own, read = (
@@ -315,3 +312,32 @@ def test_what_is_read_is_what_was_printed(name: str) -> None:
             if parameter.dtype.value[0] == "u":  # what has no sign is printed without `abs`
                 wanted = [re.sub(r"abs\((.*)\)", r"\1", each) for each in wanted]
             assert found == wanted
+
+
+@pytest.mark.parametrize(
+    "head", [b"# -*- coding: raw_unicode_escape -*-\n# \\u000aimport os\n", b"\xef\xbb\xbf", b"# \x1b[2K\n"]
+)
+def test_a_module_that_python_reads_otherwise_is_no_printed_one(
+    tmp_path: Path, conv1d: NumbaChecks, head: bytes
+) -> None:
+    """It is told with its file, line and column, and nothing of it reaches a terminal raw."""
+    module = tmp_path / "conv1d_numba.py"
+    module.write_bytes(head + conv1d.printed.text.encode())
+    found = try_numba_text(conv1d.filled, tmp_path / "conv1d.json", conv1d.sizes, mutate=False)
+    assert found is not None and found.status == UNDECIDED and found.json["edited"] is True
+    assert re.search(rf"{re.escape(str(module))}:1:\d+: ", found.lines[2]) and "\n".join(found.lines[1:2]).isprintable()
+
+
+def test_what_the_printed_launch_function_does_wrong_is_seen(conv1d: NumbaChecks) -> None:
+    """It is run as it was printed; were it printed otherwise, it would be told."""
+    for before, after in [
+        (GRID, "(n // 64 + 1, 1, 1)"), (GRID, "((n + 62) // 64, 1, 1)"), ("(64, 1, 1)", "(128, 1, 1)"),
+        ("(x, w, y)\n", "(x, y, w)\n"), (", stream](", ", 0]("), ("if n <= 0", "if n < 0"), ("(n + 2,)", "(n + 1,)"),
+        ("dtype != dtype or", "dtype != dtype and"), ("            raise", "            return\n            raise"),
+        ('"float32", (n,)', '"float64", (n,)'), ("y = cuda.as_cuda_array(y)", "y = cuda.as_cuda_array(x)"),
+    ]:  # fmt: skip
+        assert before in conv1d.printed.text
+        checks = NumbaChecks(conv1d.filled, conv1d.sizes, "numba.py")
+        checks.printed = replace(checks.printed, text=conv1d.printed.text.replace(before, after))
+        assert checks.launch.status == NO, after
+    assert (conv1d.launch.status, conv1d.launch.calls > 40) == (DONE, True)

@@ -130,7 +130,7 @@ def test_the_module_for_numba_takes_arrays(solution: Solution) -> None:
     """numba passes no arrays by value."""
     program = replace(optimize(solution.program), min_blocks=32)
     source = print_numba(program)
-    read_module(source.text, source.kernel, source.launcher, program)
+    read_module(source.text, source, program)
     x, y = np.arange(65, dtype=np.float32), np.zeros(64, np.float32)
     w, shift = np.array([[9, 2], [3, 9]], np.float32), np.array([7, 8, -5], np.int16)
     module(source.text.replace("@cuda.jit(max_registers=64)", "@cuda.jit"))[source.launcher](
