@@ -15,10 +15,14 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from numba_mutants import module_mutants
+
 from cuda_out.c.directives import asks_for_its_reader
+from cuda_out.c.mutate import Mutant
 from cuda_out.c.printer import CudaSource
 from cuda_out.compile.toolchain import compile_to_ptx
 from swizzle import solve
+from swizzle.commands.exit_status import DONE, worst
 from swizzle.commands.mutation import try_mutants
 from swizzle.commands.numba_text import NumbaChecks
 from swizzle.commands.sizes import most_ragged, sizes_to_try
@@ -108,10 +112,23 @@ def try_case(name: str, at_most: int | None = None) -> tuple[str, list[str]]:
     harmless = [(what, refused(source, validator, text)) for what, text in changed(source.text, HARMLESS, every=True)]
     lines += [f"harmless, {what}: refused ({why})" for what, why in harmless if why]
     module = NumbaChecks(filled, sizes, name)
-    of_numba = module.mutants(module.printed.text, at_most)
-    lines += [f"numba, unseen: {mutant}" for mutant, said in of_numba if said == "unseen"]
+    of_numba = numba_mutants(module, at_most)
+    lines += [f"numba, unseen: {mutant}" for mutant in of_numba if unseen(module, mutant.text)]
     killed = f"{tally.killed} mutants of the text refused, {len(tally.same)} proved to change nothing"
     return f"{killed}, {of_ptx} of the PTX, {len(of_numba)} of the numba text, {len(harmless)} harmless edits", lines
+
+
+def numba_mutants(module: NumbaChecks, at_most: int | None) -> Sequence[Mutant]:
+    """Return the mutants of a module, or an even choice of them."""
+    multiples = any(axis.step > 1 for axis in module.tiling.axes) if module.tiling else False
+    found = module_mutants(module.printed.text, module.printed.kernel, module.printed.launcher, multiples=multiples)
+    return [found[n * len(found) // at_most] for n in range(at_most)] if at_most and at_most < len(found) else found
+
+
+def unseen(module: NumbaChecks, text: str) -> bool:
+    """Tell whether a mutant is not refused, nor shown to change nothing, for every block of every length."""
+    kernel, launch = module.check(text)
+    return worst([kernel.status, launch.status]) == DONE and not (kernel.everywhere or module.tiling is None)
 
 
 def solved(name: str) -> FilledKernel:

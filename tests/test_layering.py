@@ -39,7 +39,7 @@ ROOMS: dict[str, str] = {
     "cuda_out.passes": "cuda_out.analysis",
     "cuda_out.tiling": "cuda_out.analysis cuda_out.passes",
     "cuda_out.c": "cuda_out.analysis cuda_out.passes cuda_out.tiling",
-    "cuda_out.numba": "cuda_out.analysis cuda_out.passes cuda_out.tiling cuda_out.c",
+    "cuda_out.numba": "cuda_out.analysis cuda_out.passes cuda_out.tiling cuda_out.c cuda_out.compile cuda_out.ptx",
     "cuda_out.compile": "",
     "cuda_out.emulate": "cuda_out.compile cuda_out.c",
     "cuda_out.ptx": "cuda_out.compile cuda_out.tiling",

@@ -1,13 +1,15 @@
-"""Read a module printed for numba.cuda back: take it apart into its functions. Nothing of it is run.
+"""A module for numba.cuda taken apart into its functions. Nothing of it is run.
 
-It reads what `cuda_out.numba.printer` prints and what is typed in the same way, and refuses anything else.
+All but the kernel's body is what `cuda_out.numba.printer` prints; the kernel says what it does in the same words, which
+numba compiles without running anything: numbers, arrays, and the functions that a printed kernel may call.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from typing import Final
 
 from msgspec import Struct
@@ -15,19 +17,61 @@ from msgspec import Struct
 from cuda_out.numba.comparing import NotPrinted, compare_functions, parsed, refuse
 from cuda_out.numba.identifiers import NUMBA_TYPE, OWN, python_name
 from cuda_out.numba.printer import NumbaSource, word_function_lines
+from cuda_out.tiling.tiling import AXES
+from symbolic.algebra.functions import FUNCTIONS
 from symbolic.algebra.word_functions import WordFunction, word_functions_of
 from symbolic.ir.program import FunctionName, OperatorName, Program
 from symbolic.ir.walk import operators_of
 
-TYPES: Final = {name: dtype for dtype, name in NUMBA_TYPE.items() if dtype.is_data}
+TYPES: Final = frozenset(NUMBA_TYPE.values())
+RESERVED: Final = frozenset(("cuda", "math", "libdevice", "range", "min", "max", "abs", "inf", "nan")) | TYPES
+_VALUES: Final = frozenset(("inf", "nan")) | TYPES
+_INDICES: Final = ("threadIdx", "blockIdx", "blockDim", "gridDim")
+_COORDINATES: Final = frozenset(("cuda.laneid", *(f"cuda.{name}.{axis}" for name in _INDICES for axis in AXES)))
+_FUNCTIONS: Final = (
+    TYPES
+    | {"range", "min", "max", "abs", "cuda.syncthreads", "cuda.syncwarp", "cuda.atomic.add"}
+    | {
+        f"cuda.{name}"
+        for name in ("local.array", "shared.array", "shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync")
+    }
+    | {
+        name + end
+        for name in {row.numba for row in FUNCTIONS.values()}
+        for end in ("", "f" * name.startswith("libdevice."))
+    }
+)
+_NODES: Final = (
+    ast.Assign,
+    ast.AugAssign,
+    ast.If,
+    ast.For,
+    ast.Expr,
+    ast.Pass,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.BoolOp,
+    ast.Compare,
+    ast.IfExp,
+    ast.Subscript,
+    ast.Tuple,
+    ast.operator,
+    ast.unaryop,
+    ast.boolop,
+    ast.cmpop,
+    ast.expr_context,
+)
 
 
 class NumbaModule(Struct, frozen=True):
-    """A module, taken apart: its kernel, its launch function, and the users' operators, and functions on words, by
-    their names in the text."""
+    """A module, taken apart: its kernel, and its device functions by their names, of users' operators and on words.
+
+    `as_printed` says that the kernel is the printed one, up to its own names.
+    """
 
     kernel: ast.FunctionDef
-    launcher: ast.FunctionDef
+    as_printed: bool
+    device: Mapping[str, ast.FunctionDef] = {}
     operators: Mapping[str, OperatorName] = {}
     words: Mapping[str, FunctionName] = {}
 
@@ -80,7 +124,17 @@ def _read(text: str, printed: NumbaSource, program: Program) -> NumbaModule:
             name = part.id if isinstance(part, ast.Name) else ""
             if name in {"cuda", "math", "libdevice", "inf", "nan", *TYPES} and name not in imported:
                 refuse(part, f"{name} is not imported")
-    return NumbaModule(functions[kernel], functions[launcher], own, words)
+    try:
+        compare_functions(functions[kernel], as_printed[kernel], parameters=False)
+        same = True
+    except NotPrinted:
+        same = False
+    device = {name: function for name, function in functions.items() if name not in (kernel, launcher)}
+    types = {
+        name: [NUMBA_TYPE[dtype] for each, dtype in operators_of(program) if each == op] for name, op in own.items()
+    }
+    read = _Kernel(functions[kernel], types, words, len(program.parameters)).read()
+    return NumbaModule(read, same, device, own, words)
 
 
 def _decorators(function: ast.FunctionDef) -> str:
@@ -100,11 +154,95 @@ def _word_function(function: ast.FunctionDef, program: Program) -> WordFunction 
     return max(found, key=lambda row: (row.spelled == name, name.startswith(row.spelled)), default=None)
 
 
-def plain_parameters(function: ast.FunctionDef) -> list[str]:
-    """Return the names of a function's parameters; raises NotPrinted for other than plain ones."""
-    names, given = [each.arg for each in function.args.args], function.args
-    if function.returns or any(each.annotation for each in given.args) or getattr(function, "type_params", None):
-        refuse(function, f"{function.name} has annotations, which Python runs")
-    if given.posonlyargs or given.kwonlyargs or given.vararg or given.kwarg or given.defaults:
-        refuse(function, f"the parameters of {function.name} are not as printed")
-    return names
+class _Kernel(ast.NodeTransformer):
+    """Goes through a kernel, and refuses each node that no printed kernel has.
+
+    Calls of an operator's function, which may give 64 bits, are converted to one of the `types` at once; they are left
+    as calls of a function that gives this type (`converted`).
+    """
+
+    def __init__(
+        self, kernel: ast.FunctionDef, types: Mapping[str, Sequence[str]], words: Iterable[str], parameters: int
+    ) -> None:
+        self.kernel, self.types, self.parameters = deepcopy(kernel), types, parameters
+        self.arrays = {each.arg for each in kernel.args.args}
+        stored = (n.id for n in ast.walk(kernel) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+        self.variables = self.arrays | set(stored)
+        self.functions = _FUNCTIONS | set(words)
+
+    def read(self) -> ast.FunctionDef:
+        kernel, given = self.kernel, self.kernel.args
+        if kernel.returns or any(each.annotation for each in given.args) or getattr(kernel, "type_params", None):
+            refuse(kernel, f"{kernel.name} has annotations, which Python runs")
+        if given.posonlyargs or given.kwonlyargs or given.vararg or given.kwarg or given.defaults:
+            refuse(kernel, f"the parameters of {kernel.name} are not as printed")
+        if len(given.args) != self.parameters:
+            refuse(kernel, f"{kernel.name} takes {len(given.args)} arguments, and must take {self.parameters}")
+        for name in self.variables & (RESERVED | self.types.keys() | self.functions | {kernel.name}):
+            refuse(kernel, f"`{name}` is assigned, a name that means something else here")
+        kernel.body = [self.visit(stmt) for stmt in kernel.body]
+        return kernel
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        if not isinstance(node, _NODES):
+            refuse(node)
+        return super().generic_visit(node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        if len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name | ast.Subscript):
+            refuse(node)
+        return self.generic_visit(node)
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        called = (
+            isinstance(node.iter, ast.Call) and isinstance(node.iter.func, ast.Name) and node.iter.func.id == "range"
+        )
+        if not called or not isinstance(node.target, ast.Name) or node.orelse:
+            refuse(node)
+        return self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        if not isinstance(node.value, ast.Call | ast.Constant):
+            refuse(node)
+        return self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        if type(node.value) not in (bool, int, float, str):
+            refuse(node)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id not in self.variables | _VALUES:
+            refuse(node)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        text = ast.unparse(node)
+        extent = node.attr == "shape" and isinstance(node.value, ast.Name) and node.value.id in self.arrays
+        if not extent and text not in _COORDINATES:
+            refuse(node)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if node.keywords:
+            refuse(node)
+        name = ast.unparse(node.func)
+        match node.args:
+            case [ast.Call(func=ast.Name(id=operator)) as call] if name in self.types.get(operator, ()):
+                if call.keywords:
+                    refuse(node)
+                call.func = ast.copy_location(ast.Name(converted(operator, name), ast.Load()), call.func)
+                call.args = [self.visit(each) for each in call.args]
+                return node
+            case _:
+                pass
+        if name not in self.functions:
+            why = f"what `{name}` gives is not converted at once" if name in self.types else ""
+            refuse(node, why)
+        node.args = [self.visit(each) for each in node.args]
+        return node
+
+
+def converted(operator: str, type_name: str) -> str:
+    """Return the name by which a kernel calls an operator's function where it converts its value to a type at once."""
+    return f"{operator} as {type_name}"

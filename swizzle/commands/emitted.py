@@ -31,10 +31,9 @@ from swizzle.commands.mutation import try_mutants
 from swizzle.commands.numba_text import try_numba_text
 from swizzle.commands.on_disk import KernelText, text_beside, text_to_check
 from swizzle.commands.own_functions import try_functions
-from swizzle.commands.sizes import LaunchSize, at_the_lengths, most_ragged, sizes_to_try
+from swizzle.commands.sizes import LaunchSize, most_ragged, sizes_to_try
 from swizzle.commands.target import FilledKernel
-from swizzle.commands.validator import SizesValidator
-from swizzle.solution.words import count
+from swizzle.commands.validator import SizesValidator, settled
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
 from symbolic.ir.walk import functions_of
@@ -66,10 +65,10 @@ def check_emitted(
     """
     text = text_to_check(filled, saved)
     with confined(text.strangers and not trust):
-        return _checked(filled, text, saved, mutate=mutate)
+        return _checked(filled, text, saved, mutate=mutate, trust=trust)
 
 
-def _checked(filled: FilledKernel, text: KernelText, saved: Path | None, *, mutate: bool) -> Emitted:
+def _checked(filled: FilledKernel, text: KernelText, saved: Path | None, *, mutate: bool, trust: bool) -> Emitted:
     found, source = Emitted(UNDECIDED if text.unlike else DONE, [*text.lines, *text.unlike]), text.source
     found.json["text"] = {
         "file": text.file and str(text.file),
@@ -98,7 +97,7 @@ def _checked(filled: FilledKernel, text: KernelText, saved: Path | None, *, muta
         found.lines += outcome.lines()
         found.json["mutation"] = outcome.as_json()
         found.settle(DONE if outcome.complete else NO)
-    if saved is not None and (module := try_numba_text(filled, saved, sizes, mutate=mutate)) is not None:
+    if saved is not None and (module := try_numba_text(filled, saved, sizes, trust=trust)) is not None:
         found.lines += module.lines
         found.settle(module.status)
         found.json["numba"] = module.json
@@ -214,7 +213,7 @@ def _tell(
 ) -> dict[str, Any]:  # fmt: skip
     """Add a verdict of what a compiler made, or of a PTX that stands alone, to what was found; return it as JSON."""
     ptx, entry, tool = (read, text.source.entry, None) if isinstance(read, str) else (read.ptx, read.entry, read.tool)
-    status, said = _settled(validation, text, sizes, ptx)
+    status, said = settled(validation, text.source, sizes, ptx)
     found.settle(status)
     found.lines.append(f"{what}: {said}")
     found.lines += [f"  {finding}" for finding in validation.findings]
@@ -235,33 +234,6 @@ def _tell(
         "arithmetic": list(differs),
         "cancels": validation.cancels,
     }
-
-
-def _settled(validation: Validation, text: KernelText, sizes: Sequence[LaunchSize], ptx: str) -> tuple[int, str]:
-    if validation.verdict == "equal":
-        covered = count(validation.outputs, "output")
-        if others := sizes[1:]:
-            covered += f"; {at_the_lengths(others)} too"
-        everywhere = ", for every block of every length" if validation.everywhere else ""
-        if validation.far:
-            everywhere = f", and in blocks far out, such as {validation.far[0]}"
-        if along := validation.every_block_at:
-            everywhere = f", and at length {along} along its loops for every block of every length of its grid"
-        if validation.long:
-            everywhere += f", and in {validation.long[0]}"
-        return DONE, f"equal to the specification, validated for all inputs ({covered}){everywhere}"
-    if validation.broken:
-        return NO, "not equal to the specification"
-    why = "terms differ" if validation.verdict == "different" else "not everything in it is interpreted"
-    try:
-        tried = compare(sizes, on_ptx(text.source, ptx), 0)
-    except NotInterpreted:
-        return UNDECIDED, f"not shown equal, and not run: {why}:"
-    if tried.status == NO:
-        wrong = [line for line in tried.lines if "wrong" in line or "not equal" in line]
-        more = f" ({len(wrong) - 1} more kinds of data or lengths show it)" if wrong[1:] else ""
-        return NO, f"not equal to the specification: {wrong[0]}{more}"
-    return UNDECIDED, f"not shown equal: the numbers agree on random inputs, but {why}:"
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------

@@ -1,29 +1,29 @@
-"""The module for numba.cuda beside a saved solution: read, not run, and compared with the specification.
+"""The module for numba.cuda beside a saved solution: compared with the printed one, and its kernel with the
+specification.
 
-Its kernel becomes a program (`cuda_out.numba.reading`), which the machine runs on terms at the lengths at which the
-CUDA text is tried; where blocks can be seen to do the same, moved, at all lengths at which they differ. Its launch
-function is interpreted on arrays without elements, whose lengths may be as large as they like.
+All but its kernel must be what is printed. The kernel is compiled by numba, and its PTX validated as that of the CUDA
+text is; it is a stranger's text where it is not the printed one, too. The printed launch function is run on arrays
+without elements, whose lengths may be as large as they like.
 """
 
 from __future__ import annotations
 
 import ast
-import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from math import prod
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from cuda_out.c.printer import MAX_BLOCKS, MAX_LENGTH
-from cuda_out.numba.alike import Alike, alike
+from cuda_out.compile.children import confined
+from cuda_out.compile.report import ARCHITECTURES
 from cuda_out.numba.comparing import NotPrinted, parsed, python_text
+from cuda_out.numba.compiling import NotCompiled, NotInstalled, compile_kernel
 from cuda_out.numba.identifiers import NUMBA_TYPE
-from cuda_out.numba.kernel_reader import KernelReader
 from cuda_out.numba.launching import (
     GivenArray,
     GivenNumber,
@@ -33,33 +33,25 @@ from cuda_out.numba.launching import (
     NumbaLaunch,
     RaisedError,
 )
-from cuda_out.numba.mutate import module_mutants
+from cuda_out.numba.parameters import with_lengths
 from cuda_out.numba.reading import NumbaModule, read_module
+from cuda_out.ptx.syntax import NotInterpreted
+from cuda_out.ptx.validate import Validation
 from cuda_out.tiling.tiling import Tiling
-from swizzle.commands.difference import in_doubles, numeric_difference
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.on_disk import text_beside
-from swizzle.commands.sizes import LaunchSize, at_the_lengths, size_at
+from swizzle.commands.sizes import LaunchSize
 from swizzle.commands.target import FilledKernel
-from swizzle.emit.emitters import FILE_KINDS, numba_source
+from swizzle.commands.validator import SizesValidator, settled
+from swizzle.emit.emitters import FILE_KINDS, cuda_source, numba_source
 from swizzle.solution.words import count
-from swizzle.specs.specification import inputs, symbolic_inputs
-from swizzle.specs.verify import compare
-from symbolic.algebra.canonical import Canonical
-from symbolic.algebra.numbers import Lanes
-from symbolic.algebra.operator_laws import LAWS
 from symbolic.errors import SwizzleError
-from symbolic.ir.layout import cell_name
-from symbolic.ir.program import Axis, DType, Program
-from symbolic.machine.machine import Machine
+from symbolic.ir.program import Axis, Program
 
 Given: TypeAlias = "tuple[GivenArray | GivenNumber, ...]"
 NOT_PRINTED: Final = "not shown equal: not what is printed"
 WORDS: Final = {DONE: "equal", NO: "different", UNDECIDED: "unknown"}
 SHOWN: Final = 3
-MOST_LENGTHS: Final = 256
-MOST_THREADS: Final = 1 << 17
-"""All lengths at which blocks differ are tried where they are no more, and have no more threads together."""
 
 
 class NumbaVerdict(Struct, frozen=True):
@@ -86,14 +78,16 @@ class NumbaText(Struct):
     json: dict[str, Any]
 
 
-def try_numba_text(filled: FilledKernel, saved: Path, sizes: Sequence[LaunchSize], *, mutate: bool) -> NumbaText | None:
+def try_numba_text(
+    filled: FilledKernel, saved: Path, sizes: Sequence[LaunchSize], *, trust: bool = False
+) -> NumbaText | None:
     """Return what is found out about the module beside a saved solution, None where there is none."""
     path = saved.with_name(saved.stem + FILE_KINDS["numba"].suffix)
     if not path.exists():
         return None
     text = text_beside(path)
     try:
-        checks = NumbaChecks(filled, sizes, str(path))
+        checks = NumbaChecks(filled, sizes, str(path), trust=trust)
     except SwizzleError as error:
         said = f"{path}: not looked at: {error.found}"
         return NumbaText(UNDECIDED, [said], {"file": str(path), "status": WORDS[UNDECIDED]})
@@ -113,17 +107,6 @@ def try_numba_text(filled: FilledKernel, saved: Path, sizes: Sequence[LaunchSize
     lines = [f"{path}: {said}", *(f"  {line}" for part in (kernel, launch) for line in part.lines)]
     json: dict[str, Any] = {"file": str(path), "edited": bool(different), "status": WORDS[status]}
     json |= {"kernel": kernel.as_json(), "launch": launch.as_json()}
-    if mutate and status == DONE:
-        found = checks.mutants(text)
-        same, unseen = ([name for name, verdict in found if verdict == word] for word in ("same", "unseen"))
-        refused = len(found) - len(same) - len(unseen)
-        lines.append(
-            f"  {count(len(found), 'mutant')} of it: {refused} refused, {len(same)} shown to change nothing, "
-            f"{len(unseen)} unseen"
-        )
-        lines += [f"    changes nothing: {each}" for each in same] + [f"    unseen: {each}" for each in unseen]
-        json["mutation"] = {"killed": refused, "same": same, "unseen": unseen}
-        status = NO if unseen else status
     return NumbaText(status, lines, json)
 
 
@@ -140,13 +123,20 @@ def first_difference(text: str, printed: str) -> str:
 class NumbaChecks:
     """Checks modules for one solved kernel at some sizes."""
 
-    def __init__(self, filled: FilledKernel, sizes: Sequence[LaunchSize], file: str) -> None:
+    def __init__(self, filled: FilledKernel, sizes: Sequence[LaunchSize], file: str, *, trust: bool = False) -> None:
         """Raises SwizzleError for a kernel that numba.cuda does not have."""
-        self.filled, self.sizes, self.file = filled, sizes, file
+        self.filled, self.file, self.trust = filled, file, trust
         self.tiling = filled.sizes if isinstance(filled.sizes, Tiling) else None
         self.printed = numba_source(filled.program, filled.head, filled.sizes)
+        self.sizes = [_with_arrays(size) for size in sizes]
+        items, source = (
+            [p.dtype.bits // 8 for p in filled.program.parameters],
+            cuda_source(filled.program, sizes=filled.sizes),
+        )
+        self.source = replace(source, entry=f"{source.entry}__kernel", alignment=tuple(items), shared_bytes=0)
+        self.validator = SizesValidator(self.sizes, self.source)
+        self.architectures = ARCHITECTURES
         self._told: dict[str, NumbaVerdict] = {}
-        self._asked: dict[tuple[int, ...], LaunchSize | None] = {}
 
     def check(self, text: str) -> tuple[NumbaVerdict, NumbaVerdict]:
         """Return what is found out about the kernel and the launch function of a module."""
@@ -162,81 +152,33 @@ class NumbaChecks:
     # ---- the kernel --------------------------------------------------------------------------------------------
 
     def kernel(self, module: NumbaModule) -> NumbaVerdict:
-        """Compare a module's kernel with the specification: at the sizes, then wherever blocks may differ."""
-        for size in self.sizes:
-            if wrong := self._wrong(module, size):
-                return wrong
-        others = f"; {at_the_lengths(self.sizes[1:])} too" if self.sizes[1:] else ""
-        outputs = sum(prod(p.shape) for p in self.filled.program.parameters if p.role in ("out", "inout"))
-        said = f"kernel: equal to the specification, for all inputs ({count(outputs, 'output')}{others})"
+        """Compare what numba makes of a module's kernel with the specification, as that of the CUDA text is."""
+        try:
+            with confined(not (module.as_printed or self.trust)):
+                compiled = compile_kernel(module, self.filled.program, self.architectures)
+        except NotCompiled as error:
+            if module.as_printed and isinstance(error, NotInstalled):
+                return NumbaVerdict(DONE, (f"kernel: as printed; not compiled: {error}",))
+            return NumbaVerdict(UNDECIDED, (f"kernel: not shown equal: not compiled: {error}",))
+        said: dict[tuple[int, str, Validation], list[str]] = {}
+        memo: dict[str, tuple[int, str, Validation]] = {}
+        for arch, ptx in compiled.items():
+            try:
+                own = with_lengths(ptx, self.source.entry, self.filled.program, self.tiling)
+            except NotInterpreted as error:
+                return NumbaVerdict(UNDECIDED, (f"kernel: not shown equal: {arch}: not interpreted: {error}",))
+            same = re.sub(r"//[^\n]*|^\.(?:version|target) [^\n]*", "", own, flags=re.MULTILINE)
+            if same not in memo:
+                validation = self.validator.validate(own, self.source.entry)
+                memo[same] = (*settled(validation, self.source, self.sizes, own), validation)
+            said.setdefault(memo[same], []).append(arch)
+        lines = list[str]()
+        for (_, words, validation), names in said.items():
+            lines.append(f"kernel: PTX of contiguous arrays for {', '.join(names)}: {words}")
+            lines += [f"  {finding}" for finding in validation.findings]
         lengths = tuple(size.lengths for size in self.sizes if size.lengths)
-        if self.tiling is None or self.tiling.of_loops:  # whose loops are run at the lengths
-            return NumbaVerdict(DONE, (said,), lengths)
-        try:
-            blocks = alike(module, self.filled.program, self.tiling)
-        except NotPrinted as error:
-            return NumbaVerdict(UNDECIDED, ("kernel: not shown equal for every length", f"  {error}"), lengths)
-        every = list(itertools.product(*(blocks.lengths(axis) for axis in self.tiling.axes)))
-        if len(every) > MOST_LENGTHS or len(every) * prod(self.filled.program.block) > MOST_THREADS:
-            if blocks != self._printed_blocks():
-                why = f"  its blocks differ at up to {len(every)} lengths, more than are tried, and not as printed"
-                return NumbaVerdict(UNDECIDED, ("kernel: not shown equal for every length", why), lengths)
-            return NumbaVerdict(DONE, (said,), lengths)
-        for each in every:
-            size_ = self._size(each)
-            if size_ is None:
-                if blocks != self._printed_blocks():
-                    at = " x ".join(map(str, each))
-                    why = f"  its blocks differ at length {at}, of which the specification says nothing, not as printed"
-                    return NumbaVerdict(UNDECIDED, ("kernel: not shown equal for every length", why), lengths)
-                return NumbaVerdict(DONE, (said,), lengths)
-            if wrong := self._wrong(module, size_):
-                return wrong
-        return NumbaVerdict(DONE, (f"{said}, for every block of every length",), lengths, everywhere=True)
-
-    def _printed_blocks(self) -> Alike:
-        """Return in what blocks of the printed module may differ."""
-        printed, program = self.printed, self.filled.program
-        assert self.tiling is not None
-        return alike(read_module(printed.text, printed, program), program, self.tiling)
-
-    def _size(self, lengths: tuple[int, ...]) -> LaunchSize | None:
-        """Return the size of some lengths, None where the specification cannot be asked there."""
-        if lengths not in self._asked:
-            assert self.tiling is not None
-            of_axis = {axis.axis: n for axis, n in zip(self.tiling.axes, lengths, strict=True)}
-            self._asked[lengths] = size_at(self.filled, self.tiling, of_axis)
-        return self._asked[lengths]
-
-    def _wrong(self, module: NumbaModule, size: LaunchSize) -> NumbaVerdict | None:
-        """Return how a kernel differs from the specification at some size, None where it is equal."""
-        program, lengths = size.filled.program, size.lengths
-        where = f"at length {size}, " if lengths and lengths != self.sizes[0].lengths else ""
-        try:
-            read = KernelReader(module, program, self.file).program
-            terms = size.meaning.terms
-            run = Machine(read, StartedTerms(terms), symbolic_inputs(read, terms)).run()
-        except (NotPrinted, SwizzleError) as error:
-            found = error.found if isinstance(error, SwizzleError) else str(error)
-            found = found.replace("shift by a negative amount", "shift by less than 0 or by more than 63 bits")
-            return NumbaVerdict(UNDECIDED, ("kernel: not shown equal: not read", f"  {where}{found}"))
-        if run.violations:
-            broken = [f"  {where}{v.message} (line {v.place.line})" for v in run.violations[:SHOWN]]
-            return NumbaVerdict(NO, ("kernel: not equal to the specification", *broken))
-        shapes = {p.name: p.shape for p in program.parameters}
-        findings = [
-            f"  {where}{cell_name(bad.array, shapes[bad.array], bad.address)} is {terms.show(bad.got)}, "
-            f"the specification says {terms.show(bad.wanted)}"
-            for bad in compare(program, run, size.meaning.wanted)[:SHOWN]
-        ]
-        if not findings:
-            return None
-        names = [p.name for p in inputs(program)]
-        wide = _wide(size)
-        difference = numeric_difference(read, lambda *arrays: wide.numbers(dict(zip(names, arrays, strict=True))))
-        if difference is not None:
-            return NumbaVerdict(NO, (f"kernel: not equal to the specification: {where}{difference}", *findings))
-        return NumbaVerdict(UNDECIDED, ("kernel: not shown equal: the numbers agree, but the terms differ", *findings))
+        everywhere = all(validation.everywhere for _, _, validation in said)
+        return NumbaVerdict(worst([status for status, _, _ in said]), tuple(lines), lengths, everywhere)
 
     # ---- the launch function -----------------------------------------------------------------------------------
 
@@ -343,41 +285,9 @@ class NumbaChecks:
             return None, False
         return own.grid, any(own.grid["xyz".index(axis)] > MAX_BLOCKS[axis] for axis in along)
 
-    # ---- mutants -----------------------------------------------------------------------------------------------
 
-    def mutants(self, text: str, at_most: int | None = None) -> list[tuple[str, Literal["refused", "same", "unseen"]]]:
-        """Return what becomes of the mutants of a module, or of an even choice of them: one that is not refused must be
-        shown to change nothing, for every block of every length."""
-        multiples = any(axis.step > 1 for axis in self.tiling.axes) if self.tiling else False
-        variants = module_mutants(text, self.printed.kernel, self.printed.launcher, multiples=multiples)
-        if at_most is not None and len(variants) > at_most:
-            variants = tuple(variants[number * len(variants) // at_most] for number in range(at_most))
-        found: list[tuple[str, Literal["refused", "same", "unseen"]]] = []
-        _, own = self.check(ast.unparse(ast.parse(text)))
-        for mutant in variants:
-            kernel, launch = self.check(mutant.text)
-            if worst([kernel.status, launch.status]) != DONE:
-                found.append((str(mutant), "refused"))
-                continue
-            everywhere = launch is own and (kernel.everywhere or self.tiling is None)
-            found.append((str(mutant), "same" if everywhere else "unseen"))
-        return found
-
-
-def _wide(size: LaunchSize) -> LaunchSize:
-    """Return a size at which the specification is asked in double precision."""
-    filled, whole = (
-        each if each is None else replace(each, program=in_doubles(each.program)) for each in (size.filled, size.whole)
-    )
-    assert filled is not None
-    return replace(size, filled=filled, whole=whole)
-
-
-class StartedTerms(Canonical):
-    """Canonical terms, of which it is also known that the number which a reduction starts from changes nothing."""
-
-    def binary(self, op: str, a: Lanes, b: Lanes, dtype: DType) -> Lanes:
-        if op not in ("min", "max", "&"):
-            return super().binary(op, a, b, dtype)
-        start = self.terms.const(LAWS[op].start(dtype))
-        return np.where(a == start, b, np.where(b == start, a, super().binary(op, a, b, dtype)))
+def _with_arrays(size: LaunchSize) -> LaunchSize:
+    """Return a size at which arrays by value are arrays, as numba has no others."""
+    program = size.filled.program
+    parameters = tuple(replace(p, role="const") if p.by_value else p for p in program.parameters)
+    return replace(size, filled=replace(size.filled, program=replace(program, parameters=parameters)))

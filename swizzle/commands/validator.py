@@ -15,12 +15,16 @@ from cuda_out.c.printer import CudaSource
 from cuda_out.ptx.far import FarValidator, far_validators
 from cuda_out.ptx.long_loops import LongValidator, long_validators, turning
 from cuda_out.ptx.long_tiles import UNIT
+from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.ptx.tiles import Said, TileValidator
 from cuda_out.ptx.validate import Validation, Validator, WrittenOut
 from cuda_out.ptx.windows import Cut, NotTiled
 from cuda_out.tiling.tiling import Tiling
-from swizzle.commands.sizes import LaunchSize, size_at
+from swizzle.commands.compare import compare, on_ptx
+from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.sizes import LaunchSize, at_the_lengths, size_at
 from swizzle.emit.any_length.near_ends import NearEnds, Rest
+from swizzle.solution.words import count
 from symbolic.algebra.terms import Term
 from symbolic.ir.facts import LONGEST
 from symbolic.ir.program import Axis
@@ -258,3 +262,31 @@ def tile_validators(
     for first in itertools.product((False, True), repeat=len(tiling.axes)):
         told = dict(zip(tiling.declared, first, strict=True))
         yield TileValidator(program, tiling, wanted, written, alignment, of_block, told)
+
+
+def settled(validation: Validation, source: CudaSource, sizes: Sequence[LaunchSize], ptx: str) -> tuple[int, str]:
+    """Return an exit status and words for a verdict; where terms differ, the PTX is run on numbers."""
+    if validation.verdict == "equal":
+        covered = count(validation.outputs, "output")
+        if others := sizes[1:]:
+            covered += f"; {at_the_lengths(others)} too"
+        everywhere = ", for every block of every length" if validation.everywhere else ""
+        if validation.far:
+            everywhere = f", and in blocks far out, such as {validation.far[0]}"
+        if along := validation.every_block_at:
+            everywhere = f", and at length {along} along its loops for every block of every length of its grid"
+        if validation.long:
+            everywhere += f", and in {validation.long[0]}"
+        return DONE, f"equal to the specification, validated for all inputs ({covered}){everywhere}"
+    if validation.broken:
+        return NO, "not equal to the specification"
+    why = "terms differ" if validation.verdict == "different" else "not everything in it is interpreted"
+    try:
+        tried = compare(sizes, on_ptx(source, ptx), 0)
+    except NotInterpreted:
+        return UNDECIDED, f"not shown equal, and not run: {why}:"
+    if tried.status == NO:
+        wrong = [line for line in tried.lines if "wrong" in line or "not equal" in line]
+        more = f" ({len(wrong) - 1} more kinds of data or lengths show it)" if wrong[1:] else ""
+        return NO, f"not equal to the specification: {wrong[0]}{more}"
+    return UNDECIDED, f"not shown equal: the numbers agree on random inputs, but {why}:"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import pytest
 
 from cuda_out.compile.toolchain import uses_local
+from cuda_out.numba.compiling import why_not_compiled
 from cuda_out.numba.printer import print_numba
 from cuda_out.passes.pipeline import optimize
 from cuda_out.ptx.run import interpret
@@ -203,20 +203,7 @@ def flat(array: np.ndarray[Any, Any]) -> list[Any]:
     return [np.uint64(0), np.uint64(0), *sizes, array, *map(np.int64, array.shape), *map(np.int64, array.strides)]
 
 
-def why_not_numba() -> str:
-    """Return why numba-cuda cannot compile here, '' where it can: libnvvm comes with a toolkit or the extra `gpu`."""
-    if find_spec("numba_cuda") is None:
-        return "numba-cuda is not installed"
-    from cuda import pathfinder
-
-    try:
-        pathfinder.load_nvidia_dynamic_lib("nvvm")
-    except pathfinder.DynamicLibNotFoundError:
-        return "libnvvm, which numba-cuda compiles with, is not on this machine"
-    return ""
-
-
-@pytest.mark.skipif(why_not_numba() != "", reason=why_not_numba())
+@pytest.mark.skipif(why_not_compiled() != "", reason=why_not_compiled())
 @pytest.mark.parametrize("name", slow_unless(PROGRAMS, lambda name: name not in LONG))
 def test_what_numba_compiles_computes_what_the_reference_computes(name: str) -> None:
     """Its PTX, which needs no GPU, is interpreted; nothing is in local memory, nothing became a double by itself."""

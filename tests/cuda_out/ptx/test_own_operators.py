@@ -12,6 +12,7 @@ import pytest
 from cuda_out.c.printer import CudaSource, print_cuda
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.emulate.emulate import emulate_checked
+from cuda_out.numba.compiling import why_not_compiled
 from cuda_out.numba.printer import print_numba
 from cuda_out.passes.pipeline import optimize
 from cuda_out.ptx.run import interpret
@@ -23,7 +24,7 @@ from swizzle.sketches.swz_file import read_swz
 from swizzle.specs.specification import numbers, postcondition
 from swizzle.specs.verify import verify
 from symbolic.algebra.terms import Terms
-from tests.cuda_out.numba.test_printer import flat, why_not_numba
+from tests.cuda_out.numba.test_printer import flat
 from tests.slow_cases import slow_unless
 
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
@@ -151,7 +152,7 @@ def test_what_is_printed_is_the_operator_for_all_inputs(name: str, dtype: str, i
         np.testing.assert_allclose(y, want, rtol=1e-5 if dtype[0] == "f" else 0)
 
 
-@pytest.mark.skipif(why_not_numba() != "", reason=why_not_numba())
+@pytest.mark.skipif(why_not_compiled() != "", reason=why_not_compiled())
 @pytest.mark.parametrize(("name", "dtype", "init"), CASES)
 def test_the_module_for_numba_computes_it_too(
     name: str, dtype: str, init: str, monkeypatch: pytest.MonkeyPatch
