@@ -129,8 +129,10 @@ def _type(dtype: DType) -> Any:
 def _function(function: ast.FunctionDef, names: Mapping[str, Any]) -> Any:
     """Return a function with names of its own; a `def` without decorators, defaults and annotations runs nothing."""
     plain = deepcopy(function)
-    plain.decorator_list = []
-    assert not (plain.args.defaults or plain.args.kw_defaults or plain.returns)
+    plain.decorator_list, plain.returns = [], None
+    for each in plain.args.args:
+        each.annotation = None
+    assert not (plain.args.defaults or plain.args.kw_defaults)
     scope = dict(names)
     exec(compile(ast.Module([plain], []), "a kernel for numba.cuda", "exec"), scope)
     return scope[plain.name]

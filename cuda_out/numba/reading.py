@@ -41,6 +41,7 @@ _FUNCTIONS: Final = (
         for end in ("", "f" * name.startswith("libdevice."))
     }
 )
+_NO_OPERATORS: Final = (ast.MatMult, ast.Pow, ast.Is, ast.IsNot, ast.In, ast.NotIn)
 _NODES: Final = (
     ast.Assign,
     ast.AugAssign,
@@ -87,7 +88,7 @@ def read_module(text: str, printed: NumbaSource, program: Program) -> NumbaModul
 
 def _read(text: str, printed: NumbaSource, program: Program) -> NumbaModule:
     kernel, launcher = printed.kernel, printed.launcher
-    own = {python_name(op): op for op, _ in operators_of(program)}
+    own = {f"{python_name(op)}": op for op, _ in operators_of(program)}
     functions: dict[str, ast.FunctionDef] = {}
     words: dict[str, FunctionName] = {}
     imported: set[str] = set()
@@ -95,6 +96,8 @@ def _read(text: str, printed: NumbaSource, program: Program) -> NumbaModule:
         if functions and isinstance(node, ast.Import | ast.ImportFrom):
             refuse(node, f"`{ast.unparse(node).splitlines()[0][:80]}` is behind a function, which may need it before")
         match node:
+            case ast.Expr(value=ast.Constant(value=str())):  # a docstring
+                pass
             case ast.Import(names=[ast.alias(name="math", asname=None)]):
                 imported.add("math")
             case ast.ImportFrom(module=module, names=names, level=0) if all(a.asname is None for a in names):
@@ -184,7 +187,8 @@ class _Kernel(ast.NodeTransformer):
         return kernel
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        if not isinstance(node, _NODES):
+        operators = [getattr(node, "op", None), *getattr(node, "ops", ())]
+        if not isinstance(node, _NODES) or any(isinstance(each, _NO_OPERATORS) for each in operators):
             refuse(node)
         return super().generic_visit(node)
 

@@ -261,9 +261,6 @@ class Normal(Infinities):
     def _positive(self, kind: str, term: Term) -> bool:
         """Tell whether an integer is known to be no negative number in a signed type either."""
         op, args = self.terms.nodes[term]
-        if op == "atom":
-            own = self.kinds[args[0]]
-            return own[0] == "u" and width(own) < width(kind)
         if op == "const":
             return int(args[0]) >= 0
         bounded = self.ranges.bound(term) < width(kind)
@@ -285,6 +282,8 @@ class Normal(Infinities):
                 if inside:
                     return self.conjunction("pred", self.less(kind, low, args[0]), self.less(kind, args[0], other))
                 return self.disjunction("pred", self.less(kind, args[0], low), self.less(kind, other, args[0]))
+        if kind[0] == "s" and b == self.terms.const(0) and self._positive(kind, a):
+            return self.terms.const(0)
         if not is_float(kind) and self.terms.is_const(a) and not self.terms.is_const(b):
             number, mask = int(self.terms.nodes[a][1][0]), (1 << width(kind)) - 1
             if number & mask != (mask if kind[0] == "u" else mask >> 1):  # the greatest has no next
@@ -316,6 +315,8 @@ class Normal(Infinities):
         """Return `a` where the condition holds, else `b`; min, max and abs are recognised by what they compare."""
         if a == b:
             return a
+        if self.terms.is_const(condition):
+            return b if condition == self.terms.const(0) else a
         positive = self._as_masks(condition)
         if () in positive:
             condition, a, b = self.inverted("pred", condition), b, a
