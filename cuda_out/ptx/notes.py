@@ -63,11 +63,16 @@ class Notes:
 
     def apply(self, operation: Operation, operands: Sequence[tuple[Bits, Lanes]]) -> Lanes:
         """Note an operation for some threads, of whose operands at least one is a term each; return its terms."""
-        rows = zip(*(self._codes(bits, terms).tolist() for bits, terms in operands), strict=True)
+        unwritten = np.logical_or.reduce([terms < 0 for _, terms in operands]).tolist()
+        rows = zip(unwritten, *(self._codes(bits, terms).tolist() for bits, terms in operands), strict=True)
         sums = ring(operation)
         known = self._known.setdefault((operation.name, operation.sources, operation.result), {})
         found = []
-        for row in rows:
+        for none, *codes in rows:
+            if none:
+                found.append(0)
+                continue
+            row = tuple(codes)
             term = known.get(row)
             if term is None:
                 term = known[row] = FIRST + len(self._notes)

@@ -99,3 +99,16 @@ def test_what_is_computed_alike_is_the_same_to_the_bit() -> None:
     assert numbers[0] == numbers[1] != numbers[2]
     more = notes.computed_alike(np.concatenate([each[1] for each in (noted(sub, a, b), noted(sub, b, a), same)]))
     assert len(set(more.tolist())) == 3 and more[2] == numbers[0]
+
+
+def test_what_was_never_written_is_no_operand() -> None:
+    """Nothing is asked about it where a later conversion is."""
+    terms = Terms()
+    deferred, none = Notes(Normal(terms, {"x": "f32"})), np.zeros(2, np.uint64)
+    x = none, np.array([terms.atom("x", 0), terms.atom("x", 1)])
+    never = none, np.array([-5, terms.atom("x", 1)])
+    total = deferred.apply(decode(("add", "f32")), [x, never])
+    assert total[0] == -5 and total[1] >= FIRST
+    wide = none, deferred.apply(decode(("cvt", "f64", "f32")), [x])
+    narrow = none, deferred.apply(decode(("cvt", "rn", "f32", "f64")), [wide])
+    assert deferred.written_out(*narrow)[1].tolist() == x[1].tolist()
