@@ -1,18 +1,22 @@
-"""Every case study printed for numba.cuda, run on the stand-in, at its own lengths and at others."""
+"""Every case study printed for numba.cuda: run on the stand-in, at its own lengths and at others, and compiled."""
 
 from __future__ import annotations
 
 import pytest
 
+from cuda_out.numba.compiling import why_not_compiled
 from cuda_out.numba.printer import print_numba
 from cuda_out.passes.pipeline import optimize
 from cuda_out.tiling.tiled import one_tile
 from cuda_out.tiling.tiling import Tiling
+from swizzle.commands.exit_status import DONE
+from swizzle.commands.numba_text import NumbaChecks
 from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.trial import Array, trials
 from swizzle.emit.calling import solution_sizes
 from swizzle.emit.emitters import cuda_source
+from swizzle.specs.specification import Remembered
 from tests.cuda_out.numba_stand_in import module
 from tests.test_case_studies import SOLVED, answer, spelled
 
@@ -35,3 +39,16 @@ def test_the_printed_module_computes_the_specification(target: str, parameters: 
     for size in sizes_to_try(FilledKernel(best.program, filled.spec, ()), text):
         found = list(trials(size.filled.program, size.numbers, run, 0))
         assert all(trial.equal for trial in found), (found, source.text)
+
+
+@pytest.mark.skipif(why_not_compiled() != "", reason=why_not_compiled())
+@pytest.mark.parametrize(("target", "parameters"), [(case[0], case[3]) for case in SOLVED], ids=spelled)
+def test_the_ptx_that_numba_makes_is_the_specification(target: str, parameters: dict[str, int]) -> None:
+    """For every block of every length."""
+    result, filled = answer(target, parameters)
+    assert filled is not None
+    kernel = FilledKernel(result.best.program, Remembered(filled.spec), (), solution_sizes(result.best))
+    checks = NumbaChecks(kernel, sizes_to_try(kernel, cuda_source(kernel.program, sizes=kernel.sizes)), "numba.py")
+    checks.architectures = ("sm_80",)
+    found, launch = checks.check(checks.printed.text)
+    assert (found.status, found.everywhere, launch.status) == (DONE, True, DONE), found.lines

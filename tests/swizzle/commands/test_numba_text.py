@@ -21,6 +21,8 @@ from swizzle.sketches.loading import load
 from swizzle.sketches.sketch import Sketch
 from swizzle.solution.solution import Solution
 from swizzle.specs.specification import Remembered
+from tests.cuda_out.ptx.test_own_operators import reduced
+from tests.swizzle.test_gather import SKETCHES as GATHERS
 
 pytestmark = pytest.mark.skipif(why_not_compiled() != "", reason=why_not_compiled())
 CASES = Path(__file__).resolve().parents[3] / "case_studies"
@@ -228,17 +230,33 @@ def test_whole_numbers_shuffled_as_floats_are_not_themselves(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
+        # comments, spaces, docstrings, names
         ("    out = float32(0)", "    # the sum\n\n    out = float32(0)"),
+        ("out += v * w[k]", "out += ( v*w [ k ] )  # a comment"),
+        ("def conv1d(x, w, y):\n", 'def conv1d(x, w, y):\n    """A convolution."""\n'),
+        ("inp", "cached"),
+        ("conv1d(x, w, y):\n    # x", "conv1d(src, w, y):\n    x = src\n    # x"),
+        ("for name, array, dtype, shape in checks", "for  name , array , dtype , shape  in  checks"),
+        ("found", "what"),
+        ("64, 1, 1", "0x40, 1, 1"),
+        ("from numba", "import math\nfrom numba"),
+        # what is computed otherwise, and is the same
         ("i < left:", "left > i:"),
         ("(0xFFFFFFFF, mine, lane + k)", "(0xFFFFFFFF, mine, (k+lane) % 32)"),
         ("out += v * w[k]", "out = w[k] * v + out"),
-        ("inp", "cached"),
+        ("v * w[k]", "v * w[k] if k < 3 else float32(0)"),
         ("w[k]", "w[k - 3]"),  # numba counts what is negative from the end
         ("y[begin + i]", "y[i + begin - n]"),
+        ("position < left + 2", "begin + position < x.shape[0]"),
+        (LEFT, "left = min(x.shape[0] - 2 - begin, 64)"),
+        ("lane = cuda.threadIdx.x % 32", "lane = cuda.laneid"),
+        ("y[begin + i] = out", "y[begin + i] = float32(0)\n        y[begin + i] = out"),
+        ("    lane = cuda", "    cuda.syncthreads()\n    lane = cuda"),
     ],
 )
 def test_a_harmless_edit_is_accepted(conv1d: NumbaChecks, before: str, after: str) -> None:
     """It is shown for every block of every length."""
+    assert before in conv1d.printed.text
     kernel, launch = conv1d.check(conv1d.printed.text.replace(before, after))
     assert (kernel.status, kernel.everywhere, launch.status) == (DONE, True, DONE), kernel.lines
 
@@ -248,9 +266,9 @@ def test_mutants_are_refused_or_change_nothing(transpose: NumbaChecks) -> None:
     text = transpose.printed.text
     mutants = module_mutants(text, "transpose", "launch_transpose")
     assert len(mutants) > 60
-    verdicts = [transpose.check(mutant.text) for mutant in mutants[:: len(mutants) // 20]]
+    verdicts = [transpose.check(mutant.text) for mutant in mutants[:: len(mutants) // 9]]
     equal = [kernel for kernel, launch in verdicts if worst([kernel.status, launch.status]) == DONE]
-    assert len(equal) < 4 and all(kernel.everywhere for kernel in equal)
+    assert len(equal) < 3 and all(kernel.everywhere for kernel in equal)
 
 
 def test_the_module_in_the_folder_is_checked_and_not_run(tmp_path: Path, conv1d: NumbaChecks) -> None:
@@ -317,3 +335,55 @@ def test_what_the_printed_launch_function_does_wrong_is_seen(conv1d: NumbaChecks
         checks.printed = replace(checks.printed, text=conv1d.printed.text.replace(before, after))
         assert checks.launch.status == NO, after
     assert (conv1d.launch.status, conv1d.launch.calls > 40) == (DONE, True)
+
+
+def test_without_a_compiler_what_is_printed_is_told_from_what_is_not(
+    conv1d: NumbaChecks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As printed it is that, up to its own names; of an edited kernel nothing is known."""
+    monkeypatch.setattr("cuda_out.numba.compiling.why_not_compiled", lambda: "libnvvm is elsewhere")
+    checks, text = NumbaChecks(conv1d.filled, conv1d.sizes, "numba.py"), conv1d.printed.text
+    for same in (text, text.replace("inp", "cached")):
+        kernel, launch = checks.check(same)
+        assert kernel.lines == ("kernel: as printed; not compiled: libnvvm is elsewhere",)
+        assert (kernel.status, kernel.everywhere, launch.status) == (DONE, False, DONE)
+    kernel, _ = checks.check(text.replace("out += v", "out += w[k] - w[k] + v"))
+    assert (kernel.status, "not compiled: libnvvm is elsewhere" in kernel.lines[0]) == (UNDECIDED, True)
+
+
+def test_an_edited_kernel_is_compiled_in_a_sandbox_only(conv1d: NumbaChecks, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless it is trusted; the printed one needs none."""
+    monkeypatch.setattr("cuda_out.compile.children.no_sandbox", lambda: "no sandbox here")
+    text = conv1d.printed.text
+    edited = text.replace("out += v * w[k]", "out += w[k] * v")
+    for trust, each, status in ((False, text, DONE), (False, edited, UNDECIDED), (True, edited, DONE)):
+        checks = on_one(NumbaChecks(conv1d.filled, conv1d.sizes, "numba.py", trust=trust))
+        kernel, _ = checks.check(each)
+        assert kernel.status == status and ("no sandbox here" in kernel.lines[0]) == (status == UNDECIDED)
+
+
+def checks_of_sketch(sketch: Sketch) -> NumbaChecks:
+    """Return the checks of a sketch, at its own size."""
+    program = solve(sketch).best.program if sketch.program.holes else sketch.program
+    kernel = FilledKernel(program, Remembered(sketch.spec), (), None)
+    return on_one(NumbaChecks(kernel, sizes_to_try(kernel, cuda_source(kernel.program)), "numba.py"))
+
+
+@pytest.mark.parametrize("name", ["ell", "chain"])
+def test_elements_that_data_chooses(name: str) -> None:
+    """Their index is declared to be no negative number, which numba would count from the end."""
+    checks = checks_of_sketch(GATHERS[name])
+    assert checks.check(checks.printed.text)[0].status == DONE
+    assert verdict(checks, "x[", "x[1 + ") != DONE
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("gcd", "u32"), ("common", "i32"), ("nim", "i64")])
+def test_operators_are_called(name: str, dtype: str) -> None:
+    """The function is the printed one, and what it gives is converted at once, as numba may give 64 bits."""
+    checks = checks_of_sketch(reduced(name, dtype, ", init=0" if name != "nim" else ""))
+    text = checks.printed.text
+    call = re.search(rf"u?int\d\d\({name}\(out, (.*?)\)\)$", text, re.MULTILINE)
+    assert call is not None and checks.check(text)[0].status == DONE
+    for wrong in (f"{name}(out, {call[1]})", f"int8({call[0]})", call[0].replace(f"({name}(", f"({name}(1 + ")):
+        assert verdict(checks, call[0], wrong) != DONE
+    assert verdict(checks, "a: int", "a: float") == verdict(checks, "return a", "return b") == UNDECIDED

@@ -302,8 +302,9 @@ WRONG = [
 ]  # fmt: skip
 
 
-def test_the_module_for_numba_is_checked(tmp_path: Path) -> None:
+def test_the_module_for_numba_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its kernels, their launch functions, and who calls them: as printed they are right, and no wrong one is."""
+    monkeypatch.setattr("swizzle.commands.numba_text.ARCHITECTURES", ("sm_80",))
     filled = filled_host(hosts(tmp_path, STENCILS), without_holes)
     sizes = host_lengths(filled)
     assert isinstance(sizes, HostTiling)
