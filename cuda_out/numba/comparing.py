@@ -28,8 +28,8 @@ class NotPrinted(Portable, Exception):
 def python_text(text: str) -> str:
     """Return the text of a Python file in the only way in which Python and whoever looks at it can read it.
 
-    Raises NotPrinted where it says to be in another encoding, or holds characters that are not seen, such as NUL, a form
-    feed, a carriage return within a line, or one that turns the direction of writing.
+    Raises NotPrinted where it says to be in another encoding, or holds characters that are not seen, such as NUL, a
+    form feed, a carriage return within a line, or one that turns the direction of writing.
     """
     text = text.replace("\r\n", "\n")
     for number, line in enumerate(text.split("\n"), 1):

@@ -99,6 +99,12 @@ def verdict(checks: NumbaChecks, before: str, after: str) -> int:
         ("y[begin + i] = out", "x[begin + i] = out"),
         # numbers and types
         ("v * w[k]", "v * w[k] * float32(1.000001)"),
+        ("y[begin + i] = out", "y[begin + i] = out * float32(0.99999994)"),
+        ("= out\n", "= out + float32(1e300) * float32(0)\n"),
+        ("out = float32(0)", "out = 0"),
+        ("    lane = cuda", "    s = cuda.shared.array(20000, float32)\n    s[0] = s[1]\n    lane = cuda"),
+        ("i < left:", "i < left and cuda.gridDim.x < 100000:"),
+        ("cuda.blockIdx.x * 64", "cuda.blockIdx.x % 65536 * 64"),
         ("import cuda, float32", "import cuda"),
         ("import cuda, float32", "import cuda, float32\nfloat32 = float"),
         ("@cuda.jit", "@cuda.jit(fastmath=True)"),
