@@ -25,12 +25,14 @@ class NotPrinted(Portable, Exception):
         return f"{file}:{self.line}:{self.column}: {self.why}"
 
 
-def python_text(text: str) -> str:
+def python_text(text: str, at_most: int = 1 << 20) -> str:
     """Return the text of a Python file in the only way in which Python and whoever looks at it can read it.
 
-    Raises NotPrinted where it says to be in another encoding, or holds characters that are not seen, such as NUL, a
-    form feed, a carriage return within a line, or one that turns the direction of writing.
+    Raises NotPrinted where it says to be in another encoding, holds characters that are not seen, such as NUL, a form
+    feed, a carriage return within a line, or one that turns the direction of writing, or takes long to parse.
     """
+    if len(text) > at_most:
+        raise NotPrinted(1, 1, f"{len(text)} characters, where {at_most} are more than enough")
     text = text.replace("\r\n", "\n")
     for number, line in enumerate(text.split("\n"), 1):
         for column, char in enumerate(line, 1):

@@ -10,10 +10,12 @@ import ast
 import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
+from math import prod
 from typing import Final
 
 from msgspec import Struct
 
+from cuda_out.analysis.shared_memory import MOST_STATIC
 from cuda_out.numba.comparing import NotPrinted, compare_functions, parsed, refuse
 from cuda_out.numba.identifiers import NUMBA_TYPE, OWN, python_name
 from cuda_out.numba.printer import NumbaSource, word_function_lines
@@ -41,6 +43,8 @@ _FUNCTIONS: Final = (
         for end in ("", "f" * name.startswith("libdevice."))
     }
 )
+_ELEMENTS: Final = {"cuda.shared.array": MOST_STATIC, "cuda.local.array": 4096}
+"""So many elements an array has at most: each is there for every thread that is looked at, and nobody keeps more."""
 _NO_OPERATORS: Final = (ast.MatMult, ast.Pow, ast.Is, ast.IsNot, ast.In, ast.NotIn)
 _NODES: Final = (
     ast.Assign,
@@ -243,6 +247,11 @@ class _Kernel(ast.NodeTransformer):
         if name not in self.functions:
             why = f"what `{name}` gives is not converted at once" if name in self.types else ""
             refuse(node, why)
+        if name in _ELEMENTS:
+            sizes = node.args[0].elts if node.args and isinstance(node.args[0], ast.Tuple) else node.args[:1]
+            whole = [each.value for each in sizes if isinstance(each, ast.Constant) and type(each.value) is int]
+            if len(node.args) != 2 or len(whole) != len(sizes) or not 0 < prod(whole) <= _ELEMENTS[name]:
+                refuse(node, f"an array of other than 1 to {_ELEMENTS[name]} elements")
         node.args = [self.visit(each) for each in node.args]
         return node
 

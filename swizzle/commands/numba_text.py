@@ -92,7 +92,7 @@ def try_numba_text(
         said = f"{path}: not looked at: {error.found}"
         return NumbaText(UNDECIDED, [said], {"file": str(path), "status": WORDS[UNDECIDED]})
     try:
-        text = python_text(text)
+        text = python_text(text, at_most=4 * len(checks.printed.text) + (1 << 16))
         different = first_difference(text, checks.printed.text)
     except NotPrinted as error:
         lines = [f"{path}: edited, or printed by another version", f"  {NOT_PRINTED}", f"    {error.at(str(path))}"]

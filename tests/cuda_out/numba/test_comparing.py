@@ -40,6 +40,8 @@ def test_bytes_that_are_the_text() -> None:
     """Windows' lines, tabs, letters of any language, and what looks like the name of an encoding further down."""
     text = "# größe, 大きさ\r\nif True:\r\n\tx = 1\r\n# coding: latin-1\r\n"
     assert python_text(text) == text.replace("\r\n", "\n")
+    with pytest.raises(NotPrinted, match="99 characters, where 98 are more than enough"):
+        python_text("#" * 99, at_most=98)
 
 
 @pytest.mark.parametrize("name", ["a/coding=latin-1.py", "encoding: utf-16.py", "k.py"])
