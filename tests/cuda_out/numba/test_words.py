@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cuda_out.numba.comparing import NotPrinted
+from cuda_out.numba.compiling import why_not_compiled
 from cuda_out.numba.printer import print_numba
 from cuda_out.numba.reading import read_module
 from swizzle import accumulator, cuda, i32, scan_operator, serial, sketch, spec, u64
@@ -94,6 +95,7 @@ def test_kernels_compute_and_are_read_back(kernel: Sketch) -> None:
         assert wrong != source.text and checks.check(wrong)[0].status != DONE
 
 
+@pytest.mark.skipif(why_not_compiled() != "", reason=why_not_compiled())
 def test_a_function_of_another_name_is_the_same() -> None:
     """What a name says counts only where two functions have one text, as lift's words of a best run have."""
     source = print_numba(runs_kernel.program)

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from bench.numba_mutants import module_mutants
+from cuda_out.compile.sandbox import no_sandbox
 from cuda_out.numba.compiling import why_not_compiled
 from swizzle import solve
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
@@ -24,7 +25,8 @@ from swizzle.specs.specification import Remembered
 from tests.cuda_out.ptx.test_own_operators import reduced
 from tests.swizzle.test_gather import SKETCHES as GATHERS
 
-pytestmark = pytest.mark.skipif(why_not_compiled() != "", reason=why_not_compiled())
+WHY_NOT = why_not_compiled() or no_sandbox()
+compiled = pytest.mark.skipif(WHY_NOT != "", reason=WHY_NOT)
 CASES = Path(__file__).resolve().parents[3] / "case_studies"
 GRID, LEFT, BEGIN = "((n - 1) // 64 + 1, 1, 1)", "left = min(n - begin, 64)", "begin = cuda.blockIdx.x * 64"
 
@@ -220,6 +222,7 @@ def test_a_launch_that_singles_out_two_lengths_together_is_refused(tmp_path: Pat
         assert verdict(checks, "if n_x <= 0 or", f"if {wrong} or n_x <= 0 or") == UNDECIDED
 
 
+@compiled
 def test_whole_numbers_shuffled_as_floats_are_not_themselves(tmp_path: Path) -> None:
     """Single precision does not have all of 32 bits. And lengths are multiples of 32, not of 16."""
     checks = checks_of_text(tmp_path / "turned.py", TURNED)
@@ -233,6 +236,7 @@ def test_whole_numbers_shuffled_as_floats_are_not_themselves(tmp_path: Path) -> 
     assert verdict(checks, "if n % 32:", "if n % 16:") == UNDECIDED
 
 
+@compiled
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -277,6 +281,7 @@ def test_mutants_are_refused_or_change_nothing(transpose: NumbaChecks) -> None:
     assert len(equal) < 3 and all(kernel.everywhere for kernel in equal)
 
 
+@compiled
 def test_the_module_in_the_folder_is_checked_and_not_run(tmp_path: Path, conv1d: NumbaChecks) -> None:
     """One line says that it is as printed, or where it is not; what it would do when it is imported is not done."""
     module, text = tmp_path / "conv1d_numba.py", conv1d.printed.text
@@ -294,6 +299,7 @@ def test_the_module_in_the_folder_is_checked_and_not_run(tmp_path: Path, conv1d:
     assert "is not what is printed" in found.lines[2]
 
 
+@compiled
 def test_lengths_of_which_the_specification_says_nothing(tmp_path: Path) -> None:
     """Whatever a block asks of how much is left, it is shown for all of them what it does."""
     (tmp_path / "own.py").write_text(
@@ -357,6 +363,7 @@ def test_without_a_compiler_what_is_printed_is_told_from_what_is_not(
     assert (kernel.status, "not compiled: libnvvm is elsewhere" in kernel.lines[0]) == (UNDECIDED, True)
 
 
+@compiled
 def test_an_edited_kernel_is_compiled_in_a_sandbox_only(conv1d: NumbaChecks, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless it is trusted; the printed one needs none."""
     monkeypatch.setattr("cuda_out.compile.children.no_sandbox", lambda: "no sandbox here")
@@ -375,6 +382,7 @@ def checks_of_sketch(sketch: Sketch) -> NumbaChecks:
     return on_one(NumbaChecks(kernel, sizes_to_try(kernel, cuda_source(kernel.program)), "numba.py"))
 
 
+@compiled
 @pytest.mark.parametrize("name", ["ell", "chain"])
 def test_elements_that_data_chooses(name: str) -> None:
     """Their index is declared to be no negative number, which numba would count from the end."""
@@ -383,6 +391,7 @@ def test_elements_that_data_chooses(name: str) -> None:
     assert verdict(checks, "x[", "x[1 + ") != DONE
 
 
+@compiled
 @pytest.mark.parametrize(("name", "dtype"), [("gcd", "u32"), ("common", "i32"), ("nim", "i64")])
 def test_operators_are_called(name: str, dtype: str) -> None:
     """The function is the printed one, and what it gives is converted at once, as numba may give 64 bits."""
