@@ -1,15 +1,14 @@
 """The PTX of a kernel for numba.cuda with the parameters of one in CUDA C++: pointers and lengths.
 
-numba passes an array as words: two that are not used, the number of elements, the bytes of one, the address, the
-extents, and the bytes from one to the next along each dimension. These are computed from the lengths here, for arrays
-whose elements lie together, the last index first. Nothing else is changed, but that the sign of an index is asked for
-by a comparison: what was shifted right by 63 is the same.
+numba passes an array as words: its owner twice, the number of elements, the bytes of one, the address, the extents, and
+the bytes from one to the next along each dimension. A kernel for arrays whose elements lie together, the last index
+first, reads of these the address and the extents, which are computed from the lengths here. Nothing else is changed,
+but that the sign of an index is asked for by a comparison: what was shifted right by 63 is the same.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from cuda_out.ptx.syntax import NotInterpreted
@@ -37,7 +36,7 @@ class _Module:
         self.ptx, self.found, self.entry, self.tiling = ptx, found, entry, tiling
         self.parameters = program.parameters
         self.lengths = list(tiling.declared) if tiling else []
-        self.extra = 0
+        self.signs = 0
         declared: list[tuple[str, str]] = re.findall(
             r"\.param\s+\.(\w+)\s+(?:\.ptr\s+(?:\.\w+\s+)?\.align\s+\d+\s+)?(\w+)", found[2]
         )
@@ -56,7 +55,7 @@ class _Module:
         body, rest = (behind[: end.start()], behind[end.start() :]) if end else (behind, "")
         body = re.sub(r"ld\.param\.(\w+)\s+(%\w+), \[(\w+)\];", self._load, body)
         body = re.sub(r"shr\.s64\s+(%\w+), (%\w+), 63;", self._sign, body)
-        registers = f".reg .pred %sign<{self.extra + 1}>;\n.reg .b64 %extent<{self.extra + 1}>;"
+        registers = f".reg .pred %sign<{self.signs + 1}>;"
         return f"{before}.entry {self.entry}(\n{','.join(self.given)}\n){self.found[3]}{{\n{registers}\n{body}{rest}"
 
     def _given(self, number: int) -> str:
@@ -70,30 +69,9 @@ class _Module:
         p = self.parameters[number]
         if word in ("number", "address"):
             return f"ld.param.{kind} {register}, [{self._given(number)}];"
-        return " ".join(self._word(register, p, word))
-
-    def _word(self, register: str, p: Parameter, word: str) -> Iterator[str]:
-        kind, _, dimension = word.partition(" ")
-        match kind:
-            case "none":
-                yield f"mov.u64 {register}, 0;"
-            case "item":
-                yield f"mov.u64 {register}, {p.dtype.bits // 8};"
-            case "elements":
-                yield from self._product(register, p, 1, 0)
-            case "extent":
-                yield self._extent(register, p, int(dimension))
-            case _:
-                yield from self._product(register, p, p.dtype.bits // 8, int(dimension) + 1)
-
-    def _product(self, register: str, p: Parameter, start: int, first: int) -> Iterator[str]:
-        """Compute a number times the extents from a dimension on."""
-        yield f"mov.u64 {register}, {start};"
-        for dimension in range(first, len(p.shape)):
-            extent = f"%extent{self.extra}"
-            self.extra += 1
-            yield self._extent(extent, p, dimension)
-            yield f"mul.lo.s64 {register}, {register}, {extent};"
+        if word.isdecimal():
+            return self._extent(register, p, int(word))
+        raise NotInterpreted(f"{match[0]}, {word} of {p.name}")
 
     def _extent(self, register: str, p: Parameter, dimension: int) -> str:
         span = self.tiling.spans[p.name][dimension] if self.tiling else None
@@ -106,14 +84,15 @@ class _Module:
 
     def _sign(self, match: re.Match[str]) -> str:
         register, value = match.groups()
-        sign = f"%sign{self.extra}"
-        self.extra += 1
+        sign = f"%sign{self.signs}"
+        self.signs += 1
         return f"setp.lt.s64 {sign}, {value}, 0; selp.b64 {register}, -1, 0, {sign};"
 
 
 def _words(p: Parameter) -> list[str]:
+    """Return what the words of a parameter are: extents by their numbers."""
     if p.is_scalar:
         return ["number"]
-    dimensions = range(len(p.shape))
-    extents, strides = ([f"{what} {n}" for n in dimensions] for what in ("extent", "stride"))
-    return ["none", "none", "elements", "item", "address", *extents, *strides]
+    strides = ["the distance of elements"] * len(p.shape)
+    return [*["the owner"] * 2, "the number of elements", "the size of an element", "address",
+            *map(str, range(len(p.shape))), *strides]  # fmt: skip

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from bench.numba_mutants import module_mutants
 from cuda_out.compile.sandbox import no_sandbox
-from cuda_out.numba.compiling import why_not_compiled
+from cuda_out.numba.compiling import _Answer, why_not_compiled
 from swizzle import solve
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.numba_text import NumbaChecks, try_numba_text
@@ -361,6 +361,15 @@ def test_without_a_compiler_what_is_printed_is_told_from_what_is_not(
         assert (kernel.status, kernel.everywhere, launch.status) == (DONE, False, DONE)
     kernel, _ = checks.check(text.replace("out += v", "out += w[k] - w[k] + v"))
     assert (kernel.status, "not compiled: libnvvm is elsewhere" in kernel.lines[0]) == (UNDECIDED, True)
+
+
+@compiled
+def test_a_printed_kernel_that_numba_does_not_take_is_told(
+    conv1d: NumbaChecks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cuda_out.numba.compiling._answer", lambda *_: _Answer("", "another numba"))
+    kernel, _ = NumbaChecks(conv1d.filled, conv1d.sizes, "numba.py").check(conv1d.printed.text)
+    assert (kernel.status, "does not compile it: another numba" in kernel.lines[0]) == (UNDECIDED, True)
 
 
 @compiled
