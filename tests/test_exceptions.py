@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cuda_out.compile.toolchain import CompileError
-from cuda_out.numba.reading import NotRead
+from cuda_out.numba.comparing import NotPrinted
 from cuda_out.tiling.translation import _Stop
 from symbolic.errors import Place, SwizzleError
 from symbolic.limits import Interruption, OutOfTime, limited
@@ -22,7 +22,7 @@ PLACE = Place("kernel.py", 12, 7, 11, called_from=CALL, function="tile")
 MADE: dict[type, Callable[[Any], BaseException]] = {
     SwizzleError: lambda kind: kind("x[9] is out of bounds", place=PLACE, expected="an index below 8", fix="ask first"),
     Interruption: lambda kind: kind("while it propagated"),
-    NotRead: lambda kind: kind(ast.parse("\n\nx = 1").body[0], "an assignment"),
+    NotPrinted: lambda kind: kind(3, 1, "an assignment"),
     CompileError: lambda kind: kind("kernel.cu(1): error: no such type", "flot x;\n"),
     _Stop: lambda kind: kind("a product", PLACE),
 }
