@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from cuda_out.c.printer import CudaSource
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import Tool, compile_to_ptx
 from cuda_out.ptx.arithmetic import differences
@@ -29,13 +30,20 @@ def arithmetic_differences(
         or not any(p.dtype.is_float for p in program.parameters)
     ):
         return ()
-    written = WrittenOut(size.meaning.terms, program.parameters)
-    validator = Validator(program, size.meaning.wanted, written, text.source.alignment)
     printed = compile_to_ptx(with_opaque_calls(text.printed), target[1], tool=tool or "auto")
+    return compared_arithmetic(text.source, size, (ptx, entry), (printed, text.source.entry))
+
+
+def compared_arithmetic(
+    source: CudaSource, size: LaunchSize, own: tuple[str, str], printed: tuple[str, str]
+) -> tuple[str, ...]:
+    """Return in what respects one kernel of a PTX, which has a name, computes its floats otherwise than another one."""
+    program = size.filled.program
+    written = WrittenOut(size.meaning.terms, program.parameters)
+    validator = Validator(program, size.meaning.wanted, written, source.alignment)
     try:
         mine, theirs = (
-            validator.arithmetic(made, kernel, size.lengths, text.source.shared_bytes)
-            for made, kernel in ((ptx, entry), (printed, text.source.entry))
+            validator.arithmetic(made, kernel, size.lengths, source.shared_bytes) for made, kernel in (own, printed)
         )
     except (NotInterpreted, Broken) as error:
         return (f"what is not known: {error}",)

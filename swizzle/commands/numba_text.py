@@ -38,6 +38,7 @@ from cuda_out.numba.reading import NumbaModule, read_module
 from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.ptx.validate import Validation
 from cuda_out.tiling.tiling import Tiling
+from swizzle.commands.arithmetic import CANCELS, compared_arithmetic
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.on_disk import text_beside
 from swizzle.commands.sizes import LaunchSize
@@ -173,12 +174,26 @@ class NumbaChecks:
                 memo[same] = (*settled(validation, self.source, self.sizes, own), validation)
             said.setdefault(memo[same], []).append(arch)
         lines = list[str]()
-        for (_, words, validation), names in said.items():
+        for (status, words, validation), names in said.items():
             lines.append(f"kernel: PTX of contiguous arrays for {', '.join(names)}: {words}")
             lines += [f"  {finding}" for finding in validation.findings]
+            if status == DONE and (differs := self._arithmetic(module, names[0], compiled[names[0]])):
+                lines.append(f"  as real numbers; from the printed text it differs in: {'; '.join(differs)}")
+            if validation.cancels:
+                lines.append(f"  as real numbers; {CANCELS}")
         lengths = tuple(size.lengths for size in self.sizes if size.lengths)
         everywhere = all(validation.everywhere for _, _, validation in said)
         return NumbaVerdict(worst([status for status, _, _ in said]), tuple(lines), lengths, everywhere)
+
+    def _arithmetic(self, module: NumbaModule, arch: str, ptx: str) -> tuple[str, ...]:
+        """Return in what respects an edited kernel computes its floats otherwise than the printed one."""
+        program = self.filled.program
+        if module.as_printed or not any(p.dtype.is_float for p in program.parameters):
+            return ()
+        printed = compile_kernel(read_module(self.printed.text, self.printed, program), program, (arch,))[arch]
+        entry = self.source.entry
+        own, other = (with_lengths(each, entry, program, self.tiling) for each in (ptx, printed))
+        return compared_arithmetic(self.source, self.sizes[0], (own, entry), (other, entry))
 
     # ---- the launch function -----------------------------------------------------------------------------------
 

@@ -271,6 +271,17 @@ def test_a_harmless_edit_is_accepted(conv1d: NumbaChecks, before: str, after: st
     assert (kernel.status, kernel.everywhere, launch.status) == (DONE, True, DONE), kernel.lines
 
 
+@compiled
+def test_an_edit_that_is_the_same_as_real_numbers_says_how_it_differs(conv1d: NumbaChecks) -> None:
+    text = conv1d.printed.text
+    for edited, differs in (
+        (text.replace("v * w[k]", "w[k] / (float32(1) / v)"), True),
+        (text.replace("inp", "a"), False),
+    ):
+        kernel, _ = conv1d.check(edited)
+        assert kernel.status == DONE and ("from the printed text it differs in: " in kernel.lines[-1]) == differs
+
+
 def test_mutants_are_refused_or_change_nothing(transpose: NumbaChecks) -> None:
     """A sample of them; there are mutants of the launch function among them."""
     text = transpose.printed.text
