@@ -391,3 +391,22 @@ def test_a_sum_has_a_bit_more_than_its_parts() -> None:
     assert (n.ranges.bound(a), n.ranges.bound(both)) == (8, 9)
     assert n.extended("u8", n.narrowed("u8", both)) != both and n.extended("u8", a) == a
     assert n.ranges.bound(n.add("s32", both, both, t.const(1))) == 10
+
+
+def test_what_comparisons_and_extremes_are_is_what_they_say() -> None:
+    """The other number of two, the other sign of a size, both sides of a distance, the outcome that was chosen."""
+    n, t = fresh()
+    for kind, x in (("s32", t.atom("a", 0)), ("f32", t.atom("x", 0))):
+        zero, one, three, minus = t.const(0), t.const(1), t.const(3), n.scaled(kind, -1, x)
+        for op, kept in (("min", one), ("max", three)):
+            assert n.extreme(op, kind, one, n.extreme(op, kind, x, three)) == n.extreme(op, kind, x, kept)
+        size = n.absolute(kind, x)
+        assert n.select(kind, n.less(kind, x, zero), x, minus) == n.scaled(kind, -1, size) != size
+        assert n.select(kind, n.less(kind, zero, x), minus, x) == n.scaled(kind, -1, size)
+        assert n.select(kind, n.less(kind, x, zero), minus, x) == size
+    x, one = t.atom("x", 0), t.const(1)
+    far = n.disjunction("pred", n.less("f32", x, t.const(-1)), n.less("f32", one, x))
+    assert n.less("f32", one, n.absolute("f32", x)) == far != n.less("f32", one, x)
+    chosen = n.less("f32", x, one)
+    for number, said in ((1, chosen), (3, n.inverted("pred", chosen)), (2, t.const(0))):
+        assert n.equal("s32", n.select("s32", chosen, one, t.const(3)), t.const(number)) == said
