@@ -410,3 +410,12 @@ def test_what_comparisons_and_extremes_are_is_what_they_say() -> None:
     chosen = n.less("f32", x, one)
     for number, said in ((1, chosen), (3, n.inverted("pred", chosen)), (2, t.const(0))):
         assert n.equal("s32", n.select("s32", chosen, one, t.const(3)), t.const(number)) == said
+
+
+def test_neither_type_of_16_bits_has_the_other_ones_numbers() -> None:
+    n = Normal(Terms(), {"b": "u16", "h": "f16"})
+    bf16, half = n.bf16_number(n.terms.atom("b", 0)), n.terms.atom("h", 0)
+    assert n.rounded("f16", bf16) != bf16 and n.rounded("bf16", half) != half
+    for kind in ("f32", "f64"):
+        assert n.rounded(kind, bf16) == bf16 and n.rounded(kind, half) == half
+    assert n.rounded("bf16", bf16) == bf16 and n.rounded("f16", half) == half
