@@ -211,7 +211,7 @@ class _Abilities:
         return save(result, path)
 
     def with_homes(self, sketch: Sketch, homes: Sequence[str]) -> Sketch:
-        from swizzle.solving.homes import refilled
+        from swizzle.solving.exchanges import refilled
 
         return refilled(sketch, homes)
 

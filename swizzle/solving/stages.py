@@ -24,7 +24,7 @@ class Stage(NamedTuple):
 
 
 def _solve_homes(sketch: Sketch, limits: Limits, progress: Listener | None, solve: SketchSolver) -> Result:
-    from swizzle.solving.homes import solve_homes  # it needs the layouts, which other sketches do not
+    from swizzle.solving.exchanges import solve_homes  # it needs the layouts, which other sketches do not
 
     return solve_homes(sketch, limits, progress, solve)
 

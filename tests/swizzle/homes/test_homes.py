@@ -21,7 +21,7 @@ from swizzle.language.parameters import Parameters
 from swizzle.sketches.sketch import Sketch
 from swizzle.sketches.swz_file import read_swz
 from swizzle.solution.solution import Limits
-from swizzle.solving.homes import PREFERRED
+from swizzle.solving.exchanges import PREFERRED
 from swizzle.specs.specification import Meaning
 from swizzle.specs.verify import verify
 from symbolic.errors import SwizzleError
