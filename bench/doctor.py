@@ -1,4 +1,4 @@
-"""`swizzle doctor` on the kernels of tests/swizzle/doctor/kernels: turns, processor time, and mutants of the mends.
+"""`swizzle doctor` on the kernels of tests/strangers/doctor/kernels: turns, processor time, and mutants of the mends.
 
     python bench/doctor.py [--mutants]
 
@@ -13,8 +13,8 @@ import subprocess
 import sys
 import time
 
-from tests.swizzle.doctor.examined import KERNELS, doctor
-from tests.swizzle.doctor.mutants import Patient, escape_is_refused, of_patch, with_escapes
+from tests.swizzle.strangers.doctor.examined import KERNELS, doctor
+from tests.swizzle.strangers.doctor.mutants import Patient, escape_is_refused, of_patch, with_escapes
 
 
 def children() -> float:

@@ -89,8 +89,8 @@ def one(form: str, space: str, seed: str, parameters: Sequence[str], limit: floa
     """Solve once, with the clauses of this seed's order, and print the answer and the seconds of processor time."""
     sys.path.insert(0, str(ROOT))
     from swizzle import load
-    from swizzle.search.metasketch import solve
-    from swizzle.solution.solution import Limits
+    from swizzle.solving.search.metasketch import solve
+    from swizzle.solving.solution.solution import Limits
     from symbolic.values.guard import Guards
 
     take, order = Guards.take, random.Random(int(seed))

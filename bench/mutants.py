@@ -38,10 +38,10 @@ FOLDERS = (
 TESTS = (
     "tests/symbolic",
     "tests/templates",
-    "tests/swizzle/cache",
-    "tests/swizzle/audit",
+    "tests/swizzle/solving/cache",
+    "tests/swizzle/solving/audit",
     "tests/swizzle/operators",
-    "tests/swizzle/specs",
+    "tests/swizzle/language/specs",
     "tests/differential",
     "tests/cuda_out/passes",
 )

@@ -22,17 +22,17 @@ from cuda_out.c.mutate import Mutant
 from cuda_out.c.printer import CudaSource
 from cuda_out.compile.toolchain import compile_to_ptx
 from swizzle import solve
+from swizzle.answers.emit.emitters import cuda_source
+from swizzle.answers.emit.sizes import sizes_of
 from swizzle.commands.exit_status import DONE, worst
 from swizzle.commands.mutation import try_mutants
 from swizzle.commands.numba_text import NumbaChecks
 from swizzle.commands.sizes import most_ragged, sizes_to_try
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import SizesValidator
-from swizzle.emit.emitters import cuda_source
-from swizzle.emit.sizes import sizes_of
+from swizzle.language.specs.specification import Remembered
 from swizzle.sketches.loading import load
 from swizzle.sketches.sketch import Sketch
-from swizzle.specs.specification import Remembered
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = (

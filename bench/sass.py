@@ -37,8 +37,8 @@ from cuda_out.compile.keeper import scratch_folder
 from cuda_out.compile.report import disassembler
 from cuda_out.compile.toolchain import compile_cuda
 from swizzle import solve
-from swizzle.emit.calling import solution_sizes
-from swizzle.emit.emitters import cuda_source
+from swizzle.answers.emit.calling import solution_sizes
+from swizzle.answers.emit.emitters import cuda_source
 from swizzle.sketches.loading import load
 from swizzle.sketches.sketch import Sketch
 

@@ -18,8 +18,8 @@ from functools import cache
 
 from swizzle import f32, i32, layouts, scan_operator, scans, serial
 from swizzle.commands.cli import execute
+from swizzle.language.specs.verify import verify
 from swizzle.scans import Network, Scan
-from swizzle.specs.verify import verify
 from tests.swizzle.scans.examples import FAMILIES, blelloch, brent_kung, kogge_stone, sklansky
 
 BLOCK = 1024

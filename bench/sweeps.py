@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from swizzle.search import sweep as search_sweep
+from swizzle.solving.search import sweep as search_sweep
 from symbolic.errors import Place
 from symbolic.ir.program import Const, Expr, Hole
 from symbolic.ir.walk import children, with_children

@@ -19,7 +19,7 @@ from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
 NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
-    "swizzle.search.tables": {
+    "swizzle.solving.search.tables": {
         "TOGETHER": (8, 64, 512),
         "FIRST_FAILURES": (10, 40, 160),
         "MORE_FAILURES": (1.1, 1.3, 2.0),
@@ -28,20 +28,20 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "MANY": (1 << 16, 1 << 32, 1 << 62),
         "STORES": (8, 32, 128),
     },
-    "swizzle.search.plan": {
+    "swizzle.solving.search.plan": {
         "WORTH_IT": (1.0, 1.5, 4.0),
         "LARGE": (32, 128, 512),
         "NODE_LIMIT": (200, 2_000, 20_000),
         "OF_SMALL_SPACE": (200_000, 2_000_000, 20_000_000, 200_000_000),
     },
-    "swizzle.search.joined": {"MOST": (1_000_000, 8_000_000), "TIED": (2, 8, 16)},
-    "swizzle.search.chains": {
+    "swizzle.solving.search.joined": {"MOST": (1_000_000, 8_000_000), "TIED": (2, 8, 16)},
+    "swizzle.solving.search.chains": {
         "DENSE": (0, 4, 16),
         "ROWS": (1 << 20, 1 << 22),
         "AT_ONCE": (1 << 15, 1 << 18),
         "PAIRS": (1 << 20, 1 << 25),
     },
-    "swizzle.search.chain_search": {
+    "swizzle.solving.search.chain_search": {
         "TRIED": (200, 1_000, 5_000),
         "FIRST": (1, 8, 64),
         "TOGETHER": (8, 64, 512),
@@ -49,25 +49,25 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "COMPETING": (512, 4096),
         "SIEVE": (64, 256, 1024),
     },
-    "swizzle.search.differing": {"OUTPUTS": (512, 2048, 8192), "WORTH_IT": (0, 100_000, 10_000_000)},
-    "swizzle.search.bit_maps": {"CASES": (512, 4096, 32_768), "ROUNDS": (0, 2, 8, 1000), "MOST": (0, 1 << 32)},
-    "swizzle.search.lightest": {
+    "swizzle.solving.search.differing": {"OUTPUTS": (512, 2048, 8192), "WORTH_IT": (0, 100_000, 10_000_000)},
+    "swizzle.solving.search.bit_maps": {"CASES": (512, 4096, 32_768), "ROUNDS": (0, 2, 8, 1000), "MOST": (0, 1 << 32)},
+    "swizzle.solving.search.lightest": {
         "TRIED": (400, 4_000),
         "FIRST": (1, 8, 64),
         "THREADS": (1 << 12, 1 << 15),
         "FEW": (128, 512),
     },
-    "swizzle.search.metasketch": {"COUNTED": (16, 64, 256)},
-    "swizzle.search.coloured": {"CONFLICTS": (2_000, 20_000), "PAIRS": (1 << 22, 1 << 26)},
-    "swizzle.search.reading": {"TOGETHER": (8, 64, 512)},
-    "swizzle.search.cegis": {"MATCHING_LIMIT": (200_000, 20_000_000)},
-    "swizzle.search.hopeless": {
+    "swizzle.solving.search.metasketch": {"COUNTED": (16, 64, 256)},
+    "swizzle.solving.search.coloured": {"CONFLICTS": (2_000, 20_000), "PAIRS": (1 << 22, 1 << 26)},
+    "swizzle.solving.search.reading": {"TOGETHER": (8, 64, 512)},
+    "swizzle.solving.search.cegis": {"MATCHING_LIMIT": (200_000, 20_000_000)},
+    "swizzle.solving.search.hopeless": {
         "OUTPUTS": (2, 4, 16),
         "CONFLICTS": (100, 1000, 10_000),
         "LARGEST": (5_000, 15_000, 200_000),
         "LARGEST_MOVED": (1_000, 5_000, 15_000),
     },
-    "swizzle.search.trying": {
+    "swizzle.solving.search.trying": {
         "FILLINGS": (10**9, 10**12, 10**15),
         "PARTS": (6, 12, 100),
         "FUNCTIONS": (20_000, 50_000, 200_000),
@@ -81,11 +81,11 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "MOST_RUN": (512, 4_096),
         "SHARE": (8, 64, 512),
     },
-    "swizzle.search.shorter": {"SHORT": (3, 5, 7), "FUNCTIONS": (3, 9, 27), "THREADS": (1 << 12, 1 << 14)},
-    "swizzle.search.storing": {"PAIRS": (1 << 20, 1 << 25)},
-    "swizzle.problem.demands": {"VIOLATIONS": (1, 2, 8)},
-    "swizzle.problem.problem": {"ALL_SIZED": (16, 64, 256), "SIZED": (4, 16, 64)},
-    "swizzle.problem.many": {"AT_ONCE": (1 << 12, 1 << 15, 1 << 18)},
+    "swizzle.solving.search.shorter": {"SHORT": (3, 5, 7), "FUNCTIONS": (3, 9, 27), "THREADS": (1 << 12, 1 << 14)},
+    "swizzle.solving.search.storing": {"PAIRS": (1 << 20, 1 << 25)},
+    "swizzle.solving.problem.demands": {"VIOLATIONS": (1, 2, 8)},
+    "swizzle.solving.problem.problem": {"ALL_SIZED": (16, 64, 256), "SIZED": (4, 16, 64)},
+    "swizzle.solving.problem.many": {"AT_ONCE": (1 << 12, 1 << 15, 1 << 18)},
     "templates.functions": {"MOST_ROWS": (400_000, 4_000_000), "FIRST_PLACES": (4, 16, 64), "FEW_ROWS": (0, 4, 20)},
     "templates.template": {"FEW_CHOICES": (200, 2_000, 20_000), "FEW": (8, 64, 512), "COMPARED": (64, 1024, 16_384)},
     "templates.xform_functions": {
@@ -103,8 +103,8 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
 }
 """The numbers that were chosen by experiment, by their modules, each with the values that its experiment compares."""
 FIXED = {
-    "swizzle.search.chains.NOWHERE",
-    "swizzle.search.metasketch.BETWEEN_COUNTS",
+    "swizzle.solving.search.chains.NOWHERE",
+    "swizzle.solving.search.metasketch.BETWEEN_COUNTS",
     "templates.xform_functions.WORD",
 }
 """Numbers that change no time of a question here: what is no cell, how often progress is shown, and the bits of a
@@ -197,8 +197,8 @@ def _run(options: argparse.Namespace, value: str, question: str) -> str:
 def one(module: str, name: str, value: str, question: str, limit: float) -> tuple[str, float]:
     """Set the number wherever it was imported, solve, and return the answer and the seconds."""
     from swizzle import load
-    from swizzle.search.metasketch import solve
-    from swizzle.solution.solution import Limits
+    from swizzle.solving.search.metasketch import solve
+    from swizzle.solving.solution.solution import Limits
 
     set_everywhere(module, name, ast.literal_eval(value))
     target, space, every = asked(question)

@@ -15,8 +15,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
 from run_notebook import as_page  # noqa: E402
 
-from swizzle.solution import solution  # noqa: E402
-from swizzle.solution.version import __version__  # noqa: E402
+from swizzle.solving.solution import solution  # noqa: E402
+from swizzle.solving.solution.version import __version__  # noqa: E402
 from templates.template import TemplateFamily  # noqa: E402
 
 solution.TemplateFamily = TemplateFamily  # signatures are read with types that the module itself imports for mypy only

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from swizzle import Sketch, solve  # noqa: E402
-from swizzle.show.picture import Picture, picture_of  # noqa: E402
+from swizzle.answers.show.picture import Picture, picture_of  # noqa: E402
 from swizzle.sketches.loading import load_declared  # noqa: E402
 
 DOCS = ROOT / "docs"

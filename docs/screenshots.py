@@ -11,8 +11,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from swizzle import load, solve  # noqa: E402
-from swizzle.show.picture import Picture, picture_of  # noqa: E402
-from tests.swizzle.show.browser import Browser, browser  # noqa: E402
+from swizzle.answers.show.picture import Picture, picture_of  # noqa: E402
+from tests.swizzle.answers.show.browser import Browser, browser  # noqa: E402
 
 LARGEST = 250_000
 

@@ -16,15 +16,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from swizzle.solution.abilities import HANDED_IN
+from swizzle.solving.solution.abilities import HANDED_IN
 
 if TYPE_CHECKING:
     from swizzle import layouts as layouts
     from swizzle import scans as scans
-    from swizzle.costs.cost import Cost, Filled
-    from swizzle.device_scans.device import DeviceScan, device_scan
-    from swizzle.emit.keeping import load_solution
-    from swizzle.hosts.running import HostFunction, host_function
+    from swizzle.answers.device_scans.device import DeviceScan, device_scan
+    from swizzle.answers.emit.keeping import load_solution
+    from swizzle.answers.hosts.running import HostFunction, host_function
     from swizzle.language.cuda_namespace import cuda
     from swizzle.language.element_types import (
         ArrayType,
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from swizzle.language.mathematics import gather, math, where
     from swizzle.language.operators import Operator, operator
     from swizzle.language.parameters import parameter, sw_pad
+    from swizzle.language.specs.spec import Spec, spec
     from swizzle.language.surface import (
         Accumulator,
         accumulator,
@@ -68,21 +68,21 @@ if TYPE_CHECKING:
     )
     from swizzle.operators.scan_operators import scan_operator
     from swizzle.operators.serial import Serial, serial
-    from swizzle.search.metasketch import solve
     from swizzle.sketches.declaration import sketch
     from swizzle.sketches.host import HostSketch, host
     from swizzle.sketches.loading import load
     from swizzle.sketches.sketch import Sketch
-    from swizzle.solution.hole_values import HoleValues
-    from swizzle.solution.solution import Abilities, Drawn, Explained, Limits, Result, Solution
-    from swizzle.specs.spec import Spec, spec
+    from swizzle.solving.costs.cost import Cost, Filled
+    from swizzle.solving.search.metasketch import solve
+    from swizzle.solving.solution.hole_values import HoleValues
+    from swizzle.solving.solution.solution import Abilities, Drawn, Explained, Limits, Result, Solution
     from symbolic.errors import SwizzleError
 
 _LIVES_IN = {
-    "swizzle.costs.cost": "Cost Filled",
-    "swizzle.hosts.running": "HostFunction host_function",
+    "swizzle.solving.costs.cost": "Cost Filled",
+    "swizzle.answers.hosts.running": "HostFunction host_function",
     "swizzle.sketches.host": "HostSketch host",
-    "swizzle.emit.keeping": "load_solution",
+    "swizzle.answers.emit.keeping": "load_solution",
     "swizzle.language.cuda_namespace": "cuda",
     "swizzle.language.element_types": "ArrayType ElementType bf16 f16 f32 f64 i8 u8 i16 u16 i32 i64 u32 u64",
     "swizzle.language.mathematics": "gather math where",
@@ -91,14 +91,14 @@ _LIVES_IN = {
     "swizzle.language.surface": "Accumulator accumulator block_load block_store exchange maximum minimum "
     "permute_local sw_cond sw_from sw_home sw_index sw_part sw_place sw_when sw_xform warp_load warp_store zeros",
     "swizzle.operators.serial": "Serial serial",
-    "swizzle.device_scans.device": "DeviceScan device_scan",
+    "swizzle.answers.device_scans.device": "DeviceScan device_scan",
     "swizzle.operators.scan_operators": "scan_operator",
-    "swizzle.search.metasketch": "solve",
+    "swizzle.solving.search.metasketch": "solve",
     "swizzle.sketches.loading": "load",
     "swizzle.sketches.declaration": "sketch",
     "swizzle.sketches.sketch": "Sketch",
-    "swizzle.specs.spec": "Spec spec",
-    "swizzle.solution.solution": "Limits Result Solution",
+    "swizzle.language.specs.spec": "Spec spec",
+    "swizzle.solving.solution.solution": "Limits Result Solution",
     "symbolic.errors": "SwizzleError",
 }
 _HOME = {name: module for module, names in _LIVES_IN.items() for name in names.split()}
@@ -176,37 +176,37 @@ class _Abilities:
     """What can be done with solutions, each loaded when it is asked for."""
 
     def call(self, solution: Solution, arrays: Sequence[Any], stream: Any) -> None:
-        from swizzle.emit.calling import call
+        from swizzle.answers.emit.calling import call
 
         call(solution, arrays, stream)
 
     def text(self, solution: Solution, emitter: Literal["cuda", "header", "numba"]) -> str:
-        from swizzle.emit.texts import text_of
+        from swizzle.answers.emit.texts import text_of
 
         return text_of(solution, emitter)
 
     def tables(self, solution: Solution) -> dict[str, HoleValues]:
-        from swizzle.solution.answered import hole_values
+        from swizzle.solving.solution.answered import hole_values
 
         return hole_values(solution)
 
     def picture(self, solution: Solution, *, block: int, warp: int, colour: Literal["element", "lane"]) -> Drawn:
-        from swizzle.show.picture import picture_of
+        from swizzle.answers.show.picture import picture_of
 
         return picture_of(solution, block=block, warp=warp, colour=colour)
 
     def explanation(self, result: Result, timeout: float | None) -> Explained:
-        from swizzle.explain.explain import explain_result
+        from swizzle.answers.explain.explain import explain_result
 
         return explain_result(result, timeout)
 
     def evidence(self, result: Result) -> tuple[str, ...]:
-        from swizzle.explain.explain import because
+        from swizzle.answers.explain.explain import because
 
         return because(result)
 
     def save(self, result: Result, path: str | Path) -> Path:
-        from swizzle.emit.keeping import save
+        from swizzle.answers.emit.keeping import save
 
         return save(result, path)
 

@@ -162,7 +162,7 @@ BY_SPELLING: Final[Mapping[str, HoleKind]] = {
 HOMES: Final = ("shuffle", "shared", "vector")
 """What a `?sw_home` of an `exchange` may name: where elements are on their way from one thread to another."""
 HOME: Final = "home"
-"""The kind of hole that an `exchange` is. It has no templates: `swizzle/homes` makes a program of it."""
+"""The kind of hole that an `exchange` is. It has no templates: `swizzle/solving/homes` makes a program of it."""
 
 
 def kind_of(hole: Hole) -> HoleKind:

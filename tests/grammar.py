@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from swizzle.source.hole_marks import find_marks
+from swizzle.language.source.hole_marks import find_marks
 
 CLASSES = {"NAME": "abcxy", "NUMBER": ("0", "1", "2", "1.5"), "STRING": ('"+"', '"max"')}
 LAYOUT = ("NEWLINE", "INDENT", "DEDENT")

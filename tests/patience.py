@@ -3,11 +3,11 @@
 import pytest
 
 LIMITS = (
-    "swizzle.explain.trials.SECONDS",
-    "swizzle.explain.explain.SECONDS",
-    "swizzle.explain.explain.BLAME_SECONDS",
-    "swizzle.explain.explain.FREE_SECONDS",
-    "swizzle.explain.explain.WORDS_SECONDS",
+    "swizzle.answers.explain.trials.SECONDS",
+    "swizzle.answers.explain.explain.SECONDS",
+    "swizzle.answers.explain.explain.BLAME_SECONDS",
+    "swizzle.answers.explain.explain.FREE_SECONDS",
+    "swizzle.answers.explain.explain.WORDS_SECONDS",
 )
 
 

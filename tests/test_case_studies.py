@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from swizzle import load
+from swizzle.answers.emit.sizes import sizes_of
 from swizzle.commands.run import try_kernel
 from swizzle.commands.target import FilledKernel
-from swizzle.emit.sizes import sizes_of
-from swizzle.search.metasketch import solve
-from swizzle.solution.solution import Result
-from swizzle.specs.verify import verify
+from swizzle.language.specs.verify import verify
+from swizzle.solving.search.metasketch import solve
+from swizzle.solving.solution.solution import Result
 
 CASES = Path(__file__).parents[1] / "case_studies"
 SOLVED = [

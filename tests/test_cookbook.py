@@ -17,14 +17,14 @@ from cuda_out.passes.pipeline import optimize
 from cuda_out.tiling.tiled import one_tile
 from cuda_out.tiling.tiling import Tiling
 from swizzle import load
-from swizzle.cache.solve import solve
+from swizzle.answers.emit.emitters import cuda_source
+from swizzle.answers.emit.sizes import sizes_of
 from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import SizesValidator
-from swizzle.emit.emitters import cuda_source
-from swizzle.emit.sizes import sizes_of
-from swizzle.solution.solution import Limits, Result
-from swizzle.specs.verify import verify
+from swizzle.language.specs.verify import verify
+from swizzle.solving.cache.solve import solve
+from swizzle.solving.solution.solution import Limits, Result
 from tests.cuda_out.numba_stand_in import module
 from tests.pages import DOCS, blocks_of, files_of, run_again, text_of, untimed
 from tests.slow_cases import slow_unless

@@ -12,7 +12,7 @@ import pytest
 from swizzle import Limits, solve
 from swizzle.commands.cli import execute
 from swizzle.commands.exit_status import MISTAKE, NO
-from swizzle.solution.saved import load_saved
+from swizzle.solving.solution.saved import load_saved
 from symbolic.errors import SwizzleError
 from symbolic.extensions import _found
 from tests.pages import DOCS, blocks_of, files_of, run_again, text_of, untimed

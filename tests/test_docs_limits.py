@@ -8,9 +8,9 @@ import pytest
 
 from swizzle import SwizzleError
 from swizzle.language.parameters import Parameters
+from swizzle.language.source.outside import NOT_STATEMENTS
 from swizzle.language.surface import ELEMENT_TYPES, HOLES
 from swizzle.sketches.swz_file import read_swz
-from swizzle.source.outside import NOT_STATEMENTS
 from tests.pages import blocks_of, files_of, run_again, text_of, untimed
 
 PAGE = text_of("limits.md")
@@ -51,8 +51,8 @@ def test_the_session_prints_what_the_page_says(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize("what", OUTSIDE)
 def test_what_the_page_calls_outside_is_refused(what: str) -> None:
     """Each is one error with a place, from the front end or from the kernel's run."""
-    from swizzle.problem.problem import Problem
-    from swizzle.specs.specification import Meaning
+    from swizzle.language.specs.specification import Meaning
+    from swizzle.solving.problem.problem import Problem
 
     with pytest.raises(SwizzleError) as caught:
         (sketch,) = read_swz(f"{HEAD}    {OUTSIDE[what]}\n", "page.swz", Parameters())

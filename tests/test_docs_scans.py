@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from swizzle.commands.cli import execute
+from swizzle.language.specs.verify import verify
 from swizzle.sketches.loading import load
-from swizzle.specs.verify import verify
 from tests.pages import blocks_of, files_of, text_of
 from tests.swizzle.scans.examples import blelloch
 

@@ -15,7 +15,7 @@ from swizzle.commands.cli import execute
 from swizzle.language.element_types import MAX_ELEMENTS
 from swizzle.sketches.declaration import MAX_GRID_THREADS, MAX_SHARED, MAX_THREADS
 from swizzle.sketches.loading import load
-from swizzle.solution.solution import Limits
+from swizzle.solving.solution.solution import Limits
 from symbolic.algebra.datum import Datum
 from symbolic.algebra.terms import Terms
 from symbolic.errors import Place

@@ -11,12 +11,12 @@ import pytest
 from swizzle import SwizzleError, operator, u32
 from swizzle.language.cuda_namespace import CUDA_NAMES
 from swizzle.language.parameters import Parameters
+from swizzle.language.source.hole_marks import find_marks
+from swizzle.language.source.kernel_source import Source, parse
+from swizzle.language.specs.syntax import BUILTINS, EXPRESSIONS, METHODS, STATEMENTS, check_sequential
 from swizzle.language.surface import ELEMENT_TYPES, HOLES, KERNEL_NAMES, LOAD_STORE
 from swizzle.sketches.declaration import OPTIONS
 from swizzle.sketches.swz_file import ROLES, read_swz
-from swizzle.source.hole_marks import find_marks
-from swizzle.source.kernel_source import Source, parse
-from swizzle.specs.syntax import BUILTINS, EXPRESSIONS, METHODS, STATEMENTS, check_sequential
 from symbolic.algebra.functions import FUNCTIONS
 from symbolic.ir.spelling import BINARY_OPS
 from symbolic.lifting.operations import ARITHMETIC

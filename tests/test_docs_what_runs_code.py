@@ -10,7 +10,7 @@ import pytest
 
 from cuda_out.compile import sandbox, toolchain
 from swizzle.commands.cli import execute
-from tests.swizzle.solution.test_strangers import PYTHON
+from tests.swizzle.solving.solution.test_strangers import PYTHON
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "what-runs-code.md").read_text(encoding="utf-8")
 (SESSION,) = re.findall(r"^```console\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

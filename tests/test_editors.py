@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from swizzle.language.surface import ELEMENT_TYPES, HOLES, LOAD_STORE
-from swizzle.solution.version import __version__
+from swizzle.solving.solution.version import __version__
 
 EDITORS = Path(__file__).resolve().parent.parent / "editors"
 GRAMMAR = json.loads((EDITORS / "swizzle.tmLanguage.json").read_text(encoding="utf-8"))

@@ -18,8 +18,8 @@ import pytest
 
 from swizzle import SwizzleError, load
 from swizzle.commands.cli import execute
-from swizzle.problem.problem import Problem
-from swizzle.specs.specification import Meaning
+from swizzle.language.specs.specification import Meaning
+from swizzle.solving.problem.problem import Problem
 
 ROOT = Path(__file__).resolve().parent.parent
 ERRORS = ROOT / "tests" / "errors"

@@ -14,9 +14,9 @@ import pytest
 
 from cuda_out.emulate.emulate import emulate_checked
 from swizzle import Sketch, Solution, load, solve
-from swizzle.emit.emitters import cuda_source
-from swizzle.solution.filling import fill_from
-from swizzle.specs.verify import verify
+from swizzle.answers.emit.emitters import cuda_source
+from swizzle.language.specs.verify import verify
+from swizzle.solving.solution.filling import fill_from
 from tests.slow_cases import slow_unless
 
 FIELD = Path(__file__).parents[1] / "case_studies" / "field.py"

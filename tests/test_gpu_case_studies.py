@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from swizzle.commands.run import try_kernel
-from swizzle.solution.saved import saved_text
+from swizzle.solving.solution.saved import saved_text
 from tests.test_case_studies import CASES, SLOW, SOLVED, answer, spelled
 
 RUN_SAVED = Path(__file__).with_name("run_saved.py")

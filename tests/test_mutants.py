@@ -109,7 +109,7 @@ def test_a_sample_is_the_same_each_time(script: ModuleType) -> None:
         [
             mutant.key
             for mutant in script.sample(
-                script.arguments(["--count", "9", "--seed", seed, "--folders", "swizzle/costs"])
+                script.arguments(["--count", "9", "--seed", seed, "--folders", "swizzle/solving/costs"])
             )
         ]
         for seed in ("1", "1", "2")

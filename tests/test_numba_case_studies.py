@@ -9,14 +9,14 @@ from cuda_out.numba.printer import print_numba
 from cuda_out.passes.pipeline import optimize
 from cuda_out.tiling.tiled import one_tile
 from cuda_out.tiling.tiling import Tiling
+from swizzle.answers.emit.calling import solution_sizes
+from swizzle.answers.emit.emitters import cuda_source
 from swizzle.commands.exit_status import DONE
 from swizzle.commands.numba_text import NumbaChecks
 from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.trial import Array, trials
-from swizzle.emit.calling import solution_sizes
-from swizzle.emit.emitters import cuda_source
-from swizzle.specs.specification import Remembered
+from swizzle.language.specs.specification import Remembered
 from tests.cuda_out.numba_stand_in import module
 from tests.test_case_studies import SOLVED, answer, spelled
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from swizzle.solution.version import __version__
+from swizzle.solving.solution.version import __version__
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("swizzle", "symbolic", "templates", "cuda_out")
@@ -47,7 +47,7 @@ def imported_by(statement: str, *candidates: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "module", ["swizzle", "swizzle.solution.solution", "cuda_out.emulate.emulate", "cuda_out.compile.launch"]
+    "module", ["swizzle", "swizzle.solving.solution.solution", "cuda_out.emulate.emulate", "cuda_out.compile.launch"]
 )
 def test_running_a_solved_kernel_needs_no_solver(module: str) -> None:
     """A GPU machine without PySMT, z3 or cvc5 can run what was solved elsewhere."""
@@ -106,13 +106,21 @@ print(status, *sorted(rooms | {{name.split(".")[0] for name in packages}}), file
 
 DOOR = {
     *("click", "msgspec", "typing_extensions"),
-    *("swizzle", "swizzle.commands", "swizzle.solution", "symbolic", "symbolic.ir", "templates"),
+    *(
+        "swizzle",
+        "swizzle.commands",
+        "swizzle.solving",
+        "swizzle.solving.solution",
+        "symbolic",
+        "symbolic.ir",
+        "templates",
+    ),
 }
 """What the command line itself is made of."""
 SEARCHING = {
-    *("swizzle.language", "swizzle.source", "swizzle.specs", "swizzle.frontend", "swizzle.sketches", "swizzle.problem"),
-    *("swizzle.costs", "swizzle.solving", "swizzle.search", "swizzle.audit", "swizzle.cache", "swizzle.emit"),
-    *("swizzle.explain",),
+    *("swizzle.answers", "swizzle.answers.emit", "swizzle.answers.explain", "swizzle.sketches"),
+    *(f"swizzle.language{room}" for room in ("", ".source", ".specs", ".frontend")),
+    *(f"swizzle.solving.{room}" for room in ("audit", "cache", "costs", "problem", "search")),
     *("symbolic.algebra", "symbolic.values", "symbolic.machine", "symbolic.solve"),
 }
 TEXT_OF_TILES = {"cuda_out", "cuda_out.tiling", "cuda_out.analysis"}
@@ -133,7 +141,7 @@ NUMBERS_AND_CLAUSES = {"numpy", "pysat", "pysolvers", "pyformula", "typing_exten
                 "COMP_WORDS": "swizzle solve case_studies/conv1d.py:",
                 "COMP_CWORD": "2",
             },
-            {"swizzle.source"},
+            {"swizzle.language", "swizzle.language.source"},
         ),
         (
             ["solve", "case_studies/conv1d.py", "-q", "--no-cache"],

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from swizzle.search.metasketch import solve
 from swizzle.sketches.loading import load
+from swizzle.solving.search.metasketch import solve
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -10,13 +10,13 @@ import pytest
 
 from bench.sweeps import SizeSweep, sweeping
 from swizzle import Limits, load, solve
-from swizzle.problem.problem import Problem
-from swizzle.search.chain_search import _Sieve
-from swizzle.search.chains import Ways
+from swizzle.language.specs.verify import verify
 from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.loading import family_of
 from swizzle.sketches.sketch import Sketch
-from swizzle.specs.verify import verify
+from swizzle.solving.problem.problem import Problem
+from swizzle.solving.search.chain_search import _Sieve
+from swizzle.solving.search.chains import Ways
 from symbolic.ir.program import Expr
 from templates.chooser import Choice
 from templates.shortest import Shortest

@@ -13,7 +13,7 @@ import pytest
 from bench import tuned
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = ["swizzle/search", "swizzle/problem", "templates/functions.py", "templates/template.py"]
+FILES = ["swizzle/solving/search", "swizzle/solving/problem", "templates/functions.py", "templates/template.py"]
 FILES += ["templates/xform_functions.py", "templates/xform_lists.py", "templates/xor_functions.py"]
 
 
@@ -61,5 +61,5 @@ def test_the_experiment_prints_a_table(capsys: pytest.CaptureFixture[str]) -> No
     """One line for each question, one column for each value, the one of today marked."""
     assert tuned.main(["tables.FEW", "4", "8", "--questions", "conv1d | 1"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "| swizzle.search.tables.FEW | 4 | *8* |" and lines[2].startswith("| conv1d, Space 1 | ")
+    assert lines[0] == "| swizzle.solving.search.tables.FEW | 4 | *8* |" and lines[2].startswith("| conv1d, Space 1 | ")
     assert lines[2].count(" s |") == 2

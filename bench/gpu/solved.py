@@ -26,8 +26,8 @@ STORE = ROOT / "build" / "gpu" / "kernels.json"
 SOURCES = ("swizzle", "symbolic", "templates", "cuda_out")
 ELSEWHERE = (
     *(
-        "swizzle/show",
-        "swizzle/explain",
+        "swizzle/answers/show",
+        "swizzle/answers/explain",
         "swizzle/commands/cli.py",
         "swizzle/commands/completion.py",
         "swizzle/commands/help.py",
@@ -67,11 +67,11 @@ def sketch(target: str, **parameters: int) -> Sketch:
 
 def solve(wanted: Sketch) -> dict[str, Any]:
     """Return a solved kernel as the store keeps it, or why there is none."""
-    from swizzle.emit.calling import solution_sizes
-    from swizzle.emit.emitters import cuda_source, provenance
-    from swizzle.search.metasketch import solve as search
+    from swizzle.answers.emit.calling import solution_sizes
+    from swizzle.answers.emit.emitters import cuda_source, provenance
     from swizzle.sketches.loading import load
-    from swizzle.solution.solution import Limits
+    from swizzle.solving.search.metasketch import solve as search
+    from swizzle.solving.solution.solution import Limits
 
     file, _, name = wanted.target.partition(":")
     (found,) = load(ROOT / file, name, dict(wanted.parameters))

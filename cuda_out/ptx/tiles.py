@@ -353,7 +353,7 @@ class TileMachine(PtxMachine):
 class TileValidator:
     """Validates kernels for any length against what a specification says of the sketch's own lengths.
 
-    That the specification says the same of every block, moved, is shown elsewhere (`swizzle.emit.any_length`). Where it
+    That the specification says the same of every block, moved, is shown elsewhere (`answers.emit.any_length`). Where it
     treats the ends of arrays apart, `said` tells what it says of a block, and `first` whether blocks are looked at that
     are the first along each axis. `trailing` are lengths that the kernel takes behind those of its grid, and which are
     numbers here, as one along loops is. Raises NotTiled where a kernel cannot be looked at in this way.

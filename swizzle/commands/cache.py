@@ -9,9 +9,9 @@ from typing import Any, Literal, TextIO
 
 from msgspec import Struct
 
-from swizzle.cache.entries import CacheEntry, cache_folder, clear, entries, why_unused
 from swizzle.commands.exit_status import DONE
-from swizzle.solution.words import cost_text, count
+from swizzle.solving.cache.entries import CacheEntry, cache_folder, clear, entries, why_unused
+from swizzle.solving.solution.words import cost_text, count
 from symbolic.errors import SwizzleError
 
 

@@ -18,9 +18,9 @@ from swizzle.commands.emitted import check_emitted
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.hosts import check_host
 from swizzle.commands.target import FilledKernel, Target
+from swizzle.language.specs.verify import explain_mismatch, verify
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.words import assumed, count
-from swizzle.specs.verify import explain_mismatch, verify
+from swizzle.solving.solution.words import assumed, count
 from symbolic.errors import SwizzleError
 
 

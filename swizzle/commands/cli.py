@@ -40,7 +40,7 @@ from swizzle.commands.options import (
     trust_option,
 )
 from swizzle.commands.startup import work_begins
-from swizzle.solution.version import __version__
+from swizzle.solving.solution.version import __version__
 from templates.holes import SPACES
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from cuda_out.ptx.run import interpret
 from swizzle.commands.exit_status import DONE, NO
 from swizzle.commands.sizes import LaunchSize, at_the_lengths
 from swizzle.commands.trial import Array, trials
-from swizzle.solution.words import rounds_in_any_order
+from swizzle.solving.solution.words import rounds_in_any_order
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Parameter
 

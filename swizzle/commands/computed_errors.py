@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from swizzle.specs.specification import outputs
+from swizzle.language.specs.specification import outputs
 from symbolic.algebra.numbers import Lanes, Numbers, float_limits
 from symbolic.ir.program import DType, FunctionName, Program
 from symbolic.machine.machine import Machine

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from swizzle.specs.specification import inputs, numbers, outputs
+from swizzle.language.specs.specification import inputs, numbers, outputs
 from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, Lanes, Numbers, as_numbers, bounds_of
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import DType, FunctionName, Parameter, Program

@@ -11,17 +11,17 @@ from typing import Any, Final, TextIO, TypeAlias
 from msgspec import Struct
 
 from cuda_out.compile.children import confined
+from swizzle.answers.emit.files import check_folder, write_all
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
-from swizzle.doctor.accesses import LineAccess
-from swizzle.doctor.diagnosis import ArrayFindings, Diagnosis, Doctor
-from swizzle.doctor.mends import Mend
-from swizzle.doctor.patch import difference
-from swizzle.doctor.text import CudaText
-from swizzle.emit.files import check_folder, write_all
 from swizzle.layouts.answer import plural
 from swizzle.layouts.layout import Layout
 from swizzle.layouts.picture import side_by_side
+from swizzle.strangers.doctor.accesses import LineAccess
+from swizzle.strangers.doctor.diagnosis import ArrayFindings, Diagnosis, Doctor
+from swizzle.strangers.doctor.mends import Mend
+from swizzle.strangers.doctor.patch import difference
+from swizzle.strangers.doctor.text import CudaText
 from symbolic.errors import Place, SwizzleError, printable
 from symbolic.files import file_bytes
 from symbolic.machine.accesses import BANKS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from swizzle.solution.version import __version__
+from swizzle.solving.solution.version import __version__
 
 
 def main() -> None:

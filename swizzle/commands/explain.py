@@ -9,13 +9,13 @@ from typing import Literal, TextIO
 
 from msgspec import Struct, field
 
+from swizzle.answers.explain.explain import explain as explained
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.progress import fitted, shown_progress
 from swizzle.commands.target import Target
-from swizzle.explain.explain import explain as explained
 from swizzle.sketches.loading import named_in_files
-from swizzle.solution.solution import Limits, SolverChoice, SpaceName
+from swizzle.solving.solution.solution import Limits, SolverChoice, SpaceName
 
 
 class ExplainArguments(Struct, frozen=True):

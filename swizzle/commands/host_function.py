@@ -16,7 +16,7 @@ from cuda_out.emulate.building import missing_compiler
 from cuda_out.emulate.host import NotRun, calls, wrong_calls
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.on_disk import KernelText
-from swizzle.solution.words import count
+from swizzle.solving.solution.words import count
 
 SHOWN = 3
 """How many wrong calls are reported."""

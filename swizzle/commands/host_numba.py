@@ -16,16 +16,16 @@ from msgspec.structs import replace
 from cuda_out.numba.comparing import NotPrinted, parsed, refuse
 from cuda_out.numba.identifiers import NUMBA_TYPE, python_name
 from cuda_out.numba.launching import GivenArray, GivenNumber, GivenStream, Launcher, NumbaCall, NumbaLaunch, RaisedError
+from swizzle.answers.emit.any_length.conditions import FixedSize
+from swizzle.answers.emit.emitters import numba_source
+from swizzle.answers.hosts.composition import FilledHost
+from swizzle.answers.hosts.lengths import HostTiling
+from swizzle.answers.hosts.numba_text import empty_together, host_numba
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.numba_text import NOT_PRINTED, SHOWN, WORDS, NumbaChecks, NumbaText, NumbaVerdict
 from swizzle.commands.sizes import LaunchSize
 from swizzle.commands.target import FilledKernel
-from swizzle.emit.any_length.conditions import FixedSize
-from swizzle.emit.emitters import numba_source
-from swizzle.hosts.composition import FilledHost
-from swizzle.hosts.lengths import HostTiling
-from swizzle.hosts.numba_text import empty_together, host_numba
-from swizzle.solution.words import count
+from swizzle.solving.solution.words import count
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Axis, Parameter
 

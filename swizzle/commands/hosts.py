@@ -16,6 +16,14 @@ from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import CompileError, available_tools, compile_both_forms, compile_to_ptx
 from cuda_out.emulate.building import missing_compiler
 from cuda_out.emulate.emulate import EmulationError, emulate_checked
+from swizzle.answers.emit.any_length.conditions import FixedSize
+from swizzle.answers.emit.emitters import FILE_KINDS, Sizes, about_sizes, sizes_as_json, sizes_text
+from swizzle.answers.emit.files import write_all
+from swizzle.answers.hosts.composition import Composition, FilledHost, composed
+from swizzle.answers.hosts.lengths import HostTiling, MovedMeaning, host_lengths
+from swizzle.answers.hosts.numba_text import host_numba
+from swizzle.answers.hosts.running import filled_host
+from swizzle.answers.hosts.text import host_text, kernel_sources, length_names
 from swizzle.commands.compare import ORDERS, Compared, Runner, compare, with_names
 from swizzle.commands.difference import KINDS
 from swizzle.commands.emitted import NO_COMPILER
@@ -25,22 +33,14 @@ from swizzle.commands.sizes import LaunchSize, at_the_lengths, other_sizes, size
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.trial import Array, Kind, random_argument
 from swizzle.commands.validator import SizesValidator
-from swizzle.emit.any_length.conditions import FixedSize
-from swizzle.emit.emitters import FILE_KINDS, Sizes, about_sizes, sizes_as_json, sizes_text
-from swizzle.emit.files import write_all
-from swizzle.hosts.composition import Composition, FilledHost, composed
-from swizzle.hosts.lengths import HostTiling, MovedMeaning, host_lengths
-from swizzle.hosts.numba_text import host_numba
-from swizzle.hosts.running import filled_host
-from swizzle.hosts.text import host_text, kernel_sources, length_names
+from swizzle.language.specs.launching import launched
+from swizzle.language.specs.specification import Remembered, numbers
 from swizzle.sketches.hole_formula import holes_as_json
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.solution import Result, Solution
-from swizzle.solution.version import __version__
-from swizzle.solution.words import assumed, count, rounds_in_any_order
-from swizzle.specs.launching import launched
-from swizzle.specs.specification import Remembered, numbers
+from swizzle.solving.solution.solution import Result, Solution
+from swizzle.solving.solution.version import __version__
+from swizzle.solving.solution.words import assumed, count, rounds_in_any_order
 from symbolic.algebra.numbers import in_memory
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program

@@ -17,9 +17,9 @@ from msgspec import Struct
 
 from cuda_out.c.identifiers import is_c_name
 from swizzle import layouts
+from swizzle.answers.emit.files import check_folder, write_all
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.exit_status import DONE, NO
-from swizzle.emit.files import check_folder, write_all
 from swizzle.layouts.search import FAMILIES
 from symbolic.errors import SwizzleError
 from symbolic.suggest import near

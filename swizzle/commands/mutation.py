@@ -26,7 +26,7 @@ from swizzle.commands.compare import arguments, on_ptx
 from swizzle.commands.sizes import LaunchSize
 from swizzle.commands.trial import Array, Arrays, first_wrong_trial
 from swizzle.commands.validator import SizesValidator
-from swizzle.solution.words import count
+from swizzle.solving.solution.words import count
 from symbolic.ir.walk import functions_of
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
+from swizzle.answers.emit.files import write_whole
 from swizzle.commands.exit_status import DONE
 from swizzle.commands.target import split_target
-from swizzle.emit.files import write_whole
 from swizzle.scans.algorithm import sizes
 from swizzle.scans.kernel import ScanKernel
 from swizzle.scans.network import Network

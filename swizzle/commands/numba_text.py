@@ -38,14 +38,14 @@ from cuda_out.numba.reading import NumbaModule, read_module
 from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.ptx.validate import Validation
 from cuda_out.tiling.tiling import Tiling
+from swizzle.answers.emit.emitters import FILE_KINDS, cuda_source, numba_source
 from swizzle.commands.arithmetic import CANCELS, compared_arithmetic
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.on_disk import text_beside
 from swizzle.commands.sizes import LaunchSize
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import SizesValidator, settled
-from swizzle.emit.emitters import FILE_KINDS, cuda_source, numba_source
-from swizzle.solution.words import count
+from swizzle.solving.solution.words import count
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Axis, Program
 

@@ -11,10 +11,10 @@ from typing import Any, Final, TextIO, TypeAlias
 
 from msgspec import Struct, field
 
+from swizzle.answers.emit.files import check_folder, write_all
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.target import split_target
-from swizzle.emit.files import check_folder, write_all
 from swizzle.language.operators import Operator, TypedOperator
 from swizzle.operators import DerivedOperator, Found, found_of
 from swizzle.operators.carrier import spelled
@@ -22,8 +22,8 @@ from swizzle.operators.loop import Domain
 from swizzle.operators.proof import LawProof
 from swizzle.operators.serial import Serial
 from swizzle.sketches.loading import load_names
-from swizzle.solution.version import __version__
-from swizzle.solution.words import count
+from swizzle.solving.solution.version import __version__
+from swizzle.solving.solution.words import count
 from symbolic.errors import SwizzleError
 from symbolic.expressions.text import text_of
 from symbolic.suggest import near

@@ -51,7 +51,7 @@ def _bytes(context: click.Context, option: click.Parameter, value: str | None) -
 def file_kinds(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     if value is None:
         return None
-    from swizzle.emit.emitters import FILE_KINDS
+    from swizzle.answers.emit.emitters import FILE_KINDS
 
     words = tuple(dict.fromkeys(word.strip() for word in value.split(",")))
     for word in words:

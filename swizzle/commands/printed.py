@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from swizzle.answers.emit.emitters import cuda_source
 from swizzle.commands.doctor import PrintedKernel
 from swizzle.commands.target import Target
-from swizzle.emit.emitters import cuda_source
 from swizzle.sketches.sketch import Sketch
 from symbolic.errors import SwizzleError
 from symbolic.machine.launch_shape import require_hardware_warp

@@ -16,6 +16,12 @@ from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.emulate.building import missing_compiler
 from cuda_out.ptx.validate import Validation
+from swizzle.answers.device_scans.device import Checked, DeviceScan, Form, device_scan
+from swizzle.answers.device_scans.kernels import TILE
+from swizzle.answers.device_scans.schedules import SCHEDULES, random_run, tried
+from swizzle.answers.device_scans.text import text_of
+from swizzle.answers.emit.emitters import PTX_ARCH, cuda_source
+from swizzle.answers.emit.files import check_folder, write_all
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.emitted import NO_COMPILER
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
@@ -23,15 +29,9 @@ from swizzle.commands.operator import STATUSES, as_json, beside, given_names, re
 from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.validator import SizesValidator
-from swizzle.device_scans.device import Checked, DeviceScan, Form, device_scan
-from swizzle.device_scans.kernels import TILE
-from swizzle.device_scans.schedules import SCHEDULES, random_run, tried
-from swizzle.device_scans.text import text_of
-from swizzle.emit.emitters import PTX_ARCH, cuda_source
-from swizzle.emit.files import check_folder, write_all
 from swizzle.operators import found_of
-from swizzle.solution.version import __version__
-from swizzle.solution.words import count
+from swizzle.solving.solution.version import __version__
+from swizzle.solving.solution.words import count
 
 SHOWN: Final = 300
 """Letters of a finding that are shown."""

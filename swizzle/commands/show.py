@@ -10,15 +10,15 @@ from typing import Any, Literal, TextIO
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from swizzle.answers.show.picture import Picture, drawable, picture_of
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.exit_status import DONE
 from swizzle.commands.progress import wants_colour
 from swizzle.commands.solve import SolveArguments, answer, exit_status, solved
 from swizzle.commands.target import Target
-from swizzle.show.picture import Picture, drawable, picture_of
-from swizzle.solution.saved import load_saved
-from swizzle.solution.solution import Solution
-from swizzle.solution.words import count
+from swizzle.solving.solution.saved import load_saved
+from swizzle.solving.solution.solution import Solution
+from swizzle.solving.solution.words import count
 from symbolic.errors import SwizzleError
 
 

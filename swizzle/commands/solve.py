@@ -14,26 +14,26 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from typing_extensions import assert_never
 
-from swizzle.cache.solve import solve as remember
+from swizzle.answers.emit.emitters import FILE_KINDS, Sizes, about_sizes, proved, provenance, sizes_as_json, sizes_text
+from swizzle.answers.emit.files import check_folder, write_all
+from swizzle.answers.explain.doubled_steps import doubled_steps
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.progress import shown_progress, wants_colour
 from swizzle.commands.report import MISMATCH, as_json, as_text, coloured
 from swizzle.commands.target import Target, split_target
-from swizzle.costs.registry import OURS, costs_of
-from swizzle.emit.emitters import FILE_KINDS, Sizes, about_sizes, proved, provenance, sizes_as_json, sizes_text
-from swizzle.emit.files import check_folder, write_all
-from swizzle.explain.doubled_steps import doubled_steps
 from swizzle.language.operators import handed_in
-from swizzle.search.metasketch import solve as search
+from swizzle.language.specs.specification import remembering
+from swizzle.language.specs.verify import explain_mismatch
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.loading import named_in_files
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.filling import fill_from, shares_a_hole
-from swizzle.solution.saved import load_saved, saved_text
-from swizzle.solution.solution import Limits, Listener, Progress, Result, SolverChoice, SpaceName, TemplateName
-from swizzle.specs.specification import remembering
-from swizzle.specs.verify import explain_mismatch
+from swizzle.solving.cache.solve import solve as remember
+from swizzle.solving.costs.registry import OURS, costs_of
+from swizzle.solving.search.metasketch import solve as search
+from swizzle.solving.solution.filling import fill_from, shares_a_hole
+from swizzle.solving.solution.saved import load_saved, saved_text
+from swizzle.solving.solution.solution import Limits, Listener, Progress, Result, SolverChoice, SpaceName, TemplateName
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
 from symbolic.limits import Interruption
@@ -308,7 +308,7 @@ def _sizes(result: Result, sketch: Sketch, arguments: SolveArguments) -> Sizes:
     """Find out at which lengths the kernel that is about to be written may run."""
     if result.status != "sat" or arguments.output is None:
         return None
-    from swizzle.emit.sizes import sizes_of
+    from swizzle.answers.emit.sizes import sizes_of
 
     return sizes_of(result.best.program, sketch)
 

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from swizzle.emit.emitters import Sizes, origin, provenance
+from swizzle.answers.emit.emitters import Sizes, origin, provenance
+from swizzle.language.specs.specification import Remembered
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.loading import SketchFile
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.saved import load_saved
-from swizzle.solution.words import count
-from swizzle.specs.specification import Remembered
+from swizzle.solving.solution.saved import load_saved
+from swizzle.solving.solution.words import count
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
 
@@ -109,6 +109,6 @@ class Target(Struct, frozen=True):
 
 def _filled(program: Program, sketch: Sketch, head: Sequence[str]) -> FilledKernel:
     spec = Remembered(sketch.spec)
-    from swizzle.emit.sizes import sizes_of
+    from swizzle.answers.emit.sizes import sizes_of
 
     return FilledKernel(program, spec, tuple(head), sizes_of(program, sketch, spec))

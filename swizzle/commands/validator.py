@@ -20,11 +20,11 @@ from cuda_out.ptx.tiles import Said, TileValidator
 from cuda_out.ptx.validate import Validation, Validator, WrittenOut
 from cuda_out.ptx.windows import Cut, NotTiled
 from cuda_out.tiling.tiling import Tiling
+from swizzle.answers.emit.any_length.near_ends import NearEnds, Rest
 from swizzle.commands.compare import compare, on_ptx
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.sizes import LaunchSize, at_the_lengths, size_at
-from swizzle.emit.any_length.near_ends import NearEnds, Rest
-from swizzle.solution.words import count
+from swizzle.solving.solution.words import count
 from symbolic.algebra.terms import Term
 from symbolic.ir.facts import LONGEST
 from symbolic.ir.program import Axis

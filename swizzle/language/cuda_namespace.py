@@ -10,8 +10,8 @@ from swizzle.language.device_function import device_function
 from swizzle.language.element_types import ElementType, caller_place, kernel_only
 from swizzle.language.external import external
 from swizzle.language.host_arrays import device_array
+from swizzle.language.source.python_source import kernel_source
 from swizzle.language.vector_types import VECTOR_TYPES, VectorType
-from swizzle.source.python_source import kernel_source
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import CoordinateName
 

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from swizzle.language.element_types import kernel_only
-from swizzle.source.kernel_source import KernelSource
+from swizzle.language.source.kernel_source import KernelSource
 
 
 class DeviceFunction(Struct, frozen=True, eq=False):

@@ -1,6 +1,6 @@
 """The names that a sketch uses: element types, the `cuda` namespace, holes, accumulators, load/store helpers.
 
-They have signatures and documentation, but no behaviour: the body of a kernel is read as text (`swizzle.frontend`),
+They have signatures and documentation, but no behaviour: the body of a kernel is read as text (`language.frontend`),
 never run, and outside a kernel each of them says so. The front end knows a name by the object it stands for, so
 `import swizzle as sw; sw.sw_xform(...)` and other aliases work. Paper: sections 3.2 (holes), 4.2 (accumulators),
 6.2 (load/store functions).

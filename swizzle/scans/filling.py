@@ -17,6 +17,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
+from swizzle.language.specs.verify import run_canonical, verify
 from swizzle.layouts import Access, FoundLayout, best
 from swizzle.scans.algorithm import Algorithm, sizes
 from swizzle.scans.block import NONE, access_of_rows
@@ -27,7 +28,6 @@ from swizzle.scans.solving import Scan, ScanSketch, checked, relaxed_example, so
 from swizzle.scans.text import shown
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import ScanExample, Sketch
-from swizzle.specs.verify import run_canonical, verify
 from symbolic.algebra.expansion import in_words
 from symbolic.algebra.terms import Terms
 from symbolic.errors import SwizzleError

@@ -1,0 +1,1 @@
+"""Sketches as values: `@sketch`, files with their parameters, host functions of several kernels."""

@@ -11,18 +11,18 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from swizzle.frontend.kernel import build_program
-from swizzle.frontend.resolve import Launch
 from swizzle.language.element_types import MAX_ELEMENTS, ArrayRole, ArrayType, ElementType, caller_place
+from swizzle.language.frontend.kernel import build_program
+from swizzle.language.frontend.resolve import Launch
 from swizzle.language.parameters import MODULE_KEY, Parameters
+from swizzle.language.source.kernel_source import KernelSource
+from swizzle.language.source.python_source import kernel_source
+from swizzle.language.specs.function import SequentialFunction
+from swizzle.language.specs.own_meaning import OwnMeaning
+from swizzle.language.specs.spec import Spec, spec
 from swizzle.language.vector_types import VectorType
 from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.sketch import ScanExample, Sketch, no_specification
-from swizzle.source.kernel_source import KernelSource
-from swizzle.source.python_source import kernel_source
-from swizzle.specs.function import SequentialFunction
-from swizzle.specs.own_meaning import OwnMeaning
-from swizzle.specs.spec import Spec, spec
 from symbolic.algebra.expansion import in_words
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import DeclareArray, Program

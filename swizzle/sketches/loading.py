@@ -18,11 +18,11 @@ from msgspec import Struct, field
 from swizzle.language.operators import HandedIn, Operator, find_operator, handed_in, handing_in
 from swizzle.language.other_names import here
 from swizzle.language.parameters import MODULE_KEY, Declared, Parameters
+from swizzle.language.source.kernel_source import syntax_mistake
 from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.sketch import Sketch, no_specification
 from swizzle.sketches.swz_file import names_of_swz, read_file
-from swizzle.source.kernel_source import syntax_mistake
 from symbolic.errors import Place, SwizzleError
 from symbolic.extensions import extension_names
 from symbolic.files import file_text

@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from swizzle.language.element_types import caller_place
 from swizzle.language.host_arrays import LAUNCHES, SeenLaunch
+from swizzle.language.specs.own_meaning import OwnMeaning
+from swizzle.language.specs.spec import Spec
 from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.hole_formula import HoleFormula
-from swizzle.specs.own_meaning import OwnMeaning
-from swizzle.specs.spec import Spec
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import Hole, Program
 from templates.holes import HOME
@@ -41,7 +41,7 @@ class Sketch(Struct, frozen=True, eq=False):
 
     `filled_from` are sketches whose solutions fill holes of this one: the holes of device functions that both call.
     Once they are solved, these holes are in `filled` and no longer in `program`; `opened` is the program with all holes
-    (`swizzle.solution.filling`). `example` is for holes of a scan, which are filled in the same way
+    (`swizzle.solving.solution.filling`). `example` is for holes of a scan, which are filled in the same way
     (`swizzle.scans.filling`). `family` makes the sketch for other values of the parameters; it is None if there is
     no file to load again.
     """
@@ -63,7 +63,7 @@ class Sketch(Struct, frozen=True, eq=False):
 
     @property
     def exchanges(self) -> list[Hole]:
-        """Its open holes that are homes of an `exchange`, for each of which a program is made (`swizzle/homes`)."""
+        """Its open holes that are homes of an `exchange`, for each of which a program is made (`solving/homes`)."""
         return [hole for hole in self.program.holes if hole.kind == HOME]
 
     @property

@@ -18,6 +18,10 @@ from swizzle.language.host_arrays import HostArray, Launches
 from swizzle.language.operators import OperatorNames
 from swizzle.language.other_names import here
 from swizzle.language.parameters import Parameters, declare_pad
+from swizzle.language.source.hole_marks import find_marks
+from swizzle.language.source.kernel_source import KernelSource, Source, parse, split_lines
+from swizzle.language.specs.function import SequentialFunction
+from swizzle.language.specs.syntax import BUILTINS
 from swizzle.language.surface import ELEMENT_TYPES, KERNEL_NAMES
 from swizzle.language.vector_types import VECTOR_TYPES, VectorType
 from swizzle.language.words import ScanOperator
@@ -25,10 +29,6 @@ from swizzle.sketches.declaration import OPTIONS, make_sketch
 from swizzle.sketches.host import HostSketch, make_host
 from swizzle.sketches.sketch import Sketch
 from swizzle.sketches.swz_host import SwzHost
-from swizzle.source.hole_marks import find_marks
-from swizzle.source.kernel_source import KernelSource, Source, parse, split_lines
-from swizzle.specs.function import SequentialFunction
-from swizzle.specs.syntax import BUILTINS
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Role
 from symbolic.suggest import near
@@ -81,18 +81,18 @@ class SwzReader:
     sequential: NameTable = field(init=False)
 
     def __post_init__(self) -> None:
-        from swizzle.specs.swz_names import names_of
+        from swizzle.language.specs.swz_names import names_of
 
         self.operators = OperatorNames(self.parameters.operators)
         self.sequential = names_of(self.names, self.operators)
 
     def _evaluate(self, node: ast.expr) -> Any:
-        from swizzle.specs.swz_names import evaluate
+        from swizzle.language.specs.swz_names import evaluate
 
         return evaluate(node, self.source, self.sequential)
 
     def _define(self, node: ast.FunctionDef) -> SequentialFunction:
-        from swizzle.specs.swz_names import define
+        from swizzle.language.specs.swz_names import define
 
         return define(node, self.source, self.sequential)
 
@@ -317,7 +317,7 @@ class SwzReader:
 
     def _constant(self, node: ast.expr, names: Mapping[str, Any]) -> Any:
         """Evaluate an expression of constants, and of the variables of loops."""
-        from swizzle.specs.swz_names import evaluate, names_of
+        from swizzle.language.specs.swz_names import evaluate, names_of
 
         return evaluate(node, self.source, names_of(ChainMap(dict(names), self.names), self.operators))
 

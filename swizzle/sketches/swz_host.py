@@ -12,8 +12,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from swizzle.language.host_arrays import HostArray, Launches, SeenLaunch, add_array
+from swizzle.language.source.kernel_source import Source
 from swizzle.sketches.sketch import Sketch
-from swizzle.source.kernel_source import Source
 from symbolic.suggest import near
 
 ALLOWED: Final = "launches of sketches, `name = cuda.device_array(shape, dtype)`, other names for arrays, and loops"

@@ -1,6 +1,6 @@
 """Sketches with an `exchange`: each of its homes makes a program of its own, and the cheapest is the answer.
 
-What goes where is worked out first (`swizzle/homes`). Homes are tried in the order of what they take at least, and one
+What goes where is worked out first (`solving/homes`). Homes are tried in the order of what they take at least, and one
 that takes at least as much as the best costs is not tried.
 """
 
@@ -16,14 +16,14 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from swizzle.homes.programs import lowered
-from swizzle.homes.sources import NoSources, Sources, reads_only, sources_of
-from swizzle.homes.ways import ACROSS, Floor, Home, Way, best_sources, floor_of, way_of
+from swizzle.language.specs.specification import Meaning
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.solution import Limits, Listener, Result, SketchSolver, Solution, Status
 from swizzle.solving.front import on_front
-from swizzle.specs.specification import Meaning
+from swizzle.solving.homes.programs import lowered
+from swizzle.solving.homes.sources import NoSources, Sources, reads_only, sources_of
+from swizzle.solving.homes.ways import ACROSS, Floor, Home, Way, best_sources, floor_of, way_of
+from swizzle.solving.solution.solution import Limits, Listener, Result, SketchSolver, Solution, Status
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Accumulate, Expr, Hole
 from symbolic.ir.walk import statements

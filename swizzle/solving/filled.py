@@ -7,8 +7,8 @@ import time
 from msgspec.structs import replace
 
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.filling import fill_from
-from swizzle.solution.solution import Limits, Listener, Result, SketchSolver
+from swizzle.solving.solution.filling import fill_from
+from swizzle.solving.solution.solution import Limits, Listener, Result, SketchSolver
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import HoleCall
 from symbolic.ir.walk import own_expressions, statements, subexpressions

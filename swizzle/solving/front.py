@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.solution import Limits, Listener, Result, SketchSolver, Solution
+from swizzle.solving.solution.solution import Limits, Listener, Result, SketchSolver, Solution
 from symbolic.errors import SwizzleError
 
 

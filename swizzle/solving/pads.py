@@ -14,8 +14,8 @@ from swizzle.language.parameters import Declared
 from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.loading import family_of
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.solution import Limits, Listener, Result, SketchSolver
 from swizzle.solving.front import on_front
+from swizzle.solving.solution.solution import Limits, Listener, Result, SketchSolver
 
 ALIKE: Final = frozenset({"accumulates", "shuffles", "sectors", "terms"})
 """Costs that no extent of a shared array changes."""

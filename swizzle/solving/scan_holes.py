@@ -7,9 +7,9 @@ from textwrap import shorten
 
 from msgspec.structs import replace
 
-from swizzle.audit.random_check import INPUTS, disagreement
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.solution import Limits, Listener, Result, SketchSolver
+from swizzle.solving.audit.random_check import INPUTS, disagreement
+from swizzle.solving.solution.solution import Limits, Listener, Result, SketchSolver
 from templates.holes import SCAN_KINDS
 
 KNOWN = 'the operator has to be known as an associative one: @operator(order="sequence"), or scan_operator(...)'

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.solution import Limits, Listener, Result, SketchSolver
 from swizzle.solving.filled import solve_filled
 from swizzle.solving.front import solve_front
 from swizzle.solving.pads import pads_of, solve_padded
 from swizzle.solving.scan_holes import has_scan_holes, solve_scan
+from swizzle.solving.solution.solution import Limits, Listener, Result, SketchSolver
 
 
 class Stage(NamedTuple):

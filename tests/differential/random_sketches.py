@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from swizzle.problem.problem import Problem
+from swizzle.language.specs.specification import inputs, outputs
+from swizzle.language.specs.verify import run_canonical
 from swizzle.sketches.sketch import Sketch
-from swizzle.specs.specification import inputs, outputs
-from swizzle.specs.verify import run_canonical
+from swizzle.solving.problem.problem import Problem
 from symbolic.algebra.datum import Datum, SymbolicArray
 from symbolic.algebra.terms import Term, Terms
 from symbolic.ir.program import Program

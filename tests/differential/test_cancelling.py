@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from swizzle.cache.solve import is_final
+from swizzle.answers.explain.explain import explain
 from swizzle.commands.exit_status import UNDECIDED
 from swizzle.commands.report import as_text
 from swizzle.commands.solve import exit_status
-from swizzle.explain.explain import explain
-from swizzle.problem.problem import Problem
-from swizzle.search.metasketch import solve
-from swizzle.solution.solution import Limits
+from swizzle.solving.cache.solve import is_final
+from swizzle.solving.problem.problem import Problem
+from swizzle.solving.search.metasketch import solve
+from swizzle.solving.solution.solution import Limits
 from symbolic.algebra import linear
 from symbolic.machine import contributions
 from symbolic.values import contents

@@ -10,9 +10,9 @@ from random import Random
 
 import pytest
 
-from swizzle.problem.problem import Problem
-from swizzle.search.metasketch import solve
-from swizzle.solution.solution import Limits
+from swizzle.solving.problem.problem import Problem
+from swizzle.solving.search.metasketch import solve
+from swizzle.solving.solution.solution import Limits
 from symbolic.values import mapped
 from tests.differential.random_sketches import what_runs
 from tests.differential.test_search_against_brute_force import functions

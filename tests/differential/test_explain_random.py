@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from swizzle.explain.blame import Blame, find, find_outputs
-from swizzle.explain.relaxed import Relaxed
-from swizzle.problem.problem import Problem
+from swizzle.answers.explain.blame import Blame, find, find_outputs
+from swizzle.answers.explain.relaxed import Relaxed
+from swizzle.solving.problem.problem import Problem
 from symbolic.errors import SwizzleError
 from symbolic.solve.engines import quickest_boolean
 from templates.chooser import Choice, Chooser

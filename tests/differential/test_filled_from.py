@@ -14,8 +14,8 @@ import pytest
 from swizzle import Sketch, SwizzleError, load, solve
 from swizzle.language.parameters import Parameters
 from swizzle.sketches.swz_file import read_swz
-from swizzle.solution.filling import fill_from
-from swizzle.solution.saved import load_saved, saved_text
+from swizzle.solving.solution.filling import fill_from
+from swizzle.solving.solution.saved import load_saved, saved_text
 from tests.sketches import sketch_of
 from tests.slow_cases import slow_unless
 

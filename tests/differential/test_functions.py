@@ -16,11 +16,11 @@ from cuda_out.emulate.emulate import emulate
 from cuda_out.ptx.run import interpret
 from cuda_out.ptx.validate import validate
 from swizzle import solve
-from swizzle.audit.random_check import disagreement
-from swizzle.emit.emitters import cuda_source
+from swizzle.answers.emit.emitters import cuda_source
+from swizzle.language.specs.specification import Meaning
+from swizzle.language.specs.verify import verify
 from swizzle.sketches.sketch import Sketch
-from swizzle.specs.specification import Meaning
-from swizzle.specs.verify import verify
+from swizzle.solving.audit.random_check import disagreement
 from symbolic.algebra.functions import FUNCTIONS
 from symbolic.algebra.numbers import Numbers
 from symbolic.machine.machine import Machine

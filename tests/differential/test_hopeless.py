@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from swizzle.problem.problem import Problem
-from swizzle.search.hopeless import hopeless
-from swizzle.search.metasketch import solve
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.solution import Limits
+from swizzle.solving.problem.problem import Problem
+from swizzle.solving.search.hopeless import hopeless
+from swizzle.solving.search.metasketch import solve
+from swizzle.solving.solution.solution import Limits
 from symbolic.errors import SwizzleError
 from templates.registry import template
 from templates.template import Template

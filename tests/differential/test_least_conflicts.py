@@ -10,12 +10,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from swizzle.costs.conflicts import Conflicts
-from swizzle.costs.cost import Filled
-from swizzle.costs.unavoidable import least_conflicts
-from swizzle.problem.problem import Problem
-from swizzle.specs.specification import outputs
-from swizzle.specs.verify import run_canonical
+from swizzle.language.specs.specification import outputs
+from swizzle.language.specs.verify import run_canonical
+from swizzle.solving.costs.conflicts import Conflicts
+from swizzle.solving.costs.cost import Filled
+from swizzle.solving.costs.unavoidable import least_conflicts
+from swizzle.solving.problem.problem import Problem
 from symbolic.errors import SwizzleError
 from templates.formula import fill, plain
 from templates.registry import template

@@ -8,10 +8,10 @@ import random
 
 import pytest
 
-from swizzle.problem.problem import Problem
-from swizzle.search import trying
-from swizzle.search.metasketch import solve
-from swizzle.solution.solution import Limits
+from swizzle.solving.problem.problem import Problem
+from swizzle.solving.search import trying
+from swizzle.solving.search.metasketch import solve
+from swizzle.solving.solution.solution import Limits
 from symbolic.values import mapped
 from tests.differential.test_partial_sums import ARGUMENTS, spec_of
 from tests.differential.test_search_against_brute_force import functions

@@ -15,9 +15,9 @@ from unittest.mock import patch
 import pytest
 from msgspec.structs import replace
 
-from swizzle.cache.key import normal_form
+from swizzle.language.source.hole_marks import find_marks
 from swizzle.sketches.sketch import Sketch
-from swizzle.source.hole_marks import find_marks
+from swizzle.solving.cache.key import normal_form
 from symbolic.ir.program import Expr, HoleCall, Program
 from symbolic.ir.walk import rewrite_program
 from tests import sketches

@@ -17,10 +17,10 @@ import pytest
 
 from swizzle import operator, solve, u64
 from swizzle.language.parameters import Parameters
-from swizzle.problem.problem import Problem
 from swizzle.sketches.sketch import Sketch
 from swizzle.sketches.swz_file import read_swz
-from swizzle.solution.solution import Limits
+from swizzle.solving.problem.problem import Problem
+from swizzle.solving.solution.solution import Limits
 from symbolic.algebra.numbers import Numbers
 from symbolic.machine.machine import Machine
 from symbolic.machine.run import Run

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from swizzle import load
-from swizzle.problem.problem import Problem
-from swizzle.search.metasketch import solve
-from swizzle.solution.solution import Limits
+from swizzle.solving.problem.problem import Problem
+from swizzle.solving.search.metasketch import solve
+from swizzle.solving.solution.solution import Limits
 from symbolic.algebra import linear
 from symbolic.values import mapped
 from tests.differential.test_cancelling import compare

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from swizzle.problem.problem import Problem
-from swizzle.search.metasketch import solve
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.solution import Limits
+from swizzle.solving.problem.problem import Problem
+from swizzle.solving.search.metasketch import solve
+from swizzle.solving.solution.solution import Limits
 from symbolic.errors import SwizzleError
 from templates.registry import template
 from tests.differential.random_sketches import RandomSketch, functions, specification_of, what_runs, without_question

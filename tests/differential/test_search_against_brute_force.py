@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from swizzle.costs.accumulates import floor
-from swizzle.problem.problem import Problem
-from swizzle.search.metasketch import solve
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.solution import Limits
+from swizzle.solving.costs.accumulates import floor
+from swizzle.solving.problem.problem import Problem
+from swizzle.solving.search.metasketch import solve
+from swizzle.solving.solution.solution import Limits
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.datum import Datum
 from symbolic.ir.program import Program
@@ -165,7 +165,7 @@ def test_random_sketches(seed: int, space: Any, monkeypatch: pytest.MonkeyPatch)
         assert found.status == "sat" and found.optimal
         assert found.best.cost["accumulates"] <= min(costs)
         assert floor(problem) <= found.best.cost["accumulates"]
-    monkeypatch.setattr("swizzle.search.plan.LARGE", 0)  # light parts first, however small the space
+    monkeypatch.setattr("swizzle.solving.search.plan.LARGE", 0)  # light parts first, however small the space
     lighter = solve(posed, Limits(space=space))
     assert lighter.status == found.status
     if costs:

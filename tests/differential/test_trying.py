@@ -9,12 +9,12 @@ from random import Random
 import pytest
 
 from swizzle import load
-from swizzle.costs.accumulates import ACCUMULATES
-from swizzle.problem.problem import Problem
-from swizzle.search import trying
-from swizzle.search.metasketch import solve
-from swizzle.search.trying import Exhaustion, TooMany
-from swizzle.solution.solution import Limits
+from swizzle.solving.costs.accumulates import ACCUMULATES
+from swizzle.solving.problem.problem import Problem
+from swizzle.solving.search import trying
+from swizzle.solving.search.metasketch import solve
+from swizzle.solving.search.trying import Exhaustion, TooMany
+from swizzle.solving.solution.solution import Limits
 from symbolic.values import mapped
 from tests.differential.random_sketches import what_runs
 from tests.differential.test_cancelling import compare

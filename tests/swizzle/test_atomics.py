@@ -11,18 +11,18 @@ from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.emulate.emulate import EmulationError, emulate
 from cuda_out.ptx.validate import Validator, WrittenOut
 from swizzle import Sketch, SwizzleError, solve
-from swizzle.audit.random_check import disagreement
+from swizzle.answers.emit.any_length.conditions import FixedSize, any_length
+from swizzle.answers.emit.emitters import cuda_source
 from swizzle.commands.compare import compare, on_cpu
 from swizzle.commands.difference import numeric_difference
 from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.target import FilledKernel
-from swizzle.emit.any_length.conditions import FixedSize, any_length
-from swizzle.emit.emitters import cuda_source
 from swizzle.language.parameters import Parameters
+from swizzle.language.specs.specification import Meaning
+from swizzle.language.specs.verify import explain_mismatch, verify
 from swizzle.sketches.swz_file import read_swz
-from swizzle.solution.words import assumed
-from swizzle.specs.specification import Meaning
-from swizzle.specs.verify import explain_mismatch, verify
+from swizzle.solving.audit.random_check import disagreement
+from swizzle.solving.solution.words import assumed
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from tests.cuda_out.numba_stand_in import module
 

@@ -16,15 +16,15 @@ from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.ptx.tiles import TileValidator
 from cuda_out.ptx.validate import WrittenOut
 from swizzle import Limits, Sketch, SwizzleError, load, solve
-from swizzle.audit.random_check import disagreement
-from swizzle.cache.key import key
+from swizzle.answers.emit.emitters import cuda_source, origin
+from swizzle.answers.emit.sizes import sizes_of
 from swizzle.commands.difference import numeric_difference
 from swizzle.commands.emitted import check_emitted
 from swizzle.commands.target import FilledKernel
 from swizzle.commands.trial import trials
-from swizzle.emit.emitters import cuda_source, origin
-from swizzle.emit.sizes import sizes_of
-from swizzle.specs.specification import Meaning, numbers
+from swizzle.language.specs.specification import Meaning, numbers
+from swizzle.solving.audit.random_check import disagreement
+from swizzle.solving.cache.key import key
 
 needs_gcc = pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="no C++ compiler")
 needs_cuda = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")

@@ -15,16 +15,16 @@ from cuda_out.ptx.tiles import TileValidator
 from cuda_out.ptx.validate import Validator, WrittenOut
 from cuda_out.tiling.tiling import Tiling
 from swizzle import Limits, Sketch, Solution, SwizzleError, gather, i32, load, solve
-from swizzle.audit.random_check import disagreement
-from swizzle.cache.key import key
+from swizzle.answers.emit.emitters import cuda_source, origin
+from swizzle.answers.emit.sizes import sizes_of
 from swizzle.commands.difference import numeric_difference
 from swizzle.commands.trial import trials
-from swizzle.emit.emitters import cuda_source, origin
-from swizzle.emit.sizes import sizes_of
 from swizzle.language.parameters import Parameters
-from swizzle.problem.problem import Problem
+from swizzle.language.specs.specification import Meaning, numbers
 from swizzle.sketches.swz_file import read_swz
-from swizzle.specs.specification import Meaning, numbers
+from swizzle.solving.audit.random_check import disagreement
+from swizzle.solving.cache.key import key
+from swizzle.solving.problem.problem import Problem
 from symbolic.ir.program import DType
 from tests.cuda_out.numba_stand_in import module
 

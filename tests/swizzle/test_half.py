@@ -13,15 +13,15 @@ from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.ptx.validate import Validator, WrittenOut
 from swizzle import Limits, Sketch, SwizzleError, solve
-from swizzle.audit.random_check import disagreement
+from swizzle.answers.emit.emitters import cuda_source, origin
 from swizzle.commands.difference import numeric_difference
 from swizzle.commands.rounding import Rounding
 from swizzle.commands.trial import trials
-from swizzle.emit.emitters import cuda_source, origin
 from swizzle.language.parameters import Parameters
+from swizzle.language.specs.specification import Meaning, numbers
+from swizzle.language.specs.verify import verify
 from swizzle.sketches.swz_file import read_swz
-from swizzle.specs.specification import Meaning, numbers
-from swizzle.specs.verify import verify
+from swizzle.solving.audit.random_check import disagreement
 from symbolic.algebra.numbers import as_numbers, from_memory, in_memory
 from symbolic.ir.program import DType
 

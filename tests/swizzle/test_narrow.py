@@ -12,13 +12,13 @@ import pytest
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.ptx.validate import Validator, WrittenOut
 from swizzle import Limits, Sketch, Solution, SwizzleError, solve
-from swizzle.audit.random_check import disagreement
+from swizzle.answers.emit.emitters import cuda_source, origin
 from swizzle.commands.difference import numeric_difference
 from swizzle.commands.trial import trials
-from swizzle.emit.emitters import cuda_source, origin
 from swizzle.language.parameters import Parameters
+from swizzle.language.specs.specification import Meaning, numbers
 from swizzle.sketches.swz_file import read_swz
-from swizzle.specs.specification import Meaning, numbers
+from swizzle.solving.audit.random_check import disagreement
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from tests.cuda_out.numba_stand_in import module
 

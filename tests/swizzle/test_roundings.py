@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from swizzle import solve
-from swizzle.audit.random_check import disagreement
 from swizzle.language.parameters import Parameters
+from swizzle.language.specs.verify import verify
 from swizzle.sketches.swz_file import read_swz
-from swizzle.specs.verify import verify
+from swizzle.solving.audit.random_check import disagreement
 from tests.sketches import sketch_of
 
 TEXT = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swizzle import load
-from swizzle.specs.specification import Meaning
+from swizzle.language.specs.specification import Meaning
 from symbolic.errors import SwizzleError
 
 PROLOGUE = "from swizzle import cuda, f32, i32, maximum, sketch, spec\n\n"

@@ -13,7 +13,7 @@ from cuda_out.ptx.parse import parse
 from cuda_out.ptx.validate import validate
 from swizzle import Limits, load, load_solution, solve
 from swizzle.commands.report import as_text
-from swizzle.problem.problem import Problem
+from swizzle.solving.problem.problem import Problem
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import Hole
 from templates.either import Either

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from swizzle import load
-from swizzle.problem.problem import Problem
-from swizzle.search.metasketch import solve
-from swizzle.solution.solution import Limits
-from swizzle.specs.verify import verify
+from swizzle.language.specs.verify import verify
+from swizzle.solving.problem.problem import Problem
+from swizzle.solving.search.metasketch import solve
+from swizzle.solving.solution.solution import Limits
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import Hole
 from symbolic.ir.text import python_text

@@ -8,7 +8,7 @@ import pytest
 from swizzle import solve
 from swizzle.language.parameters import Parameters
 from swizzle.sketches.swz_file import read_swz
-from swizzle.solution.solution import Limits
+from swizzle.solving.solution.solution import Limits
 from symbolic.errors import Place
 from symbolic.ir.program import Hole
 from templates.formula import formula_of_text, formula_text, plain, values_of

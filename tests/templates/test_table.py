@@ -11,7 +11,7 @@ import pytest
 
 from swizzle import load, load_solution, solve
 from swizzle.commands.report import as_text
-from swizzle.solution.solution import Result
+from swizzle.solving.solution.solution import Result
 from symbolic.errors import Place
 from symbolic.ir.program import Hole
 from templates.either import Either

@@ -17,8 +17,8 @@ from cuda_out.passes.pipeline import optimize
 from cuda_out.ptx.validate import validate
 from swizzle import SwizzleError
 from swizzle.language.parameters import Parameters
+from swizzle.language.specs.specification import Meaning
 from swizzle.sketches.swz_file import read_swz
-from swizzle.specs.specification import Meaning
 
 TEXT = """
 @spec

@@ -13,15 +13,15 @@ from cuda_out.c.kernel_text import NoKernel, kernel_extent
 from cuda_out.c.printer import print_cuda
 from cuda_out.c.same_text import difference
 from cuda_out.passes.pipeline import optimize
-from swizzle.emit.emitters import cuda_source
-from swizzle.emit.sizes import sizes_of
+from swizzle.answers.emit.emitters import cuda_source
+from swizzle.answers.emit.sizes import sizes_of
 from swizzle.language.parameters import Parameters
 from swizzle.sketches.swz_file import read_swz
 from tests.cuda_out.c import test_dynamic_shared
 from tests.cuda_out.c.text_edits import entry_of, harmless_edits, wrong_edits
 from tests.cuda_out.examples import EXAMPLES
 from tests.swizzle import test_scalars
-from tests.swizzle.emit import test_by_value
+from tests.swizzle.answers.emit import test_by_value
 from tests.test_case_studies import answer
 
 SKETCHES = {"dynamic": test_dynamic_shared.TEXT, "by_value": test_by_value.TEXT, "scalars": test_scalars.TEXT}

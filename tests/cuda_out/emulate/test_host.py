@@ -10,7 +10,7 @@ import pytest
 from cuda_out.c.printer import CudaSource, print_cuda
 from cuda_out.emulate.host import NotRun, calls, wrong_calls, wrong_mutants
 from cuda_out.passes.pipeline import optimize
-from swizzle.emit.emitters import cuda_source
+from swizzle.answers.emit.emitters import cuda_source
 from tests.cuda_out.examples import EXAMPLES
 from tests.slow_cases import slow_unless
 from tests.test_case_studies import answer

@@ -16,8 +16,8 @@ from swizzle.commands.exit_status import DONE
 from swizzle.commands.numba_text import NumbaChecks
 from swizzle.commands.sizes import LaunchSize
 from swizzle.commands.target import FilledKernel
+from swizzle.language.specs.specification import numbers
 from swizzle.sketches.sketch import Sketch
-from swizzle.specs.specification import numbers
 from tests.cuda_out.numba_stand_in import module
 from tests.swizzle.operators import loops
 

@@ -11,7 +11,7 @@ import pytest
 from cuda_out.c.printer import print_cuda
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.ptx.validate import validate
-from swizzle.specs.specification import postcondition
+from swizzle.language.specs.specification import postcondition
 from symbolic.algebra.terms import Terms
 from tests.sketches import kernel
 

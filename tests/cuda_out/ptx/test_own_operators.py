@@ -19,10 +19,10 @@ from cuda_out.ptx.run import interpret
 from cuda_out.ptx.validate import Validation, validate
 from swizzle import Operator, SwizzleError, f32, f64, i32, i64, operator, u32, u64
 from swizzle.language.parameters import Parameters
+from swizzle.language.specs.specification import numbers, postcondition
+from swizzle.language.specs.verify import verify
 from swizzle.sketches.sketch import Sketch
 from swizzle.sketches.swz_file import read_swz
-from swizzle.specs.specification import numbers, postcondition
-from swizzle.specs.verify import verify
 from symbolic.algebra.terms import Terms
 from tests.cuda_out.numba.test_printer import flat
 from tests.slow_cases import slow_unless

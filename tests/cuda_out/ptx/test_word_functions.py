@@ -10,8 +10,8 @@ from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.passes.pipeline import optimize
 from cuda_out.ptx.validate import validate
 from swizzle import cuda, i32, scan_operator, sketch, u64
+from swizzle.language.specs.specification import postcondition
 from swizzle.sketches.sketch import Sketch
-from swizzle.specs.specification import postcondition
 from symbolic.algebra.terms import Terms
 from tests.swizzle.operators import loops
 

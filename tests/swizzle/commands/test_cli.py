@@ -19,7 +19,7 @@ from swizzle.commands.cli import execute
 from swizzle.commands.explain import ExplainArguments
 from swizzle.commands.run import RunArguments
 from swizzle.commands.solve import SolveArguments
-from swizzle.solution.version import __version__
+from swizzle.solving.solution.version import __version__
 from symbolic.errors import Place, SwizzleError
 
 CONV = Path(__file__).resolve().parents[3] / "case_studies" / "conv1d.py"

@@ -10,7 +10,7 @@ import pytest
 
 from cuda_out.compile.toolchain import available_tools
 from swizzle.commands.cli import execute
-from tests.swizzle.doctor.examined import COLUMNS_OUT, KERNELS, ROWS_IN, TRANSPOSE, one_warp
+from tests.swizzle.strangers.doctor.examined import COLUMNS_OUT, KERNELS, ROWS_IN, TRANSPOSE, one_warp
 
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
 GIVEN = ("--launch", "2x2,32x8", "--args", "f32[64,64],f32.out[64,64],i32=64")

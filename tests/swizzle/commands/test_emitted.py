@@ -16,13 +16,13 @@ from cuda_out.c.printer import CudaSource
 from cuda_out.compile.children import is_confined
 from cuda_out.compile.sandbox import no_sandbox
 from cuda_out.compile.toolchain import available_tools
+from swizzle.answers.emit.emitters import cuda_source
 from swizzle.commands import emitted, on_disk
 from swizzle.commands.check import CheckArguments, check
 from swizzle.commands.compare import Compared
 from swizzle.commands.on_disk import KernelText
 from swizzle.commands.solve import SolveArguments, solve
 from swizzle.commands.target import FilledKernel, Target
-from swizzle.emit.emitters import cuda_source
 from symbolic.errors import SwizzleError
 from tests.swizzle.commands.test_check_and_run import checked, kernel, one_array
 

@@ -9,7 +9,7 @@ import pytest
 
 from swizzle import SwizzleError, load, solve
 from swizzle.commands.cli import execute
-from swizzle.solution.solution import Result
+from swizzle.solving.solution.solution import Result
 from tests.patience import be_patient
 
 FOLDER = Path(__file__).resolve().parents[2] / "explain"

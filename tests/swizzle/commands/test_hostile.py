@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from swizzle.commands.cli import execute
-from swizzle.solution.saved import FORMAT
+from swizzle.solving.solution.saved import FORMAT
 
 SKETCH = """\
 @spec

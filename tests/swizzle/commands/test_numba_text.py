@@ -12,16 +12,16 @@ from bench.numba_mutants import module_mutants
 from cuda_out.compile.sandbox import no_sandbox
 from cuda_out.numba.compiling import _Answer, why_not_compiled
 from swizzle import solve
+from swizzle.answers.emit.calling import solution_sizes
+from swizzle.answers.emit.emitters import cuda_source
 from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.numba_text import NumbaChecks, try_numba_text
 from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.target import FilledKernel
-from swizzle.emit.calling import solution_sizes
-from swizzle.emit.emitters import cuda_source
+from swizzle.language.specs.specification import Remembered
 from swizzle.sketches.loading import load
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.solution import Solution
-from swizzle.specs.specification import Remembered
+from swizzle.solving.solution.solution import Solution
 from tests.cuda_out.ptx.test_own_operators import reduced
 from tests.swizzle.test_gather import SKETCHES as GATHERS
 

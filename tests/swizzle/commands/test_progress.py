@@ -9,7 +9,7 @@ import pytest
 
 from swizzle.commands import progress
 from swizzle.commands.progress import fitted, headline, shown_progress, wants_colour
-from swizzle.solution.solution import Progress
+from swizzle.solving.solution.solution import Progress
 
 
 class Terminal(io.StringIO):

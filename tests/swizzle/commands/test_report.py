@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from swizzle.commands.report import as_json, as_text, coloured
 from swizzle.sketches.hole_formula import HoleFormula
-from swizzle.solution.solution import Result, Solution
+from swizzle.solving.solution.solution import Result, Solution
 from symbolic.errors import Place
 from symbolic.ir.program import Program
 

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from swizzle.commands.rounding import Rounding
 from swizzle.commands.trial import SLACK, Array, Arrays, RandomRun, trials
 from swizzle.language.parameters import Parameters
+from swizzle.language.specs.specification import Meaning, numbers
+from swizzle.language.specs.verify import verify
 from swizzle.sketches.swz_file import read_swz
-from swizzle.specs.specification import Meaning, numbers
-from swizzle.specs.verify import verify
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.terms import Term, Terms
 from symbolic.ir.program import Binary, Const, DType, Load, Program, Store

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swizzle.commands.cli import execute
-from tests.swizzle.show.kernels import BUTTERFLY, CONVOLUTION, TRANSPOSE
+from tests.swizzle.answers.show.kernels import BUTTERFLY, CONVOLUTION, TRANSPOSE
 
 
 def call(*arguments: str) -> tuple[int, str, str]:

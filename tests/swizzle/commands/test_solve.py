@@ -15,11 +15,11 @@ from cuda_out.compile.toolchain import CompileError
 from swizzle.commands.run import RunArguments, run
 from swizzle.commands.solve import SolveArguments, solve
 from swizzle.commands.target import split_target
-from swizzle.search.metasketch import solve as search
 from swizzle.sketches.sketch import Sketch
-from swizzle.solution.answered import fillings_of
-from swizzle.solution.saved import load_saved
-from swizzle.solution.solution import Limits, Progress, Result
+from swizzle.solving.search.metasketch import solve as search
+from swizzle.solving.solution.answered import fillings_of
+from swizzle.solving.solution.saved import load_saved
+from swizzle.solving.solution.solution import Limits, Progress, Result
 from symbolic.errors import SwizzleError
 
 CASES = Path(__file__).resolve().parents[3] / "case_studies"
@@ -69,7 +69,7 @@ def engine(monkeypatch: pytest.MonkeyPatch, answer: Callable[[Result], Result]) 
         progress(Progress("1", "pretending", None, 0, 0.5))
         return answer(search(sketch, limits))
 
-    for caller in ("swizzle.commands.solve", "swizzle.cache.solve"):
+    for caller in ("swizzle.commands.solve", "swizzle.solving.cache.solve"):
         monkeypatch.setattr(f"{caller}.search", solving)
 
 
@@ -252,7 +252,7 @@ def test_limits_reach_the_engine(file: Path, monkeypatch: pytest.MonkeyPatch) ->
         seen.append(limits)
         return search(sketch)
 
-    for caller in ("swizzle.commands.solve", "swizzle.cache.solve"):
+    for caller in ("swizzle.commands.solve", "swizzle.solving.cache.solve"):
         monkeypatch.setattr(f"{caller}.search", solving)
     call(f"{file}:shift", space="2", all_solutions=True, timeout=9.0, solver="cvc5", certify=True, memory=5 << 30)
     assert seen == [Limits("2", True, 9.0, "cvc5", True, memory=5 << 30)]

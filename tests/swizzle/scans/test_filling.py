@@ -20,9 +20,9 @@ from swizzle import (
     sw_place,
     sw_when,
 )
+from swizzle.language.specs.verify import verify
 from swizzle.layouts import best
 from swizzle.scans.filling import filled
-from swizzle.specs.verify import verify
 from symbolic.errors import SwizzleError
 from tests.swizzle.operators import loops
 from tests.swizzle.scans import examples

@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from swizzle import SwizzleError, f32, i32, scan_operator, scans, serial, u32
+from swizzle.language.specs.verify import verify
 from swizzle.scans import Algorithm, Network, Scan
 from swizzle.scans.algorithm import ELEMENT, SIZE, ScanStep, evaluate
 from swizzle.scans.ends import BothEnds, ends_of
@@ -21,7 +22,6 @@ from swizzle.scans.held import IDLE, HeldRanges
 from swizzle.scans.kernel import ScanKernel
 from swizzle.scans.moving import Move, MovingSearch
 from swizzle.scans.proof import LARGEST
-from swizzle.specs.verify import verify
 from symbolic.expressions.expression import FALSE, ONE, TRUE, ZERO, add, constant, subtract
 from tests.slow_cases import slow_unless
 from tests.swizzle.scans.examples import blelloch, brent_kung, is_exclusive_scan, kogge_stone, sklansky

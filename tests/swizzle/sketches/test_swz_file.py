@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from swizzle import SwizzleError, load
 from swizzle.language.parameters import Parameters
+from swizzle.language.source.hole_marks import find_marks
 from swizzle.sketches.swz_file import read_swz
-from swizzle.source.hole_marks import find_marks
 from symbolic.ir.program import Program
 from symbolic.ir.walk import rewrite_program
 from tests.swizzle.spelling import lines

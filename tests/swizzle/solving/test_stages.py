@@ -5,7 +5,7 @@ from __future__ import annotations
 from swizzle.language.parameters import Parameters
 from swizzle.sketches.sketch import Sketch
 from swizzle.sketches.swz_file import read_swz
-from swizzle.solution.solution import Limits, Listener, Result
+from swizzle.solving.solution.solution import Limits, Listener, Result
 from swizzle.solving.stages import staged
 
 TEXT = """
@@ -33,7 +33,7 @@ def two(x, y):
 
 def test_each_stage_hands_on_what_is_left() -> None:
     """A sketch that needs no stage is the solver's own; one that is filled has its sources solved by it first."""
-    from swizzle.search.metasketch import solve
+    from swizzle.solving.search.metasketch import solve
 
     one, two = read_swz(TEXT, "two.swz", Parameters())
     asked: list[tuple[str, Limits]] = []

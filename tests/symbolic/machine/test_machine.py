@@ -2,9 +2,9 @@
 
 import pytest
 
-from swizzle.problem.problem import Problem
+from swizzle.language.specs.verify import explain_mismatch, verify
 from swizzle.sketches.sketch import Sketch
-from swizzle.specs.verify import explain_mismatch, verify
+from swizzle.solving.problem.problem import Problem
 from symbolic.errors import SwizzleError
 from tests.sketches import kernel
 

@@ -1,0 +1,68 @@
+"""Answers in files, from Python: what `swizzle solve -o` writes as NAME.json, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from swizzle.answers.emit.files import write_whole
+from swizzle.language.specs.verify import verify
+from swizzle.sketches.sketch import Sketch
+from swizzle.solving.solution.saved import load_saved, saved_text
+from swizzle.solving.solution.solution import Result, Solution
+from symbolic.errors import SwizzleError
+from symbolic.ir.layout import cell_name
+
+
+def save(result: Result, path: str | Path) -> Path:
+    """Write the best solution of a result; return the path. Raises SwizzleError as `Result.save` says."""
+    path, sketch = Path(path), result.posed
+    if path.suffix != ".json":
+        raise SwizzleError(
+            f"{path} is not a file name for a solution", expected="a file that ends in .json",
+            fix=f"result.save({str(path.with_suffix('.json'))!r}); the kernel's text is result.best.to_cuda()",
+        )  # fmt: skip
+    best = result.best
+    file = Path(sketch.place.file) if sketch is not None else None
+    if sketch is None or file is None or not file.is_file():
+        raise SwizzleError(
+            f"{best.program.name} stands in no file, which a saved solution would name",
+            place=None if sketch is None else sketch.place,
+            expected="the result of a sketch in a .py or .swz file", fix="put the sketch into a file of its own",
+        )  # fmt: skip
+    write_whole(path, saved_text(result, file, sketch.parameters, path.parent))
+    return path
+
+
+def load_solution(
+    path: str | Path,
+    sketch: Sketch | None = None,
+    *,
+    overrides: Mapping[str, int] | None = None,
+    trust: bool = False,
+) -> Solution:
+    """Return the solution in a file that `Result.save` or `swizzle solve -o` wrote, verified again.
+
+    Its sketch is `sketch`, where that is given. Else the file that the solution names is read again, with the saved
+    parameters or those of `overrides`; a Python file is run only where this user solved it here, or with `trust`.
+
+    Raises SwizzleError if the file is no solution, if the sketch has changed, so that the solution fills other holes or
+    does not give the specification's values, or if a Python file would have to be run.
+    """
+    posed, solution = load_saved(Path(path), overrides or {}, trust=trust, sketch=sketch)
+    program = solution.program
+    found = verify(program, posed.spec)
+    if found.violations:
+        raise found.violations[0].error()
+    if found.mismatches:
+        wrong = found.mismatches[0]
+        (shape,) = (p.shape for p in program.parameters if p.name == wrong.array)
+        raise SwizzleError(
+            f"{path} does not solve {posed.name}: {cell_name(wrong.array, shape, wrong.address)} is not what the "
+            "specification says",
+            place=posed.place, expected="the sketch and the parameters that were solved",
+            fix=f"solve it again: swizzle solve {posed.place.file}",
+        )  # fmt: skip
+    return replace(solution, posed=posed)

@@ -1,0 +1,166 @@
+"""A host function as CUDA C++: its kernels, each as any kernel is printed, and a function that launches them.
+
+`scratch_bytes()` says how much device memory `launch_NAME` needs for what the kernels hand on. It allocates none and
+waits for nothing. Where the kernels take any length, both take the lengths, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from cuda_out.c.identifiers import c_name, c_names
+from cuda_out.c.printer import CudaSource
+from cuda_out.c.types import C_TYPE
+from cuda_out.tiling.text import linear_text
+from cuda_out.tiling.tiling import Tiling
+from swizzle.answers.emit.any_length.conditions import FixedSize
+from swizzle.answers.emit.emitters import cuda_source
+from swizzle.answers.hosts.composition import FilledHost
+from swizzle.answers.hosts.lengths import HostTiling
+from symbolic.ir.program import Axis, Parameter
+from symbolic.ir.walk import FreshNames
+
+ROOM: Final = 256
+"""Arrays in scratch memory begin at multiples of so many bytes."""
+
+
+HostSizes: TypeAlias = HostTiling | FixedSize | None
+"""At which lengths a host function may run, as far as that was asked."""
+
+
+def kernel_sources(
+    filled: FilledHost, sizes: HostSizes = None, form: Literal["cu", "header"] = "cu"
+) -> Mapping[str, CudaSource]:
+    """Return the text of each kernel, by its name."""
+    tilings = sizes.kernels if isinstance(sizes, HostTiling) else {}
+    return {
+        name: cuda_source(filled.programs[name], (), tilings.get(name), form=form)
+        for name in (kernel.name for kernel in filled.host.kernels)
+    }
+
+
+def length_names(filled: FilledHost, tiling: Tiling) -> dict[Axis, str]:
+    """Return what the text calls the lengths: `n`, or `n_x` and `n_y`, unless an array has that name."""
+    host, several = filled.host, len(tiling.axes) > 1
+    fresh = FreshNames({p.name for p in (*host.parameters, *host.scratch)})
+    return {axis.axis: fresh.take(f"n_{axis.axis}" if several else "n") for axis in tiling.axes}
+
+
+def host_text(
+    filled: FilledHost, head: Sequence[str], form: Literal["cu", "header"] = "cu", sizes: HostSizes = None
+) -> str:
+    """Return a host function as one file; `head` are the lines of its first comment."""
+    lines = ["// SPDX-License-Identifier: MIT-0", *(f"// {line}".rstrip() for line in head)]
+    lines += ["#pragma once"] if form == "header" else []
+    sources = kernel_sources(filled, sizes, form)
+    for source in sources.values():
+        own = source.text.splitlines()
+        lines += [line for line in own if line not in ("// SPDX-License-Identifier: MIT-0", "#pragma once")]
+    return "\n".join([*lines, "", *_host(filled, sources, sizes), ""])
+
+
+class HostLengths(Struct, frozen=True):
+    """The lengths of a host function in a text: `n`, `n + 2`, or nothing where its sizes are fixed."""
+
+    sizes: HostSizes
+    names: Mapping[Axis, str]
+
+    @staticmethod
+    def of(filled: FilledHost, sizes: HostSizes) -> HostLengths:
+        return HostLengths(sizes, length_names(filled, sizes.tiling) if isinstance(sizes, HostTiling) else {})
+
+    def extents(self, parameter: Parameter) -> list[str]:
+        if not isinstance(self.sizes, HostTiling):
+            return list(map(str, parameter.shape))
+        spans = self.sizes.tiling.spans[parameter.name]
+        return [
+            str(extent) if span is None else linear_text(span.scale, self.names[span.axis], span.halo)
+            for extent, span in zip(parameter.shape, spans, strict=True)
+        ]
+
+    def room(self, parameter: Parameter) -> str:
+        """Return the bytes that an array takes in scratch memory."""
+        extents, item = self.extents(parameter), parameter.dtype.bits // 8
+        fixed = item * prod(int(each) for each in extents if each.isdigit())
+        grown = [each if each.isidentifier() else f"({each})" for each in extents if not each.isdigit()]
+        if not grown:
+            return str(-(-fixed // ROOM) * ROOM)
+        return f"({' * '.join([*grown, str(fixed)])} + {ROOM - 1}) / {ROOM} * {ROOM}"
+
+    def of_launch(self, number: int, source: CudaSource) -> list[str]:
+        """Return the lengths that a kernel's launch function is given."""
+        if source.tiling is None or not isinstance(self.sizes, HostTiling):
+            return []
+        own = self.sizes.launches[number]
+        lengths = [own[axis.axis] for axis in source.tiling.axes]
+        return [linear_text(each.scale, self.names[each.axis], each.add) for each in lengths]
+
+    def wrong(self) -> str:
+        """Return the condition that a length is none."""
+        axes = self.sizes.tiling.axes if isinstance(self.sizes, HostTiling) else ()
+        found = []
+        for axis in axes:
+            name = self.names[axis.axis]
+            found.append(f"{name} < 0" + (f" || {name} % {axis.step} != 0" if axis.step > 1 else ""))
+        return " || ".join(found)
+
+
+def _host(filled: FilledHost, sources: Mapping[str, CudaSource], sizes: HostSizes) -> Iterator[str]:
+    host = filled.host
+    lengths = HostLengths.of(filled, sizes)
+    name, space = c_name(f"launch_{host.name}"), f"swizzle_{c_name(host.name)}"
+    while space in {source.namespace for source in sources.values()}:
+        space += "_"
+    names = c_names(
+        [p.name for p in (*host.parameters, *host.scratch)],
+        taken=["scratch", "room", "stream", "error", "bytes", "scratch_bytes", name, *lengths.names.values()],
+    )
+    arguments = [f"long long {each}" for each in lengths.names.values()]
+    yield f"namespace {space} {{"
+    yield from ("", "#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)")
+    if host.scratch:
+        yield f"/// Bytes of device memory that {name}() needs for what its kernels hand on."
+        rooms = list(map(lengths.room, host.scratch))
+        fixed, grown = sum(int(each) for each in rooms if each.isdigit()), [r for r in rooms if not r.isdigit()]
+        total = " + ".join(grown + [str(fixed)] * (fixed > 0))
+        yield f"inline size_t scratch_bytes({', '.join(arguments)}) {{\n  return {total};\n}}"
+    yield f"/// Launches {', '.join(launch.kernel.name for launch in host.launches)}, one after the other."
+    given = f"scratch_bytes({', '.join(lengths.names.values())})"
+    yield "/// All pointers are device pointers, to arrays apart from each other" + (
+        f".\n/// scratch has {given} bytes, at a multiple of {ROOM}." if host.scratch else "."
+    )
+    yield f"inline cudaError_t {name}("
+    for p in host.parameters:
+        const = "const " if p.role in ("in", "const") else ""
+        kind = C_TYPE[p.dtype]
+        shape = f"[{', '.join(lengths.extents(p))}]" if p.shape else ""
+        declared = f"{const}{kind}* {names[p.name]}" if p.shape else f"{kind} {names[p.name]}"
+        yield f"    {declared},  // {p.role} {p.dtype.value}{shape}"
+    for axis in lengths.names:
+        found = next(a for a in sizes.tiling.axes if a.axis == axis)  # type: ignore[union-attr]
+        every = "any" if found.step == 1 else f"any multiple of {found.step}"
+        yield f"    long long {lengths.names[axis]},  // {every}"
+    if host.scratch:
+        yield "    void* scratch,"
+    yield "    cudaStream_t stream = nullptr) {"
+    if wrong := lengths.wrong():
+        yield f"  if ({wrong}) return cudaErrorInvalidValue;"
+    if host.scratch:
+        yield "  char* room = static_cast<char*>(scratch);"
+    for number, p in enumerate(host.scratch):
+        kind = C_TYPE[p.dtype]
+        shape = f"[{', '.join(lengths.extents(p))}]"
+        yield f"  {kind}* const {names[p.name]} = reinterpret_cast<{kind}*>(room);  // {p.dtype.value}{shape}"
+        if number < len(host.scratch) - 1:
+            yield f"  room += {lengths.room(p)};"
+    yield "  cudaError_t error = cudaSuccess;"
+    for number, launch in enumerate(host.launches):
+        source = sources[launch.kernel.name]
+        handed = ", ".join([*(names[a] for a in launch.arrays), *lengths.of_launch(number, source), "stream"])
+        yield f"  if (error == cudaSuccess) error = {source.namespace}::{source.launcher}({handed});"
+    yield "  return error;\n}"
+    yield from ("#endif", "", f"}}  // namespace {space}")

@@ -1,0 +1,203 @@
+"""The picture before it is drawn: which strips of cells stand under which, panel by panel.
+
+A panel is one iteration of the sketch's own loops, one call of a load or store helper, or a straight run of
+statements. Time runs downward through its strips, one column a lane. A strip is a row of the trace, or one register of
+a local array as it stands there: the array is shown before it is read, and once more at the end where the panel has
+changed it. A shuffle stands under what it shuffles, so that its arrows join neighbours.
+"""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from msgspec import Struct, field
+
+from swizzle.answers.show.rows import Lanes, Row, Trace
+from symbolic.errors import Place
+from symbolic.ir.layout import cell_name
+from symbolic.machine.accesses import WarpAccess
+
+WHOLE_ARRAY = 8  # registers: a larger local array is shown where it is touched
+
+
+class Strip(Struct, frozen=True):
+    """One line of cells. `row` is the row of the trace, -1 for a register; `again` marks a row shown before, `starts`
+    the first register of an array.
+
+    `terms` has a term for each lane, -1 where there is none. `writers` (of a register) are the rows that wrote it;
+    `read` and `written` mark the lanes that touch it in this panel. `asked` (of a shuffle) has the lane, in the strip
+    above, that each lane reads; `cells` (of a store) the element of `array` that each lane writes.
+    """
+
+    title: str
+    row: int
+    terms: tuple[int, ...]
+    again: bool = False
+    starts: bool = False
+    writers: tuple[int, ...] = ()
+    read: frozenset[int] = frozenset()
+    written: frozenset[int] = frozenset()
+    asked: tuple[int, ...] = ()
+    cells: tuple[int, ...] = ()
+    array: str = ""
+
+
+class Panel(Struct, frozen=True):
+    """One step of the picture. `accesses` are its rows that touch memory, `rows` all rows that it stands for: its own,
+    and those before it that only other warps take part in."""
+
+    title: str
+    place: Place
+    strips: tuple[Strip, ...]
+    rows: tuple[int, ...]
+    accesses: tuple[int, ...]
+
+
+class _Registers(Struct):
+    """A local array of the warp, as it stands now."""
+
+    shape: tuple[int, ...]
+    terms: Lanes
+    writers: Lanes
+    shown: bool = False
+    read: dict[int, set[int]] = field(default_factory=dict)
+    written: dict[int, set[int]] = field(default_factory=dict)
+
+
+def panels(trace: Trace) -> tuple[Panel, ...]:
+    """Lay out a trace."""
+    return tuple(_Layout(trace).panels())
+
+
+class _Layout:
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.files: dict[str, _Registers] = {}
+        self.strips: list[Strip] = []
+
+    def panels(self) -> Iterator[Panel]:
+        def key(row: Row) -> tuple[object, ...]:
+            return (row.loops, row.place if row.helper else None)
+
+        elsewhere: tuple[int, ...] = ()
+        for _, some in itertools.groupby(self.trace.rows, key):
+            rows = list(some)
+            self.strips = []
+            for file in self.files.values():
+                file.shown, file.read, file.written = False, {}, {}
+            self._panel(rows)
+            touching = tuple(r.number for r in rows if r.access and r.access.memory != "local" and r.on.any())
+            elsewhere += tuple(row.number for row in rows)
+            if self.strips:
+                yield Panel(_title(rows), rows[0].place, tuple(self.strips), elsewhere, touching)
+                elsewhere = ()
+
+    def _panel(self, rows: Sequence[Row]) -> None:
+        for row, later in zip(rows, [*rows[1:], None], strict=True):
+            access = row.access
+            if access and access.memory == "local":
+                if access.writes:
+                    self._write(row, access)
+                    continue
+                self._read(row, access, rows)
+            if later is None or not _only_moved(row, later):
+                self._show(row)
+        for name, file in self.files.items():
+            if file.written and not file.shown:
+                self._show_file(name, file, range(len(file.terms)) if len(file.terms) <= WHOLE_ARRAY else file.written)
+
+    def _show(self, row: Row) -> None:
+        if not row.on.any():
+            return
+        asked: tuple[int, ...] = ()
+        if row.kind == "shuffle":
+            asked = self._asked(row)
+        stored = row.access if row.access and row.access.writes else None
+        cells, array = (stored.cells, stored.array) if stored else ((), "")
+        self.strips.append(Strip(row.title, row.number, _terms(row), asked=asked, cells=cells, array=array))
+
+    def _asked(self, row: Row) -> tuple[int, ...]:
+        """Return whom each lane asks, after seeing to it that what was offered stands above."""
+        (source,) = row.sources
+        given = int(source.row.max())
+        if not self.strips or self.strips[-1].row != given:
+            offered = self.trace.rows[given]
+            self.strips.append(Strip(offered.title, given, _terms(offered), again=True))
+        return tuple(np.where(source.row >= 0, source.thread - self.trace.first, -1).tolist())
+
+    # -- registers ------------------------------------------------------------------------------------------
+
+    def _file(self, access: WarpAccess) -> _Registers:
+        if access.array not in self.files:
+            size = (int(np.prod(access.shape, dtype=np.int64)), self.trace.lanes)
+            self.files[access.array] = _Registers(access.shape, np.full(size, -1), np.full(size, -1))
+        return self.files[access.array]
+
+    def _write(self, row: Row, access: WarpAccess) -> None:
+        file = self._file(access)
+        for lane, cell in enumerate(access.cells):
+            if cell >= 0:
+                file.terms[cell, lane], file.writers[cell, lane] = row.terms[lane], row.number
+                file.written.setdefault(cell, set()).add(lane)
+        file.shown = False
+
+    def _read(self, row: Row, access: WarpAccess, rows: Sequence[Row]) -> None:
+        """Show the array as it stands, with marks for all reads up to its next change."""
+        file = self._file(access)
+        if file.shown:
+            return
+        file.read = {}
+        for other in itertools.dropwhile(lambda r: r is not row, rows):
+            if other.access and other.access.array == access.array:
+                if other.access.writes:
+                    break
+                for lane, cell in enumerate(other.access.cells):
+                    if cell >= 0:
+                        file.read.setdefault(cell, set()).add(lane)
+        size = len(file.terms)
+        self._show_file(access.array, file, range(size) if size <= WHOLE_ARRAY else {*file.read, *file.written})
+
+    def _show_file(self, name: str, file: _Registers, cells: range | set[int] | dict[int, set[int]]) -> None:
+        for number, cell in enumerate(sorted(cells)):
+            self.strips.append(
+                Strip(
+                    cell_name(name, file.shape, cell),
+                    -1,
+                    tuple(file.terms[cell].tolist()),
+                    starts=number == 0,
+                    writers=tuple(file.writers[cell].tolist()),
+                    read=frozenset(file.read.get(cell, ())),
+                    written=frozenset(file.written.get(cell, ())),
+                )
+            )
+        file.shown, file.read, file.written = True, {}, {}
+
+
+def _terms(row: Row) -> tuple[int, ...]:
+    return tuple(np.where(row.on, row.terms, -1).tolist())
+
+
+def _only_moved(row: Row, later: Row) -> bool:
+    """Tell whether a read does nothing but fill registers at the next row, which will show them."""
+    into_registers = later.access is not None and later.access.memory == "local" and later.access.writes
+    return row.kind == "load" and into_registers and len(later.sources) == 1 and _comes_from(later, row)
+
+
+def _comes_from(later: Row, row: Row) -> bool:
+    (source,) = later.sources
+    return bool((source.row[source.row >= 0] == row.number).all() and (row.terms == later.terms)[source.row >= 0].all())
+
+
+def _title(rows: Sequence[Row]) -> str:
+    """Return `k = 2` for an iteration, the call for a helper, the lines for statements in a row."""
+    first = rows[0]
+    if first.loops:
+        return ", ".join(f"{name} = {value}" for name, value in first.loops)
+    lines = sorted({row.place.line for row in rows})
+    if lines[0] != lines[-1]:
+        return f"lines {lines[0]} to {lines[-1]}"
+    text = linecache.getline(first.place.file, lines[0]).strip()
+    return f"line {lines[0]}: {text}" if text else f"line {lines[0]}"

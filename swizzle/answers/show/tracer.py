@@ -1,0 +1,314 @@
+"""The machine, recording: it runs a program on canonical terms and keeps a row for each step of one block.
+
+Nothing is computed twice, except an index that the machine does not return, which is computed again by the machine. To
+find out which lane a shuffle asks, the threads' own numbers are shuffled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from msgspec.structs import replace
+from typing_extensions import assert_never
+
+from swizzle.answers.show.leaves import Threads, Top, alias, same
+from swizzle.answers.show.rows import Kind, Lanes, LaneSource, Row
+from swizzle.language.specs.specification import symbolic_inputs
+from symbolic.algebra.canonical import Canonical
+from symbolic.algebra.terms import Terms
+from symbolic.errors import Place
+from symbolic.ir.layout import flat_index
+from symbolic.ir.program import (
+    Accumulate,
+    AccumulatorValue,
+    Assign,
+    DeclareArray,
+    Expr,
+    For,
+    HoleCall,
+    Load,
+    Program,
+    Shuffle,
+    Stmt,
+    Store,
+    Var,
+)
+from symbolic.ir.sites import Site
+from symbolic.ir.text import python_text
+from symbolic.ir.walk import children, rewrite_expression
+from symbolic.machine.accesses import MemoryKind, WarpAccess, bytes_of
+from symbolic.machine.machine import HoleFunction, Machine
+from symbolic.values.vector import Vector
+
+_HELPER: Final = "helper "  # begins the name of a loop that the sketch does not spell out
+_THREAD: Final = "thread number"  # a variable that no sketch can have: what a shuffle of it gives is who was asked
+
+
+class Tracer(Machine):
+    """The machine on canonical terms, keeping rows for all threads of one block."""
+
+    def __init__(self, program: Program, terms: Terms, hole: HoleFunction | None, block: int) -> None:
+        super().__init__(program, Canonical(terms), symbolic_inputs(program, terms), hole)
+        shape = self.shape
+        self.own = slice(block * shape.block_threads, (block + 1) * shape.block_threads)
+        self.threads = np.arange(shape.block_threads)
+        self.rows: list[Row] = []
+        self.loop_names: list[str] = []
+        self.variables: dict[str, Threads] = {}
+        self.writers: dict[str, Threads] = {}
+        self.added: dict[str, list[Threads]] = {}
+        self.leaves: list[Threads] = []
+        self.tops: list[Top] = []
+        self.found: dict[Site, Any] = {}
+        self.depth = 0
+        self.kinds = memory_kinds(program)
+        self.steered: dict[str, tuple[int, ...]] = {}
+        self.scalars[_THREAD] = shape.thread
+
+    # -- statements -----------------------------------------------------------------------------------------
+
+    def execute(self, statement: Stmt, mask: Vector) -> None:
+        self.tops = []
+        before = len(self.rows)
+        match statement:
+            case For(variable):
+                self.loop_names.append(_HELPER + variable if is_helper(statement) else variable)
+                super().execute(statement, mask)
+                self.loop_names.pop()
+            case Assign(name, value) if value.dtype.is_data:
+                super().execute(statement, mask)
+                (top,) = self.tops
+                new = alias(top)
+                if new is None:
+                    title = f"{name} = {self._text(value)}"
+                    new = self._row("compute", title, statement.place, [top], top.value, top.on, [value])
+                elif len(self.rows) > before and (new.row[top.on] == len(self.rows) - 1).all():
+                    self.rows[-1] = replace(self.rows[-1], title=f"{name} = {self.rows[-1].title}")
+                self.variables[name] = new.over(self.variables.get(name))
+            case Assign(name, value):
+                super().execute(statement, mask)
+                self.steered[name] = self._holes([value])
+            case Store():
+                super().execute(statement, mask)
+                self._stored(statement, mask)
+            case Accumulate():
+                added = len(self.result.accumulated)
+                super().execute(statement, mask)
+                if len(self.result.accumulated) > added:
+                    self._accumulated(statement, self.result.accumulated[-1].mask)
+            case _:
+                super().execute(statement, mask)
+
+    def _stored(self, node: Store, mask: Vector) -> None:
+        (top,) = self.tops
+        access, address = self._access(node, mask, writes=True)
+        title = f"{self._cell(node)} = {self._text(node.value)}"
+        made = self._row(
+            "store", title, node.place, [top], top.value, self._mine(mask), [*node.indices, node.value], access
+        )
+        on = np.flatnonzero(self._mine(mask) & (address >= 0))
+        writers = self._writers(node.array)
+        writers.row[address[on]] = made.row[on]
+        writers.thread[address[on]] = made.thread[on]
+
+    def _accumulated(self, node: Accumulate, on: Vector) -> None:
+        declared, _ = self.accumulators[node.accumulator]
+        total: Any = self.tops[0].value
+        for top in self.tops[1:]:
+            assert declared.inner is not None, "several operands need an inner operator"
+            total = self.algebra.binary(declared.inner, total, top.value, declared.dtype)
+        name = self._accumulator(node.accumulator, node.indices, on)
+        operands = f" {declared.inner} ".join(self._text(operand) for operand in node.operands)
+        when = "" if node.condition is None else f" when {self._text(node.condition)}"
+        made = self._row(
+            "accumulate",
+            f"{name} {declared.outer}= {operands}{when}",
+            node.place,
+            self.tops,
+            total,
+            self._mine(on),
+            [*node.operands] if node.condition is None else [*node.operands, node.condition],
+            accumulator=name,
+        )
+        self.added.setdefault(name, []).append(made)
+
+    # -- expressions ----------------------------------------------------------------------------------------
+
+    def value(self, node: Expr, mask: Vector) -> Any:
+        if not node.dtype.is_data:
+            return super().value(node, mask)
+        self.depth += 1
+        match node:
+            case Load(indices=()):  # a scalar parameter, which nothing moves
+                found = super().value(node, mask)
+            case Var() | Load() | Shuffle() | AccumulatorValue():
+                found, leaf = self._leaf(node, mask)
+                self.leaves += [leaf] if leaf else []
+            case _:
+                found = super().value(node, mask)
+        self.depth -= 1
+        self.found[self.rules.sites.of(node)] = found
+        if self.depth == 0:
+            self.tops.append(Top(node, self._mine(found), self._mine(mask), self.leaves))
+            self.leaves = []
+        return found
+
+    def _leaf(self, node: Var | Load | Shuffle | AccumulatorValue, mask: Vector) -> tuple[Any, Threads | None]:
+        """Evaluate what a row stands for, and make the row."""
+        on = self._mine(mask)
+        saved, self.leaves = self.leaves, []
+        found = super().value(node, mask)
+        inner, self.leaves = self.leaves, saved
+        match node:
+            case Var(name):
+                known = self.variables.get(name)
+                return found, None if known is None else known.where(on)
+            case Load(array):
+                access, address = self._access(node, mask, writes=False)
+                writers, cell = self._writers(array), np.maximum(address, 0)
+                inner = [Threads(writers.row[cell], writers.thread[cell]).where(on)]
+                return found, self._row_of("load", node, inner, found, on, access)
+            case Shuffle(value=value):
+                # Shuffled themselves, the threads' numbers say whom each thread asks.
+                asking = replace(node, value=Var(_THREAD, node.dtype, node.place))
+                self.rules.sites.stand_in(asking, node)
+                self.rules.sites.stand_in(asking.value, value)
+                asked = super().value(asking, mask)
+                giver = self._mine(asked) - self.own.start
+                top = Top(value, self._mine(self.found[self.rules.sites.of(value)]), on, inner)
+                offered = alias(top)
+                if offered is None or (offered.row != offered.row[0]).any() or (offered.thread != self.threads).any():
+                    offered = self._row("compute", self._text(value), value.place, [top], top.value, on, [value])
+                inner = [Threads(offered.row[giver], giver).where(on)]
+                return found, self._row_of("shuffle", node, inner, found, on)
+            case AccumulatorValue():
+                name = self._accumulator(node.accumulator, node.indices, mask)
+                inner = [some.where(on) for some in self.added.get(name, [])]
+                return found, self._row_of("result", node, inner, found, on, accumulator=name)
+            case _:
+                assert_never(node)
+
+    # -- rows -----------------------------------------------------------------------------------------------
+
+    def _mine(self, lanes: Any) -> Any:
+        """Return what is the block's of lanes over the grid."""
+        return np.asarray(lanes)[self.own]
+
+    def _row_of(
+        self, kind: Kind, node: Expr, inner: list[Threads], found: Any, on: Any, *more: Any, **rest: Any
+    ) -> Threads:
+        top = Top(node, self._mine(found), on, inner)
+        return self._row(kind, self._text(node), node.place, [top], top.value, on, children(node), *more, **rest)
+
+    def _row(
+        self,
+        kind: Kind,
+        title: str,
+        place: Place,
+        tops: Sequence[Top],
+        value: Lanes,
+        on: npt.NDArray[np.bool_],
+        nodes: Sequence[Expr],
+        access: WarpAccess | None = None,
+        accumulator: str = "",
+    ) -> Threads:
+        """Keep a row and return it as a source for others."""
+        number = len(self.rows)
+        sources: list[LaneSource] = []
+        for leaf in (leaf for top in tops for leaf in top.leaves):
+            source = LaneSource(np.where(on, leaf.row, -1), np.where(on, leaf.thread, -1))
+            if (source.row >= 0).any() and not any(same(source, other) for other in sources):
+                sources.append(source)
+        running = list(zip(self.loop_names, self.rules.loops, strict=True))
+        loops = tuple(pair for pair in running if not pair[0].startswith(_HELPER))
+        helper = [(name.removeprefix(_HELPER), value) for name, value in running if name.startswith(_HELPER)]
+        note = "".join(f", {name} = {value}" for name, value in helper)
+        self.rows.append(
+            Row(
+                number,
+                kind,
+                title + note,
+                place,
+                loops,
+                bool(helper),
+                on,
+                value,
+                tuple(sources),
+                self._holes(nodes),
+                access,
+                accumulator,
+            )
+        )
+        return Threads(np.where(on, number, -1), self.threads)
+
+    def _access(self, node: Load | Store, mask: Vector, *, writes: bool) -> tuple[WarpAccess, Lanes]:
+        """Return the block's access, and the address of each thread of the block (-1 where it is off)."""
+        memory = self.memories[node.array]
+        indices = tuple(self.index(i, mask) for i in node.indices)
+        cells: Any = np.where(self._mine(mask), self._mine(flat_index(memory.shape, indices)), -1)
+        address = np.where(cells >= 0, cells + self._mine(memory.base), -1)
+        found = WarpAccess(
+            node.array,
+            self.kinds[node.array],
+            writes,
+            memory.shape,
+            bytes_of(memory.dtype),
+            tuple(cells.tolist()),
+        )
+        return found, address
+
+    def _writers(self, array: str) -> Threads:
+        """Return, for each address of an array, the row and the thread that wrote it."""
+        size = len(self.memories[array].written)
+        if array not in self.writers:
+            self.writers[array] = Threads(np.full(size, -1), np.full(size, -1))
+        return self.writers[array]
+
+    def _holes(self, nodes: Sequence[Expr]) -> tuple[int, ...]:
+        """Return the holes that steer what these expressions do themselves, by variables too; not inner rows'."""
+        found: list[int] = []
+        for node in nodes:
+            match node:
+                case HoleCall(hole=hole):
+                    found.append(hole)
+                case Var(name=name):
+                    found += self.steered.get(name, ())
+            if not isinstance(node, Load | Shuffle | AccumulatorValue):
+                found += self._holes(children(node))
+        return tuple(dict.fromkeys(found))
+
+    def _accumulator(self, name: str, indices: tuple[Expr, ...], mask: Vector) -> str:
+        """Return `out` or `out[2]`."""
+        if not indices:
+            return name
+        return f"{name}[{', '.join(str(self._uniform(i, mask)) for i in indices)}]"
+
+    def _cell(self, node: Store) -> str:
+        return self._text(Load(node.array, node.indices, node.value.dtype, node.place))
+
+    def _text(self, node: Expr) -> str:
+        """Return an expression as text in which a hole goes by its name."""
+        text = python_text(rewrite_expression(node, self._named))
+        return text.replace("cuda.shfl_", "shfl_").replace("cuda.FULL_MASK, ", "")
+
+    def _named(self, node: Expr) -> Expr:
+        if isinstance(node, HoleCall):
+            return Var(self.program.holes[node.hole].name, node.dtype, node.place)
+        return node
+
+
+def is_helper(loop: For) -> bool:
+    """Tell whether a loop stands for a helper such as `warp_load`: its body is at the place of its head."""
+    return all(statement.place == loop.place for statement in loop.body)
+
+
+def memory_kinds(program: Program) -> dict[str, MemoryKind]:
+    """Return where each array of a program lives."""
+    kinds: dict[str, MemoryKind] = {parameter.name: "global" for parameter in program.parameters}
+    for statement in program.body:  # an array is declared at the top of a kernel
+        if isinstance(statement, DeclareArray):
+            kinds[statement.name] = statement.memory
+    return kinds

@@ -1,0 +1,192 @@
+"""The bank conflicts that no filling avoids, by counting: what each access to shared memory takes at least.
+
+Whatever the holes are, a lane's word is one of few. Three counts follow for each phase of an access, and the largest
+holds: lanes whose words are known take the turns that they take; lanes for which a hole is asked at one point move
+together, so the best of its values says what they take; and lanes that surely want different words need a bank each,
+of those that they can reach (a flow).
+
+    tile[lane, k]                      32 x 32 words, no hole: 32 turns
+    tile[lane, sw_index(k, 32)]        one point, so one column, whichever: 32 turns
+    tile[lane, 2 * sw_index(k, 16, lane)]  16 banks for 32 lanes in 32 rows: 2 turns
+
+What is counted is the printed kernel, where the passes drop what nothing reads and make vectors of neighbouring words.
+So an access counts only if it is there whatever the holes become (`kept_accesses`), and no loop around it can become a
+vector access: no two rounds lie side by side.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from swizzle.solving.costs.kept import KeptAccess, kept_accesses
+from swizzle.solving.problem.problem import Problem
+from symbolic.limits import look
+from symbolic.machine.accesses import bytes_of, lanes_at_once
+from symbolic.machine.banks import turns
+from symbolic.machine.launch_shape import LaunchShape
+from symbolic.values.vector import Deferred, Lanes, Vector, reach
+
+Words: TypeAlias = npt.NDArray[np.int64]
+Rounds: TypeAlias = Mapping[tuple[int, ...], tuple[Vector, Vector]]
+"""Of an access, the masks and addresses of its executions, by the values of the loops around it."""
+MOST_WORDS: Final = 1 << 23  # that lanes may want, in all accesses together: what is beyond is not counted
+WITNESSES: Final = 64  # threads whose rounds are looked at
+
+
+def least_conflicts(problem: Problem, banks: int, word: int) -> int:
+    """Return how many turns beyond the minimum every filling's accesses to shared memory take, at least."""
+    if problem.posed is not problem.program:  # states, which are printed as the words that they are made of
+        return 0
+    every: dict[object, dict[tuple[int, ...], tuple[Vector, Vector]]] = defaultdict(dict)
+    for (site, loops, _), (mask, address, _) in problem.run.accesses.items():
+        every[site][loops] = mask, address
+    found, left = 0, MOST_WORDS
+    for access in kept_accesses(problem):
+        rounds = every[access.site]
+        if not all(_never_side_by_side(rounds, place) for place in access.maybe_vectors):
+            continue
+        counted = _Phases(problem, access, banks, word)
+        for mask, address in rounds.values():
+            look()
+            left -= counted.size(address)
+            if isinstance(mask, np.ndarray) and left >= 0:
+                found += counted.beyond(mask, address)
+    return found
+
+
+def _never_side_by_side(rounds: Rounds, place: int) -> bool:
+    """Say whether some thread's elements in the first two rounds of a loop are no neighbours, whatever the holes are:
+    then the loop is no vector access."""
+    for loops, (mask, address) in rounds.items():
+        after = rounds.get((*loops[:place], 1, *loops[place + 1 :]))
+        if loops[place] != 0 or after is None:
+            continue
+        if isinstance(mask, np.ndarray) and isinstance(after[0], np.ndarray):
+            for thread in np.flatnonzero(mask & after[0])[:WITNESSES].tolist():
+                if not {cell + 1 for cell in reach(address, thread) if cell >= 0} & reach(after[1], thread):
+                    return True
+    return False
+
+
+class _Phases:
+    """The phases of an access, and the fewest turns of each."""
+
+    def __init__(self, problem: Problem, access: KeptAccess, banks: int, word: int) -> None:
+        memory, self.shape = problem.run.memories[access.node.array], problem.run.shape
+        self.bytes, self.base, self.banks, self.word = bytes_of(memory.dtype), memory.base, banks, word
+        self.writes = access.writes
+        self.wide = max(1, self.bytes // word)  # words of an element
+        self.per = max(1, word // self.bytes)  # elements of a word
+        self.groups = max(1, banks // self.wide)  # of banks, each for one element
+        at_once = lanes_at_once(self.bytes, banks, word)
+        self._lanes = lanes_of_phases(self.shape, problem.program.warp_size, at_once)
+        self._known: dict[bytes, int] = {}
+
+    def size(self, address: Vector) -> int:
+        """Return how many words the threads may want, all together."""
+        if isinstance(address, np.ndarray):
+            return self.shape.count
+        return self.shape.count * (MOST_WORDS if address.question is None else len(address.question.values))
+
+    def beyond(self, mask: Lanes, address: Vector) -> int:
+        """Return how many turns more than one each the phases of one execution take, at least."""
+        if isinstance(address, np.ndarray):
+            return self._of_known(np.where(mask & (address >= 0), address - self.base, -1))
+        table = np.where(address.table >= 0, address.table - self.base, -1)
+        return sum(self._least(lanes, table, address) - 1 for each in self._lanes if len(lanes := each[mask[each]]))
+
+    def _of_known(self, cells: Lanes) -> int:
+        phases = self._lanes
+        rows = np.full((len(phases), max(map(len, phases))), -1, np.int64)
+        for row, lanes in zip(rows, phases, strict=True):
+            row[: len(lanes)] = cells[lanes]
+        return int((self._turns(rows[(rows >= 0).any(axis=1)]) - 1).sum())
+
+    def _turns(self, cells: Words) -> Words:
+        """Return the turns of phases, of shape (phases, lanes), whose lanes want cells, -1 where they are off."""
+        return turns(np.where(cells >= 0, cells * self.bytes // self.word, -1), self.wide, self.banks)
+
+    def _least(self, lanes: Lanes, table: Words, address: Deferred) -> int:
+        """Return the fewest turns of a phase whose lanes want what a table says for each value of a hole."""
+        assert address.question is not None
+        cells = table[:, lanes]
+        points = np.array([column[lanes] for column in address.question.arguments], np.int64)
+        key = cells.tobytes() + points.tobytes()
+        if key not in self._known:
+            together = [self._together(cells[:, place]) for place in _alike(points)]
+            self._known[key] = max(*together, self._apart(cells))
+        return self._known[key]
+
+    def _together(self, cells: Words) -> int:
+        """Return the fewest turns of lanes for which a hole is asked at one point."""
+        possible = cells[(cells >= 0).all(axis=1)]
+        return int(self._turns(possible).min()) if len(possible) and cells.shape[1] > 1 else 1
+
+    def _apart(self, cells: Words) -> int:
+        """Return the fewest turns of lanes of which each may want one of a column, where these differ for certain: two
+        lanes must not write one cell, and of lanes that read, those count whose words are in no other's column."""
+        wanted = cells if self.writes else cells * self.bytes // self.word // self.wide
+        columns = [set(column[column >= 0].tolist()) for column in wanted.T]
+        if not self.writes:
+            columns = _disjoint(columns)
+        per, groups = (self.per, self.groups * self.per) if self.writes else (1, self.groups)
+        reached = [{each % groups // per for each in column} for column in columns if column]
+        return _fullest(reached, per)
+
+
+def lanes_of_phases(shape: LaunchShape, warp: int, at_once: int) -> list[Lanes]:
+    """Return the threads that shared memory serves together, phase by phase."""
+    threads = shape.block_threads
+    return [
+        np.arange(first, min(first + at_once, start + warp, block + threads))
+        for block in range(0, shape.count, threads)
+        for start in range(block, block + threads, warp)
+        for first in range(start, min(start + warp, block + threads), at_once)
+    ]
+
+
+def _alike(points: Words) -> list[npt.NDArray[np.bool_]]:
+    """Return which lanes have each point, of one column for each lane."""
+    _, number = np.unique(points, axis=1, return_inverse=True)
+    return [number.reshape(-1) == each for each in range(int(number.max()) + 1)]
+
+
+def _disjoint(columns: Sequence[set[int]]) -> list[set[int]]:
+    """Return some sets, small ones first, of which no two have anything in common."""
+    found, taken = list[set[int]](), set[int]()
+    for column in sorted(columns, key=len):
+        if not column & taken:
+            found.append(column)
+            taken |= column
+    return found
+
+
+def _fullest(reached: Sequence[set[int]], per: int) -> int:
+    """Return how many turns lanes take at least that reach some banks each, where a bank serves `per` of them a turn.
+
+    It is a flow from lanes to banks, by augmenting paths, with one turn more where a lane finds no place.
+    """
+    held: dict[int, list[int]] = defaultdict(list)  # lanes by banks
+    most = 1
+
+    def placed(lane: int, seen: set[int]) -> bool:
+        for bank in reached[lane] - seen:
+            seen.add(bank)
+            if len(held[bank]) < most * per:
+                held[bank].append(lane)
+                return True
+            for place, other in enumerate(held[bank]):
+                if placed(other, seen):
+                    held[bank][place] = lane
+                    return True
+        return False
+
+    for lane in range(len(reached)):
+        while not placed(lane, set()):
+            most += 1
+    return most

@@ -1,0 +1,1 @@
+"""CUDA files that somebody else wrote."""
