@@ -22,14 +22,14 @@ from cuda_out.c.mutate import Mutant
 from cuda_out.c.printer import CudaSource
 from cuda_out.compile.toolchain import compile_to_ptx
 from swizzle import solve
+from swizzle.answers.checking.mutation import try_mutants
+from swizzle.answers.checking.numba_text import NumbaChecks
+from swizzle.answers.checking.sizes import most_ragged, sizes_to_try
+from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.emit.emitters import cuda_source
+from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.emit.sizes import sizes_of
-from swizzle.commands.exit_status import DONE, worst
-from swizzle.commands.mutation import try_mutants
-from swizzle.commands.numba_text import NumbaChecks
-from swizzle.commands.sizes import most_ragged, sizes_to_try
-from swizzle.commands.target import FilledKernel
-from swizzle.commands.validator import SizesValidator
+from swizzle.answers.status import CheckStatus, worst
 from swizzle.language.specs.specification import Remembered
 from swizzle.sketches.loading import load
 from swizzle.sketches.sketch import Sketch
@@ -128,7 +128,9 @@ def numba_mutants(module: NumbaChecks, at_most: int | None) -> Sequence[Mutant]:
 def unseen(module: NumbaChecks, text: str) -> bool:
     """Tell whether a mutant is not refused, nor shown to change nothing, for every block of every length."""
     kernel, launch = module.check(text)
-    return worst([kernel.status, launch.status]) == DONE and not (kernel.everywhere or module.tiling is None)
+    return worst([kernel.status, launch.status]) == CheckStatus.EQUAL and not (
+        kernel.everywhere or module.tiling is None
+    )
 
 
 def solved(name: str) -> FilledKernel:

@@ -21,6 +21,7 @@ from swizzle.solving.solution.abilities import HANDED_IN
 if TYPE_CHECKING:
     from swizzle import layouts as layouts
     from swizzle import scans as scans
+    from swizzle.answers.checking.checked import Check, check
     from swizzle.answers.device_scans.device import DeviceScan, device_scan
     from swizzle.answers.emit.keeping import load_solution
     from swizzle.answers.hosts.running import HostFunction, host_function
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from symbolic.errors import SwizzleError
 
 _LIVES_IN = {
+    "swizzle.answers.checking.checked": "Check check",
     "swizzle.solving.costs.cost": "Cost Filled",
     "swizzle.answers.hosts.running": "HostFunction host_function",
     "swizzle.sketches.host": "HostSketch host",
@@ -106,6 +108,7 @@ _HOME = {name: module for module, names in _LIVES_IN.items() for name in names.s
 __all__ = [
     "Accumulator",
     "ArrayType",
+    "Check",
     "Cost",
     "DeviceScan",
     "ElementType",
@@ -124,6 +127,7 @@ __all__ = [
     "bf16",
     "block_load",
     "block_store",
+    "check",
     "cuda",
     "device_scan",
     "exchange",
@@ -179,6 +183,11 @@ class _Abilities:
         from swizzle.answers.emit.calling import call
 
         call(solution, arrays, stream)
+
+    def check(self, solution: Solution, emitted: bool) -> Check:
+        from swizzle.answers.checking.checked import check
+
+        return check(solution, emitted=emitted)
 
     def text(self, solution: Solution, emitter: Literal["cuda", "header", "numba"]) -> str:
         from swizzle.answers.emit.texts import text_of

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from swizzle import load
+from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.emit.sizes import sizes_of
 from swizzle.commands.run import try_kernel
-from swizzle.commands.target import FilledKernel
 from swizzle.language.specs.verify import verify
 from swizzle.solving.search.metasketch import solve
 from swizzle.solving.solution.solution import Result

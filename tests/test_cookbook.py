@@ -17,11 +17,11 @@ from cuda_out.passes.pipeline import optimize
 from cuda_out.tiling.tiled import one_tile
 from cuda_out.tiling.tiling import Tiling
 from swizzle import load
+from swizzle.answers.checking.sizes import sizes_to_try
+from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.emit.emitters import cuda_source
+from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.emit.sizes import sizes_of
-from swizzle.commands.sizes import sizes_to_try
-from swizzle.commands.target import FilledKernel
-from swizzle.commands.validator import SizesValidator
 from swizzle.language.specs.verify import verify
 from swizzle.solving.cache.solve import solve
 from swizzle.solving.solution.solution import Limits, Result

@@ -17,12 +17,12 @@ from cuda_out.passes.distribute import distribute
 from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.shuffles import legal_shuffles
 from cuda_out.passes.simplify import simplify
+from swizzle.answers.checking.mutation import try_mutants
+from swizzle.answers.checking.sizes import LaunchSize, most_ragged, sizes_to_try
+from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.emit.emitters import cuda_source
+from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.emit.sizes import sizes_of
-from swizzle.commands.mutation import try_mutants
-from swizzle.commands.sizes import LaunchSize, most_ragged, sizes_to_try
-from swizzle.commands.target import FilledKernel
-from swizzle.commands.validator import SizesValidator
 from swizzle.language.specs.specification import Remembered
 from tests.slow_cases import slow_unless
 from tests.test_case_studies import SLOW, SOLVED, answer

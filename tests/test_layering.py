@@ -73,10 +73,13 @@ IN_SWIZZLE = {
     "answers.show": "language.specs solving.solution answers.emit",
     "answers.device_scans": "language.source language language.specs language.frontend operators solving.solution "
     "answers.emit answers.emit.any_length",
+    "answers": "",
     "answers.hosts": "language.specs sketches solving.solution solving.search answers.emit answers.emit.any_length",
+    "answers.checking": "language.specs sketches solving.solution answers answers.emit answers.emit.any_length "
+    "answers.hosts",
     "strangers.doctor": "layouts",
     "commands": "language.source language language.specs sketches solving.costs solving.solution operators "
-    "answers.device_scans answers.hosts solving.search solving.cache answers.emit "
+    "answers answers.checking answers.device_scans answers.hosts solving.search solving.cache answers.emit "
     "answers.emit.any_length answers.explain answers.show layouts strangers.doctor scans",
 }
 """The same of the rooms of `swizzle`, by wing, the names without `swizzle.`."""

@@ -9,13 +9,13 @@ from cuda_out.numba.printer import print_numba
 from cuda_out.passes.pipeline import optimize
 from cuda_out.tiling.tiled import one_tile
 from cuda_out.tiling.tiling import Tiling
+from swizzle.answers.checking.numba_text import NumbaChecks
+from swizzle.answers.checking.sizes import sizes_to_try
+from swizzle.answers.checking.trial import Array, trials
 from swizzle.answers.emit.calling import solution_sizes
 from swizzle.answers.emit.emitters import cuda_source
-from swizzle.commands.exit_status import DONE
-from swizzle.commands.numba_text import NumbaChecks
-from swizzle.commands.sizes import sizes_to_try
-from swizzle.commands.target import FilledKernel
-from swizzle.commands.trial import Array, trials
+from swizzle.answers.emit.filled import FilledKernel
+from swizzle.answers.status import CheckStatus
 from swizzle.language.specs.specification import Remembered
 from tests.cuda_out.numba_stand_in import module
 from tests.test_case_studies import SOLVED, answer, spelled
@@ -51,4 +51,4 @@ def test_the_ptx_that_numba_makes_is_the_specification(target: str, parameters: 
     checks = NumbaChecks(kernel, sizes_to_try(kernel, cuda_source(kernel.program, sizes=kernel.sizes)), "numba.py")
     checks.architectures = ("sm_80",)
     found, launch = checks.check(checks.printed.text)
-    assert (found.status, found.everywhere, launch.status) == (DONE, True, DONE), found.lines
+    assert (found.status, found.everywhere, launch.status) == (CheckStatus.EQUAL, True, CheckStatus.EQUAL), found.lines

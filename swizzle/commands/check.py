@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
-from textwrap import indent
-from typing import Any, TextIO
+from typing import TextIO
 
 from msgspec import Struct, field
 
-from swizzle.commands.arithmetic import CANCELS
+from swizzle.answers.checking.checked import check_kernel
 from swizzle.commands.bounds import Bounds
-from swizzle.commands.difference import KINDS, numeric_difference
-from swizzle.commands.emitted import check_emitted
-from swizzle.commands.exit_status import DONE, NO, UNDECIDED
 from swizzle.commands.hosts import check_host
-from swizzle.commands.target import FilledKernel, Target
-from swizzle.language.specs.verify import explain_mismatch, verify
+from swizzle.commands.target import Target
 from swizzle.sketches.sketch import Sketch
-from swizzle.solving.solution.words import assumed, count
+from swizzle.solving.solution.words import count
 from symbolic.errors import SwizzleError
 
 
@@ -64,46 +59,7 @@ def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
                 expected="a kernel without holes, or a saved solution (NAME.json)",
                 fix=f"swizzle solve {arguments.target} -o DIR, then swizzle check DIR/{filled.name}.json",
             )
-        verdict = verify(filled.program, filled.spec)
-        name = filled.program.name
-        if not verdict.equal:
-            lines = explain_mismatch(filled.program, filled.spec)
-            status, text = _unequal(filled, lines, broken=bool(verdict.violations))
-            return _answer(arguments, out, name, status, text, {"findings": lines})
-        covered = f"{count(verdict.elements, 'output')} of {count(verdict.blocks, 'block')}"
-        text = f"{name}: equal to its specification, verified for all inputs ({covered})\n"
-        text += "".join(f"  assumes {each}\n" for each in assumed(filled.program))
-        text += f"  assumes real numbers: {CANCELS}\n" if verdict.cancels else ""
-        status, details = DONE, dict[str, Any](outputs=verdict.elements, blocks=verdict.blocks, cancels=verdict.cancels)
-        if arguments.emitted:
-            saved = Path(arguments.target) if arguments.target.endswith(".json") else None
-            found = check_emitted(
-                filled, None if arguments.overrides else saved, mutate=arguments.mutate, trust=arguments.trust
-            )
-            status, details = found.status, {**details, "emitted": found.json}
-            text += "".join(f"  {line}\n" for line in found.lines)
-        return _answer(arguments, out, name, status, text, details)
-
-
-def _answer(
-    arguments: CheckArguments, out: TextIO, name: str, status: int, text: str, details: Mapping[str, Any]
-) -> int:
-    if arguments.json_object:
-        word = {DONE: "equal", NO: "different", UNDECIDED: "unknown"}[status]
-        text = json.dumps({"kernel": name, "status": word, **details}, indent=2) + "\n"
-    out.write(text)
-    return status
-
-
-def _unequal(filled: FilledKernel, lines: Sequence[str], *, broken: bool) -> tuple[int, str]:
-    """Say how a kernel differs from its specification; different terms alone leave it undecided."""
-
-    name = filled.program.name
-    found = None if broken else numeric_difference(filled.program, filled.spec)
-    if found is None and not broken:
-        agree = f"the numbers agree on {count(len(KINDS), 'random input')}, but the terms differ"
-        text = f"{name}: not shown equal: {agree}:\n"
-    else:
-        text = f"{name}: not equal to its specification\n"
-    text += "".join(indent(line, "  ") + "\n" for line in ([str(found)] if found else []) + list(lines))
-    return (NO if found or broken else UNDECIDED), text
+        saved = Path(arguments.target) if arguments.target.endswith(".json") and not arguments.overrides else None
+        found = check_kernel(filled, saved, emitted=arguments.emitted, mutate=arguments.mutate, trust=arguments.trust)
+        out.write(json.dumps(found.as_json(), indent=2) + "\n" if arguments.json_object else f"{found}\n")
+        return found.status

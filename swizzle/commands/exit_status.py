@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 DONE = 0
 """Solved, or equal."""
 
@@ -19,8 +17,3 @@ fillings in which something cancels were too many. Or different terms whose numb
 
 BUG = 70
 """A bug of ours."""
-
-
-def worst(statuses: Iterable[int]) -> int:
-    """Return what several checks say together: one 'no' is 'no', whatever is undecided beside it; none is 'done'."""
-    return max(statuses, key=(DONE, UNDECIDED, NO).index, default=DONE)

@@ -16,23 +16,23 @@ from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import CompileError, available_tools, compile_both_forms, compile_to_ptx
 from cuda_out.emulate.building import missing_compiler
 from cuda_out.emulate.emulate import EmulationError, emulate_checked
+from swizzle.answers.checking.compare import ORDERS, Compared, Runner, compare, with_names
+from swizzle.answers.checking.difference import KINDS
+from swizzle.answers.checking.emitted import NO_COMPILER
+from swizzle.answers.checking.host_numba import try_host_numba
+from swizzle.answers.checking.sizes import LaunchSize, at_the_lengths, other_sizes, sizes_to_try
+from swizzle.answers.checking.trial import Array, Kind, random_argument
+from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.emit.any_length.conditions import FixedSize
 from swizzle.answers.emit.emitters import FILE_KINDS, Sizes, about_sizes, sizes_as_json, sizes_text
 from swizzle.answers.emit.files import write_all
+from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.hosts.composition import Composition, FilledHost, composed
 from swizzle.answers.hosts.lengths import HostTiling, MovedMeaning, host_lengths
 from swizzle.answers.hosts.numba_text import host_numba
 from swizzle.answers.hosts.running import filled_host
 from swizzle.answers.hosts.text import host_text, kernel_sources, length_names
-from swizzle.commands.compare import ORDERS, Compared, Runner, compare, with_names
-from swizzle.commands.difference import KINDS
-from swizzle.commands.emitted import NO_COMPILER
-from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
-from swizzle.commands.host_numba import try_host_numba
-from swizzle.commands.sizes import LaunchSize, at_the_lengths, other_sizes, sizes_to_try
-from swizzle.commands.target import FilledKernel
-from swizzle.commands.trial import Array, Kind, random_argument
-from swizzle.commands.validator import SizesValidator
+from swizzle.answers.status import CheckStatus, worst
 from swizzle.language.specs.launching import launched
 from swizzle.language.specs.specification import Remembered, numbers
 from swizzle.sketches.hole_formula import holes_as_json
@@ -46,7 +46,6 @@ from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
 
 ARCHITECTURES: Final = ("sm_80", "sm_100")
-_WORDS: Final = {DONE: "equal", NO: "different", UNDECIDED: "unknown"}
 
 
 def without_holes(kernel: Sketch) -> Program:
@@ -62,16 +61,16 @@ def without_holes(kernel: Sketch) -> Program:
 class Told(Struct):
     """What was found out about a host function: an exit status, the worst of all, lines for people, and JSON."""
 
-    status: int
+    status: CheckStatus
     lines: list[str]
     json: dict[str, Any]
 
-    def settle(self, status: int) -> None:
+    def settle(self, status: CheckStatus) -> None:
         self.status = worst([self.status, status])
 
     def tell(self, host: HostSketch, json_object: bool, out: TextIO) -> int:
         if json_object:
-            said = {"host": host.name, "status": _WORDS[self.status], **self.json}
+            said = {"host": host.name, "status": self.status.word, **self.json}
             out.write(json.dumps(said, indent=2) + "\n")
         else:
             out.write("\n  ".join(self.lines) + "\n")
@@ -82,7 +81,7 @@ def check_host(host: HostSketch, out: TextIO, *, emitted: bool = False, json_obj
     """Verify a host function for all inputs; on request try its printed text, too."""
     filled = filled_host(host, without_holes)
     told = _verdict(filled, composed(filled))
-    if emitted and told.status == DONE:
+    if emitted and told.status == CheckStatus.EQUAL:
         _emitted(filled, told)
     return told.tell(host, json_object, out)
 
@@ -100,7 +99,7 @@ def solve_host(
     solutions = [f"{name}: {line}" for name, result in (results or {}).items() for line in hole_lines(result.best)]
     told.lines[1:1] = solutions
     told.json["holes"] = {name: holes_as_json(result.best.holes) for name, result in (results or {}).items()}
-    if told.status == DONE and folder is not None:
+    if told.status == CheckStatus.EQUAL and folder is not None:
         sizes = host_lengths(filled)
         head = [
             f"{host.name}, made by swizzle {__version__} from {Path(host.place.file).name}: "
@@ -147,7 +146,7 @@ def run_host(host: HostSketch, out: TextIO, *, fill: Callable[[Sketch], Program]
     """Run the printed kernels one after the other on random data, and compare what they leave."""
     filled = filled_host(host, fill)
     out.write(f"{host.name}: running the printed kernels, {count(len(host.launches), 'launch')}, on the CPU\n")
-    told = Told(DONE, [], {})
+    told = Told(CheckStatus.EQUAL, [], {})
     _run(filled, host_lengths(filled), seed, told)
     out.writelines(f"  {line}\n" for line in told.lines)
     return told.status
@@ -160,15 +159,17 @@ def _verdict(filled: FilledHost, found: Composition) -> Told:
     if not found.findings:
         covered = f"{count(found.elements, 'output')}, {' then '.join(kernels)}"
         lines = [f"{host.name}: equal to its specification, verified for all inputs ({covered})"]
-        return Told(DONE, [*lines, *(f"assumes {each}" for each in assumed(host.face))], json)
+        return Told(CheckStatus.EQUAL, [*lines, *(f"assumes {each}" for each in assumed(host.face))], json)
     json["findings"] = list(found.findings)
     if found.broken:
-        return Told(NO, [f"{host.name}: not equal to its specification", *found.findings], json)
+        return Told(CheckStatus.DIFFERENT, [f"{host.name}: not equal to its specification", *found.findings], json)
     if wrong := _numeric_difference(filled):
         json["findings"].insert(0, wrong)
-        return Told(NO, [f"{host.name}: not equal to its specification", wrong, *found.findings], json)
+        return Told(
+            CheckStatus.DIFFERENT, [f"{host.name}: not equal to its specification", wrong, *found.findings], json
+        )
     agree = f"the numbers agree on {count(len(KINDS), 'random input')}, but the terms differ"
-    return Told(UNDECIDED, [f"{host.name}: not shown equal: {agree}:", *found.findings], json)
+    return Told(CheckStatus.UNDECIDED, [f"{host.name}: not shown equal: {agree}:", *found.findings], json)
 
 
 def _numeric_difference(filled: FilledHost) -> str:
@@ -205,7 +206,7 @@ def _emitted(filled: FilledHost, told: Told) -> None:
     told.json["emitted"] = {"any_length": isinstance(sizes, HostTiling), "validation": []}
     if not available_tools():
         told.lines.append(NO_COMPILER)
-        told.settle(UNDECIDED)
+        told.settle(CheckStatus.UNDECIDED)
     every_tried = dict[str, Sequence[LaunchSize]]()
     for kernel in filled.host.kernels:
         source, program = sources[kernel.name], filled.programs[kernel.name]
@@ -224,7 +225,11 @@ def _emitted(filled: FilledHost, told: Told) -> None:
                 f"{kernel.name}: PTX for {arch}: {found.verdict}" + (at + every) * (found.verdict == "equal")
             )
             told.lines += [f"  {finding}" for finding in found.findings]
-            told.settle({"equal": DONE, "different": NO}.get(found.verdict, UNDECIDED))
+            told.settle(
+                {"equal": CheckStatus.EQUAL, "different": CheckStatus.DIFFERENT}.get(
+                    found.verdict, CheckStatus.UNDECIDED
+                )
+            )
             told.json["emitted"]["validation"].append({
                 "kernel": kernel.name, "architecture": arch, "status": found.verdict,
                 "every_length": found.everywhere, "far_blocks": list(found.far),
@@ -244,7 +249,7 @@ def _emitted(filled: FilledHost, told: Told) -> None:
 def _run(filled: FilledHost, sizes: HostTiling | FixedSize, seed: int, told: Told) -> None:
     if why := missing_compiler():
         told.lines.append(f"not run: {why}")
-        told.settle(UNDECIDED)
+        told.settle(CheckStatus.UNDECIDED)
         return
     sources, tiling = kernel_sources(filled, sizes), sizes.tiling if isinstance(sizes, HostTiling) else None
     own = FilledKernel(filled.face, filled.spec, ())
@@ -258,10 +263,10 @@ def _run(filled: FilledHost, sizes: HostTiling | FixedSize, seed: int, told: Tol
     try:
         found = compare(tried, runner, seed)
     except CompileError as error:
-        found = Compared(UNDECIDED, (f"the emulation does not compile it: {error}",))
+        found = Compared(CheckStatus.UNDECIDED, (f"the emulation does not compile it: {error}",))
     told.lines += found.lines
     told.settle(found.status)
-    told.json["run"] = {"status": _WORDS[found.status], "findings": list(found.lines)}
+    told.json["run"] = {"status": found.status.word, "findings": list(found.lines)}
 
 
 def _launch_all(

@@ -10,15 +10,16 @@ from typing import Literal, TextIO
 from msgspec import Struct, field
 
 from cuda_out.compile.launch import gpu_available
+from swizzle.answers.checking.compare import compare, on_cpu, on_gpu
+from swizzle.answers.checking.sizes import sizes_to_try
 from swizzle.answers.emit.emitters import cuda_source, proved, provenance
+from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.emit.sizes import sizes_of
 from swizzle.commands.bounds import Bounds
-from swizzle.commands.compare import compare, on_cpu, on_gpu
 from swizzle.commands.hosts import run_host
 from swizzle.commands.progress import wants_colour
-from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.solve import SolveArguments, answer, exit_status, kernel_filler, solved
-from swizzle.commands.target import FilledKernel, Target
+from swizzle.commands.target import Target
 from swizzle.sketches.sketch import Sketch
 from swizzle.solving.solution.words import count
 from symbolic.errors import SwizzleError

@@ -16,19 +16,19 @@ from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.emulate.building import missing_compiler
 from cuda_out.ptx.validate import Validation
+from swizzle.answers.checking.emitted import NO_COMPILER
+from swizzle.answers.checking.sizes import sizes_to_try
+from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.device_scans.device import Checked, DeviceScan, Form, device_scan
 from swizzle.answers.device_scans.kernels import TILE
 from swizzle.answers.device_scans.schedules import SCHEDULES, random_run, tried
 from swizzle.answers.device_scans.text import text_of
 from swizzle.answers.emit.emitters import PTX_ARCH, cuda_source
 from swizzle.answers.emit.files import check_folder, write_all
+from swizzle.answers.emit.filled import FilledKernel
+from swizzle.answers.status import CheckStatus, worst
 from swizzle.commands.bounds import Bounds
-from swizzle.commands.emitted import NO_COMPILER
-from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
 from swizzle.commands.operator import STATUSES, as_json, beside, given_names, report
-from swizzle.commands.sizes import sizes_to_try
-from swizzle.commands.target import FilledKernel
-from swizzle.commands.validator import SizesValidator
 from swizzle.operators import found_of
 from swizzle.solving.solution.version import __version__
 from swizzle.solving.solution.words import count
@@ -79,14 +79,19 @@ def _scanned(given: Any, arguments: ScanArguments, out: TextIO) -> int:
     validations = _validated(made) if arguments.emitted else {}
     status = worst(map(_status, validations.values()))
     if arguments.emitted and not validations:
-        status = UNDECIDED
+        status = CheckStatus.UNDECIDED
     details = _as_json(made, validations, arguments.emitted)
     if arguments.emitted and made.form == "look-back":
         schedules = details["schedules"] = _schedules(made)
-        status = worst([status, NO if schedules["findings"] else DONE if schedules["tried"] else UNDECIDED])
-    details["status"] = {DONE: "proved", NO: "refuted", UNDECIDED: "unknown"}[status]
+        in_order = CheckStatus.EQUAL if schedules["tried"] else CheckStatus.UNDECIDED
+        status = worst([status, CheckStatus.DIFFERENT if schedules["findings"] else in_order])
+    details["status"] = {
+        CheckStatus.EQUAL: "proved",
+        CheckStatus.DIFFERENT: "refuted",
+        CheckStatus.UNDECIDED: "unknown",
+    }[status]
     details["seconds"] = round(time.perf_counter() - started, 3)
-    files = _files(made, details) if arguments.output is not None and status == DONE else {}
+    files = _files(made, details) if arguments.output is not None and status == CheckStatus.EQUAL else {}
     paths = {arguments.output / name: text for name, text in files.items()} if arguments.output is not None else {}
     write_all(paths)
     details["files"] = [str(path) for path in paths]
@@ -146,9 +151,15 @@ def _schedules(made: DeviceScan) -> dict[str, Any]:
     return {"tried": len(SCHEDULES), "findings": [each[:SHOWN] for each in found]}
 
 
-def _status(validation: Validation) -> int:
+def _status(validation: Validation) -> CheckStatus:
     """Other terms are not other numbers yet; what is undefined, or a wrong function, is."""
-    return DONE if validation.verdict == "equal" else NO if validation.broken else UNDECIDED
+    return (
+        CheckStatus.EQUAL
+        if validation.verdict == "equal"
+        else CheckStatus.DIFFERENT
+        if validation.broken
+        else CheckStatus.UNDECIDED
+    )
 
 
 def _source(made: DeviceScan, checked: Checked) -> CudaSource:

@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 
-from swizzle.answers.emit.emitters import Sizes, origin, provenance
-from swizzle.language.specs.specification import Remembered
+from swizzle.answers.emit.emitters import origin, provenance
+from swizzle.answers.emit.filled import FilledKernel
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.loading import SketchFile
 from swizzle.sketches.sketch import Sketch
 from swizzle.solving.solution.saved import load_saved
 from swizzle.solving.solution.words import count
 from symbolic.errors import SwizzleError
-from symbolic.ir.program import Program
 
 Named = TypeVar("Named", Sketch, HostSketch, Sketch | HostSketch)
-
-
-class FilledKernel(Struct, frozen=True):
-    """A kernel without holes, its specification, the comment at the head of its `.cu`, and where else it may run."""
-
-    program: Program
-    spec: Callable[..., Any]
-    head: tuple[str, ...]
-    sizes: Sizes = None
 
 
 def split_target(target: str) -> tuple[Path, str | None]:
@@ -87,11 +77,11 @@ class Target(Struct, frozen=True):
         if self.file is None:
             sketch, solution = load_saved(self.path, self.overrides, trust=trust)
             head = provenance(solution, ["Read from a solution file."], sketch.parameters)
-            return _filled(solution.program, sketch, head)
+            return FilledKernel.of(solution.program, sketch, head)
         sketch = self.sketch()
         if sketch.program.holes:
             return sketch
-        return _filled(sketch.program, sketch, origin(sketch.program, sketch.parameters))
+        return FilledKernel.of(sketch.program, sketch, origin(sketch.program, sketch.parameters))
 
     def _one(self, found: Sequence[Named]) -> Named:
         if len(found) == 1:
@@ -105,10 +95,3 @@ class Target(Struct, frozen=True):
             expected=" or ".join(f"one {what}" for _, what in parts),
             fix=f"name it: {self.text}:{found[0].name}",
         )
-
-
-def _filled(program: Program, sketch: Sketch, head: Sequence[str]) -> FilledKernel:
-    spec = Remembered(sketch.spec)
-    from swizzle.answers.emit.sizes import sizes_of
-
-    return FilledKernel(program, spec, tuple(head), sizes_of(program, sketch, spec))

@@ -17,11 +17,11 @@ from bench.gpu.problem import Case
 from bench.gpu.solved import Store, sketch
 from cuda_out.compile.toolchain import available_tools, compile_cuda, uses_local
 from swizzle import load, solve
+from swizzle.answers.checking.sizes import sizes_to_try
+from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.emit.calling import solution_sizes
 from swizzle.answers.emit.emitters import cuda_source
-from swizzle.commands.sizes import sizes_to_try
-from swizzle.commands.target import FilledKernel
-from swizzle.commands.validator import SizesValidator
+from swizzle.answers.emit.filled import FilledKernel
 from tests.slow_cases import slow_unless
 
 SKETCHES = Path(__file__).resolve().parents[2] / "bench" / "gpu" / "sketches"

@@ -11,12 +11,12 @@ from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.emulate.emulate import EmulationError, emulate
 from cuda_out.ptx.validate import Validator, WrittenOut
 from swizzle import Sketch, SwizzleError, solve
+from swizzle.answers.checking.compare import compare, on_cpu
+from swizzle.answers.checking.difference import numeric_difference
+from swizzle.answers.checking.sizes import sizes_to_try
 from swizzle.answers.emit.any_length.conditions import FixedSize, any_length
 from swizzle.answers.emit.emitters import cuda_source
-from swizzle.commands.compare import compare, on_cpu
-from swizzle.commands.difference import numeric_difference
-from swizzle.commands.sizes import sizes_to_try
-from swizzle.commands.target import FilledKernel
+from swizzle.answers.emit.filled import FilledKernel
 from swizzle.language.parameters import Parameters
 from swizzle.language.specs.specification import Meaning
 from swizzle.language.specs.verify import explain_mismatch, verify

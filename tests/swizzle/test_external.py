@@ -16,12 +16,12 @@ from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.ptx.tiles import TileValidator
 from cuda_out.ptx.validate import WrittenOut
 from swizzle import Limits, Sketch, SwizzleError, load, solve
+from swizzle.answers.checking.difference import numeric_difference
+from swizzle.answers.checking.emitted import check_emitted
+from swizzle.answers.checking.trial import trials
 from swizzle.answers.emit.emitters import cuda_source, origin
+from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.emit.sizes import sizes_of
-from swizzle.commands.difference import numeric_difference
-from swizzle.commands.emitted import check_emitted
-from swizzle.commands.target import FilledKernel
-from swizzle.commands.trial import trials
 from swizzle.language.specs.specification import Meaning, numbers
 from swizzle.solving.audit.random_check import disagreement
 from swizzle.solving.cache.key import key

@@ -18,9 +18,9 @@ from cuda_out.ptx.tiles import TileValidator
 from cuda_out.ptx.validate import Validator, WrittenOut
 from cuda_out.tiling.tiling import Tiling
 from swizzle import Sketch, Solution, f32, load, solve
+from swizzle.answers.checking.trial import trials
 from swizzle.answers.emit.emitters import cuda_source, origin
 from swizzle.answers.emit.sizes import sizes_of
-from swizzle.commands.trial import trials
 from swizzle.language.parameters import Parameters
 from swizzle.language.specs.specification import Meaning, numbers
 from swizzle.sketches.swz_file import read_swz

@@ -35,7 +35,7 @@ class Conflict(Struct, Generic[T], frozen=True):
     smallest: bool = False
 
 
-Check: TypeAlias = "Callable[[frozenset[T]], Met[T] | Conflict[T] | None]"  # None: not decided in time
+MetOrNot: TypeAlias = "Callable[[frozenset[T]], Met[T] | Conflict[T] | None]"  # None: not decided in time
 Order: TypeAlias = "Callable[[T], tuple[int, ...]]"
 
 
@@ -43,7 +43,7 @@ class _TooMany(Exception):
     """There are more sets to look at than is worth it."""
 
 
-def shrink(conflict: frozenset[T], check: Check[T], order: Order[T]) -> Conflict[T]:
+def shrink(conflict: frozenset[T], check: MetOrNot[T], order: Order[T]) -> Conflict[T]:
     """Drop parts of a conflict, the last of the `order` first, until all remaining parts are needed."""
     decided, kept = True, frozenset[T]()
     while rest := conflict - kept:
@@ -58,7 +58,7 @@ def shrink(conflict: frozenset[T], check: Check[T], order: Order[T]) -> Conflict
     return Conflict(conflict, needed=decided)
 
 
-def smallest(conflict: frozenset[T], check: Check[T], order: Order[T], look_for: int) -> Conflict[T]:
+def smallest(conflict: frozenset[T], check: MetOrNot[T], order: Order[T], look_for: int) -> Conflict[T]:
     """Return a smallest conflict, given one; the first of the `order` are preferred.
 
     If deletion leaves a larger conflict, smaller ones are searched up to the size `look_for`.

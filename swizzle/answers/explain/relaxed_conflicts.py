@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from swizzle.answers.explain.conflicts import Check, Conflict, Met, smallest
+from swizzle.answers.explain.conflicts import Conflict, Met, MetOrNot, smallest
 from swizzle.answers.explain.relaxed import Relaxed, RelaxedFilling
 from swizzle.answers.explain.requirements import Requirement, Right
 
@@ -41,5 +41,5 @@ def smallest_of(
             return Met(wrong if kind is Right else universe - some)
         return None if answer is None else Conflict(own(answer.parts))
 
-    typed: Check[Requirement] = check
+    typed: MetOrNot[Requirement] = check
     return smallest(own(conflict), typed, relaxed.rank, look_for)

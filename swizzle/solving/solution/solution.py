@@ -166,6 +166,10 @@ class Solution(Struct, frozen=True):
         """
         abilities().call(self, arrays, stream)
 
+    def check(self, *, emitted: bool = True) -> CheckOutcome:
+        """Check the kernel against its specification; with `emitted`, what is printed of it too (`swizzle.check`)."""
+        return abilities().check(self, emitted)
+
     def to_cuda(self, form: Literal["cu", "header"] = "cu") -> str:
         """Return the kernel as CUDA C++: the `.cu` or the header that `swizzle solve -o` writes."""
         return abilities().text(self, "cuda" if form == "cu" else "header")
@@ -274,6 +278,15 @@ SAID: Final = tuple(name for name in Result.__struct_fields__ if name not in ("p
 # ---- what one can do with a solution ---------------------------------------------------------------------------
 
 
+class CheckOutcome(Protocol):
+    """What came of a check: true where it says equal, text by `str()`, one object by `as_json()`."""
+
+    @property
+    def lines(self) -> Sequence[str]: ...
+    def __bool__(self) -> bool: ...
+    def as_json(self) -> dict[str, Any]: ...
+
+
 class Drawn(Protocol):
     """A picture: a figure for a paper, one self-contained page to explore, and either on file."""
 
@@ -303,6 +316,7 @@ class Abilities(Protocol):
     """What the rooms above this one do with solutions; the package's public face hands it in (`swizzle/__init__`)."""
 
     def call(self, solution: Solution, arrays: Sequence[Any], stream: Any) -> None: ...
+    def check(self, solution: Solution, emitted: bool) -> CheckOutcome: ...
     def text(self, solution: Solution, emitter: Literal["cuda", "header", "numba"]) -> str: ...
     def tables(self, solution: Solution) -> dict[str, HoleValues]: ...
     def picture(self, solution: Solution, *, block: int, warp: int, colour: Literal["element", "lane"]) -> Drawn: ...

@@ -12,10 +12,10 @@ from cuda_out.numba.compiling import why_not_compiled
 from cuda_out.numba.printer import print_numba
 from cuda_out.numba.reading import read_module
 from swizzle import accumulator, cuda, i32, scan_operator, serial, sketch, spec, u64
-from swizzle.commands.exit_status import DONE
-from swizzle.commands.numba_text import NumbaChecks
-from swizzle.commands.sizes import LaunchSize
-from swizzle.commands.target import FilledKernel
+from swizzle.answers.checking.numba_text import NumbaChecks
+from swizzle.answers.checking.sizes import LaunchSize
+from swizzle.answers.emit.filled import FilledKernel
+from swizzle.answers.status import CheckStatus
 from swizzle.language.specs.specification import numbers
 from swizzle.sketches.sketch import Sketch
 from tests.cuda_out.numba_stand_in import module
@@ -88,11 +88,11 @@ def test_kernels_compute_and_are_read_back(kernel: Sketch) -> None:
         found = np.zeros(out.shape, dtype)
         module(source.text)[source.launcher](data, found)
         assert found.tolist() == numbers(kernel.program, kernel.spec, {given.name: data})[out.name].tolist()
-    assert [part.status for part in checks.check(source.text)] == [DONE, DONE]
+    assert [part.status for part in checks.check(source.text)] == [CheckStatus.EQUAL, CheckStatus.EQUAL]
     device = [name for name in source.device if source.text.count(f"{name}(") > 1]
     for name in device:
         wrong = re.sub(rf"(def {name}\(.*?return \w+)\(", r"\1(1 + ", source.text, count=1, flags=re.S)
-        assert wrong != source.text and checks.check(wrong)[0].status != DONE
+        assert wrong != source.text and checks.check(wrong)[0].status != CheckStatus.EQUAL
 
 
 @pytest.mark.skipif(why_not_compiled() != "", reason=why_not_compiled())
@@ -100,6 +100,6 @@ def test_a_function_of_another_name_is_the_same() -> None:
     """What a name says counts only where two functions have one text, as lift's words of a best run have."""
     source = print_numba(runs_kernel.program)
     renamed = source.text.replace("best_run_combine_here(", "here_of_both(")
-    assert checks_of(runs_kernel).check(renamed)[0].status == DONE
+    assert checks_of(runs_kernel).check(renamed)[0].status == CheckStatus.EQUAL
     with pytest.raises(NotPrinted, match="is not what is printed"):
         read_module(renamed.replace("def here_of_both(", "def max("), source, runs_kernel.program)

@@ -12,8 +12,8 @@ from cuda_out.c.printer import CudaSource, print_cuda
 from cuda_out.compile.toolchain import compile_to_ptx
 from cuda_out.passes.pipeline import optimize
 from swizzle import solve
+from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.emit.sizes import sizes_of
-from swizzle.commands.target import FilledKernel
 from swizzle.language.parameters import Parameters
 from swizzle.sketches.swz_file import read_swz
 from symbolic.algebra.canonical import Canonical

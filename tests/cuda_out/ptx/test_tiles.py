@@ -23,8 +23,8 @@ from cuda_out.ptx.tiles import TileValidator
 from cuda_out.ptx.validate import Validation, Validator, WrittenOut
 from cuda_out.ptx.windows import NotTiled
 from cuda_out.tiling.tiling import Tiling
+from swizzle.answers.checking.sizes import LaunchSize, sizes_to_try
 from swizzle.answers.emit.emitters import cuda_source
-from swizzle.commands.sizes import LaunchSize, sizes_to_try
 from tests.cuda_out.ptx.kernels import filled_kernel
 from tests.slow_cases import slow_unless
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from cuda_out.compile.toolchain import available_tools
+from swizzle.answers.checking.compare import with_names
 from swizzle.commands.check import CheckArguments, check
-from swizzle.commands.compare import with_names
 from swizzle.commands.run import RunArguments, run
 from swizzle.commands.solve import SolveArguments, solve
 from symbolic.errors import Place, SwizzleError
@@ -238,7 +238,7 @@ def test_a_file_that_is_no_json(tmp_path: Path) -> None:
 def test_the_printed_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """--emitted also compiles the text and runs it."""
     monkeypatch.setattr("cuda_out.compile.report.report.__defaults__", (("sm_80",),))
-    monkeypatch.setattr("swizzle.commands.emitted.available_tools", lambda: available_tools()[:1])
+    monkeypatch.setattr("swizzle.answers.checking.emitted.available_tools", lambda: available_tools()[:1])
     status, out = checked(kernel(tmp_path), emitted=True)
     assert status == 0
     assert "compiles without warnings" in out or "not compiled for a GPU" in out

@@ -20,14 +20,14 @@ import pytest
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from swizzle import i32, operator
+from swizzle.answers.checking.sizes import sizes_to_try
+from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.device_scans.device import DeviceScan, device_scan
 from swizzle.answers.device_scans.kernels import THREADS, TILE, Level, PassKernel, kernel_of
 from swizzle.answers.device_scans.plan import composition, launches
 from swizzle.answers.device_scans.text import source_of, text_of
+from swizzle.answers.emit.filled import FilledKernel
 from swizzle.commands.cli import execute
-from swizzle.commands.sizes import sizes_to_try
-from swizzle.commands.target import FilledKernel
-from swizzle.commands.validator import SizesValidator
 from swizzle.language.cuda_namespace import cuda
 from swizzle.language.element_types import ArrayType
 from swizzle.language.frontend.kernel import build_program

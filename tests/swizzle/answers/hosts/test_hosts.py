@@ -13,17 +13,17 @@ import pytest
 
 from cuda_out.tiling.tiling import Span
 from swizzle import SwizzleError
+from swizzle.answers.checking.host_numba import try_host_numba
+from swizzle.answers.checking.sizes import sizes_to_try
+from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.hosts.composition import composed
 from swizzle.answers.hosts.lengths import HostTiling, LaunchLength, MovedMeaning, host_lengths
 from swizzle.answers.hosts.numba_text import host_numba
 from swizzle.answers.hosts.running import filled_host, host_function
 from swizzle.answers.hosts.text import host_text, kernel_sources
 from swizzle.commands import check as commands
-from swizzle.commands.host_numba import try_host_numba
 from swizzle.commands.hosts import check_host, run_host, solve_host, without_holes
-from swizzle.commands.sizes import sizes_to_try
 from swizzle.commands.solve import SolveArguments, solve
-from swizzle.commands.target import FilledKernel
 from swizzle.language.parameters import Parameters
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.loading import SketchFile, load
@@ -304,7 +304,7 @@ WRONG = [
 
 def test_the_module_for_numba_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its kernels, their launch functions, and who calls them: as printed they are right, and no wrong one is."""
-    monkeypatch.setattr("swizzle.commands.numba_text.ARCHITECTURES", ("sm_80",))
+    monkeypatch.setattr("swizzle.answers.checking.numba_text.ARCHITECTURES", ("sm_80",))
     filled = filled_host(hosts(tmp_path, STENCILS), without_holes)
     sizes = host_lengths(filled)
     assert isinstance(sizes, HostTiling)

@@ -30,7 +30,7 @@ from swizzle import (
     sw_cond,
     sw_xform,
 )
-from swizzle.commands.trial import RandomRun, _trial
+from swizzle.answers.checking.trial import RandomRun, _trial
 from swizzle.language.specs.specification import numbers, postcondition
 from swizzle.language.specs.verify import verify
 from swizzle.operators import found_of, product, reversed, segmented

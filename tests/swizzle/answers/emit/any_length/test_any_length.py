@@ -18,10 +18,10 @@ from cuda_out.passes.pipeline import optimize
 from cuda_out.tiling.tiled import one_tile
 from cuda_out.tiling.tiling import Tiling
 from swizzle import load
+from swizzle.answers.checking.trial import random_argument
 from swizzle.answers.emit.any_length.conditions import FixedSize, any_length
 from swizzle.answers.emit.emitters import sizes_text
 from swizzle.answers.emit.sizes import larger_instances
-from swizzle.commands.trial import random_argument
 from swizzle.language.parameters import Parameters
 from swizzle.language.specs.specification import inputs, numbers, outputs
 from swizzle.sketches.sketch import Sketch

@@ -15,11 +15,11 @@ from cuda_out.ptx.tiles import TileValidator
 from cuda_out.ptx.validate import Validation, WrittenOut
 from cuda_out.tiling.tiling import Tiling
 from swizzle import accumulator, cuda, f32, i32, sketch, solve, spec
+from swizzle.answers.checking.sizes import LaunchSize
+from swizzle.answers.checking.validator import tile_validators
 from swizzle.answers.emit.any_length.conditions import FixedSize, any_length
 from swizzle.answers.emit.emitters import cuda_source, sizes_as_json, sizes_text
-from swizzle.commands.sizes import LaunchSize
-from swizzle.commands.target import FilledKernel
-from swizzle.commands.validator import tile_validators
+from swizzle.answers.emit.filled import FilledKernel
 from swizzle.sketches.sketch import Sketch
 from symbolic.ir.program import Program
 

@@ -15,12 +15,12 @@ from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.emulate.emulate import EmulationError, emulate
 from cuda_out.tiling.tiling import Tiling
 from swizzle import load
+from swizzle.answers.checking.sizes import LaunchSize, sizes_to_try
+from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.emit.any_length.conditions import FixedSize
 from swizzle.answers.emit.emitters import cuda_source, numba_source
+from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.emit.sizes import sizes_of
-from swizzle.commands.sizes import LaunchSize, sizes_to_try
-from swizzle.commands.target import FilledKernel
-from swizzle.commands.validator import SizesValidator
 from symbolic.ir.program import Program
 
 needs_gcc = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ on this machine")

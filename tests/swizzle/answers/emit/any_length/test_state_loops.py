@@ -13,11 +13,11 @@ from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.ptx.validate import Validation
 from cuda_out.tiling.tiling import Tiling
 from swizzle import load
+from swizzle.answers.checking.sizes import sizes_to_try
+from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.emit.emitters import cuda_source
+from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.emit.sizes import sizes_of
-from swizzle.commands.sizes import sizes_to_try
-from swizzle.commands.target import FilledKernel
-from swizzle.commands.validator import SizesValidator
 from tests.swizzle.answers.emit.any_length.test_reductions import along, run, tiled
 
 HEAD = """

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from cuda_out.c.division import products
 from cuda_out.c.types import reciprocal
-from swizzle.commands.computed_errors import computed_errors
+from swizzle.answers.checking.computed_errors import computed_errors
 from swizzle.language.specs.specification import Meaning, outputs
 from symbolic.algebra.conversions import WIDEN
 from symbolic.algebra.functions import FunctionRow

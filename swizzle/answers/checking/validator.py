@@ -20,10 +20,10 @@ from cuda_out.ptx.tiles import Said, TileValidator
 from cuda_out.ptx.validate import Validation, Validator, WrittenOut
 from cuda_out.ptx.windows import Cut, NotTiled
 from cuda_out.tiling.tiling import Tiling
+from swizzle.answers.checking.compare import compare, on_ptx
+from swizzle.answers.checking.sizes import LaunchSize, at_the_lengths, size_at
 from swizzle.answers.emit.any_length.near_ends import NearEnds, Rest
-from swizzle.commands.compare import compare, on_ptx
-from swizzle.commands.exit_status import DONE, NO, UNDECIDED
-from swizzle.commands.sizes import LaunchSize, at_the_lengths, size_at
+from swizzle.answers.status import CheckStatus
 from swizzle.solving.solution.words import count
 from symbolic.algebra.terms import Term
 from symbolic.ir.facts import LONGEST
@@ -264,8 +264,10 @@ def tile_validators(
         yield TileValidator(program, tiling, wanted, written, alignment, of_block, told)
 
 
-def settled(validation: Validation, source: CudaSource, sizes: Sequence[LaunchSize], ptx: str) -> tuple[int, str]:
-    """Return an exit status and words for a verdict; where terms differ, the PTX is run on numbers."""
+def settled(
+    validation: Validation, source: CudaSource, sizes: Sequence[LaunchSize], ptx: str
+) -> tuple[CheckStatus, str]:
+    """Return the verdict on a printed text, in words too; where terms differ, the PTX is run on numbers."""
     if validation.verdict == "equal":
         covered = count(validation.outputs, "output")
         if others := sizes[1:]:
@@ -277,16 +279,16 @@ def settled(validation: Validation, source: CudaSource, sizes: Sequence[LaunchSi
             everywhere = f", and at length {along} along its loops for every block of every length of its grid"
         if validation.long:
             everywhere += f", and in {validation.long[0]}"
-        return DONE, f"equal to the specification, validated for all inputs ({covered}){everywhere}"
+        return CheckStatus.EQUAL, f"equal to the specification, validated for all inputs ({covered}){everywhere}"
     if validation.broken:
-        return NO, "not equal to the specification"
+        return CheckStatus.DIFFERENT, "not equal to the specification"
     why = "terms differ" if validation.verdict == "different" else "not everything in it is interpreted"
     try:
         tried = compare(sizes, on_ptx(source, ptx), 0)
     except NotInterpreted:
-        return UNDECIDED, f"not shown equal, and not run: {why}:"
-    if tried.status == NO:
+        return CheckStatus.UNDECIDED, f"not shown equal, and not run: {why}:"
+    if tried.status == CheckStatus.DIFFERENT:
         wrong = [line for line in tried.lines if "wrong" in line or "not equal" in line]
         more = f" ({len(wrong) - 1} more kinds of data or lengths show it)" if wrong[1:] else ""
-        return NO, f"not equal to the specification: {wrong[0]}{more}"
-    return UNDECIDED, f"not shown equal: the numbers agree on random inputs, but {why}:"
+        return CheckStatus.DIFFERENT, f"not equal to the specification: {wrong[0]}{more}"
+    return CheckStatus.UNDECIDED, f"not shown equal: the numbers agree on random inputs, but {why}:"

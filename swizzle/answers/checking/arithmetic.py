@@ -12,8 +12,8 @@ from cuda_out.ptx.arithmetic import differences
 from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.ptx.validate import Validator, WrittenOut
-from swizzle.commands.on_disk import KernelText
-from swizzle.commands.sizes import LaunchSize
+from swizzle.answers.checking.on_disk import KernelText
+from swizzle.answers.checking.sizes import LaunchSize
 
 CANCELS: Final = "a difference of what was just added, as in a compensated sum, is 0"
 

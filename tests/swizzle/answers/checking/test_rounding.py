@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from tests.swizzle.commands.test_trial import HERE, kernel
 
-from swizzle.commands.rounding import Rounding
-from swizzle.commands.trial import SLACK, Array, Arrays, RandomRun, trials
+from swizzle.answers.checking.rounding import Rounding
+from swizzle.answers.checking.trial import SLACK, Array, Arrays, RandomRun, trials
 from swizzle.language.parameters import Parameters
 from swizzle.language.specs.specification import Meaning, numbers
 from swizzle.language.specs.verify import verify
@@ -19,7 +20,6 @@ from swizzle.sketches.swz_file import read_swz
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.terms import Term, Terms
 from symbolic.ir.program import Binary, Const, DType, Load, Program, Store
-from tests.swizzle.commands.test_trial import HERE, kernel
 
 SIZE = 64
 

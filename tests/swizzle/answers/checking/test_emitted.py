@@ -16,13 +16,14 @@ from cuda_out.c.printer import CudaSource
 from cuda_out.compile.children import is_confined
 from cuda_out.compile.sandbox import no_sandbox
 from cuda_out.compile.toolchain import available_tools
+from swizzle.answers.checking.compare import Compared
+from swizzle.answers.checking.on_disk import KernelText
 from swizzle.answers.emit.emitters import cuda_source
+from swizzle.answers.emit.filled import FilledKernel
 from swizzle.commands import emitted, on_disk
 from swizzle.commands.check import CheckArguments, check
-from swizzle.commands.compare import Compared
-from swizzle.commands.on_disk import KernelText
 from swizzle.commands.solve import SolveArguments, solve
-from swizzle.commands.target import FilledKernel, Target
+from swizzle.commands.target import Target
 from symbolic.errors import SwizzleError
 from tests.swizzle.commands.test_check_and_run import checked, kernel, one_array
 
@@ -148,7 +149,7 @@ def test_mutate_needs_emitted(tmp_path: Path) -> None:
 
 def test_a_mutant_that_nobody_sees_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A blind emulation is a defect of the checks: status 1, with the mutant and what each check said."""
-    monkeypatch.setattr("swizzle.commands.mutation.first_wrong_trial", lambda *_: "")
+    monkeypatch.setattr("swizzle.answers.checking.mutation.first_wrong_trial", lambda *_: "")
     status, out = checked(kernel(tmp_path), emitted=True, mutate=True)
     assert status == 1
     assert re.search(r"\d\d mutants .*, [1-9]\d* unseen", out)

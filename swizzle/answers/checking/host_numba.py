@@ -16,15 +16,15 @@ from msgspec.structs import replace
 from cuda_out.numba.comparing import NotPrinted, parsed, refuse
 from cuda_out.numba.identifiers import NUMBA_TYPE, python_name
 from cuda_out.numba.launching import GivenArray, GivenNumber, GivenStream, Launcher, NumbaCall, NumbaLaunch, RaisedError
+from swizzle.answers.checking.numba_text import NOT_PRINTED, SHOWN, NumbaChecks, NumbaText, NumbaVerdict
+from swizzle.answers.checking.sizes import LaunchSize
 from swizzle.answers.emit.any_length.conditions import FixedSize
 from swizzle.answers.emit.emitters import numba_source
+from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.hosts.composition import FilledHost
 from swizzle.answers.hosts.lengths import HostTiling
 from swizzle.answers.hosts.numba_text import empty_together, host_numba
-from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
-from swizzle.commands.numba_text import NOT_PRINTED, SHOWN, WORDS, NumbaChecks, NumbaText, NumbaVerdict
-from swizzle.commands.sizes import LaunchSize
-from swizzle.commands.target import FilledKernel
+from swizzle.answers.status import CheckStatus, worst
 from swizzle.solving.solution.words import count
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Axis, Parameter
@@ -47,12 +47,12 @@ def try_host_numba(
             json[name] = {"kernel": kernel.as_json(), "launch": launch.as_json()}
         verdicts.append((own, module.launch()))
     except NotPrinted as error:
-        verdicts.append((own, NumbaVerdict(UNDECIDED, (NOT_PRINTED, f"  {error.at(own)}"))))
+        verdicts.append((own, NumbaVerdict(CheckStatus.UNDECIDED, (NOT_PRINTED, f"  {error.at(own)}"))))
     except SwizzleError as error:
-        verdicts.append((own, NumbaVerdict(UNDECIDED, (f"not looked at: {error.found}",))))
+        verdicts.append((own, NumbaVerdict(CheckStatus.UNDECIDED, (f"not looked at: {error.found}",))))
     status = worst([each.status for _, each in verdicts])
     lines = [f"the module for numba.cuda: {name}: {line}" for name, each in verdicts for line in each.lines]
-    return NumbaText(status, lines, {"status": WORDS[status], **json, own: verdicts[-1][1].as_json()})
+    return NumbaText(status, lines, {"status": status.word, **json, own: verdicts[-1][1].as_json()})
 
 
 class _HostModule:
@@ -103,9 +103,11 @@ class _HostModule:
                 wrong.append(f"called with {named}: it {said}")
         if wrong:
             said = f"wrong in {len(wrong)} of {count(len(calls), 'call')}"
-            return NumbaVerdict(NO, (said, *(f"  {each}" for each in wrong[:SHOWN])), calls=len(calls))
+            return NumbaVerdict(
+                CheckStatus.DIFFERENT, (said, *(f"  {each}" for each in wrong[:SHOWN])), calls=len(calls)
+            )
         said = f"launches, their arrays, order, stream and errors are right in {count(len(calls), 'call')}"
-        return NumbaVerdict(DONE, (said,), calls=len(calls))
+        return NumbaVerdict(CheckStatus.EQUAL, (said,), calls=len(calls))
 
     def _shape(self, p: Parameter, lengths: Mapping[Axis, int]) -> tuple[int, ...]:
         return self.sizes.tiling.shape(p, lengths) if isinstance(self.sizes, HostTiling) else p.shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from swizzle.commands.trial import Array, Arrays, random_argument, stays_whole, trials
+from swizzle.answers.checking.trial import Array, Arrays, random_argument, stays_whole, trials
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.errors import Place
 from symbolic.ir.program import Assign, Binary, Const, DType, Parameter, Program, Role, Stmt

@@ -12,12 +12,12 @@ from bench.numba_mutants import module_mutants
 from cuda_out.compile.sandbox import no_sandbox
 from cuda_out.numba.compiling import _Answer, why_not_compiled
 from swizzle import solve
+from swizzle.answers.checking.numba_text import NumbaChecks, try_numba_text
+from swizzle.answers.checking.sizes import sizes_to_try
 from swizzle.answers.emit.calling import solution_sizes
 from swizzle.answers.emit.emitters import cuda_source
-from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
-from swizzle.commands.numba_text import NumbaChecks, try_numba_text
-from swizzle.commands.sizes import sizes_to_try
-from swizzle.commands.target import FilledKernel
+from swizzle.answers.emit.filled import FilledKernel
+from swizzle.answers.status import CheckStatus, worst
 from swizzle.language.specs.specification import Remembered
 from swizzle.sketches.loading import load
 from swizzle.sketches.sketch import Sketch
@@ -159,7 +159,7 @@ def verdict(checks: NumbaChecks, before: str, after: str) -> int:
 )
 def test_a_wrong_edit_is_refused(conv1d: NumbaChecks, before: str, after: str) -> None:
     """By kind: what a block knows, guards, tails, indices, masks, barriers, memory, types, and all of the launch."""
-    assert verdict(conv1d, before, after) in (NO, UNDECIDED)
+    assert verdict(conv1d, before, after) in (CheckStatus.DIFFERENT, CheckStatus.UNDECIDED)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_wrong_edit_is_refused(conv1d: NumbaChecks, before: str, after: str) -
 )
 def test_a_wrong_edit_of_a_tile_is_refused(transpose: NumbaChecks, before: str, after: str) -> None:
     """Barriers, the size of shared memory and guards in two dimensions."""
-    assert verdict(transpose, before, after) in (NO, UNDECIDED)
+    assert verdict(transpose, before, after) in (CheckStatus.DIFFERENT, CheckStatus.UNDECIDED)
 
 
 TWO_LENGTHS = """
@@ -219,7 +219,7 @@ def checks_of_text(path: Path, text: str) -> NumbaChecks:
 def test_a_launch_that_singles_out_two_lengths_together_is_refused(tmp_path: Path) -> None:
     checks = checks_of_text(tmp_path / "twice.py", TWO_LENGTHS)
     for wrong in ("n_x == 100 and n_y == 200", "n_x * n_y == 1000003", "n_x - n_y == 12345"):
-        assert verdict(checks, "if n_x <= 0 or", f"if {wrong} or n_x <= 0 or") == UNDECIDED
+        assert verdict(checks, "if n_x <= 0 or", f"if {wrong} or n_x <= 0 or") == CheckStatus.UNDECIDED
 
 
 @compiled
@@ -229,11 +229,11 @@ def test_whole_numbers_shuffled_as_floats_are_not_themselves(tmp_path: Path) -> 
     text = checks.printed.text.replace("import cuda, ", "import cuda, float32, float64, ")
     offered = re.search(r"shfl_sync\(0xFFFFFFFF, (.*), [^,]*\)", text)
     assert offered is not None
-    for carrier, status in (("float32", NO), ("float64", UNDECIDED)):
+    for carrier, status in (("float32", CheckStatus.DIFFERENT), ("float64", CheckStatus.UNDECIDED)):
         changed = offered[0].replace(offered[1], f"{carrier}({offered[1]})")
         kernel, _ = checks.check(text.replace(f"cuda.{offered[0]}", f"int32(cuda.{changed})"))
         assert kernel.status == status
-    assert verdict(checks, "if n % 32:", "if n % 16:") == UNDECIDED
+    assert verdict(checks, "if n % 32:", "if n % 16:") == CheckStatus.UNDECIDED
 
 
 @compiled
@@ -268,7 +268,9 @@ def test_a_harmless_edit_is_accepted(conv1d: NumbaChecks, before: str, after: st
     """It is shown for every block of every length."""
     assert before in conv1d.printed.text
     kernel, launch = conv1d.check(conv1d.printed.text.replace(before, after))
-    assert (kernel.status, kernel.everywhere, launch.status) == (DONE, True, DONE), kernel.lines
+    assert (kernel.status, kernel.everywhere, launch.status) == (CheckStatus.EQUAL, True, CheckStatus.EQUAL), (
+        kernel.lines
+    )
 
 
 @compiled
@@ -279,7 +281,10 @@ def test_an_edit_that_is_the_same_as_real_numbers_says_how_it_differs(conv1d: Nu
         (text.replace("inp", "a"), False),
     ):
         kernel, _ = conv1d.check(edited)
-        assert kernel.status == DONE and ("from the printed text it differs in: " in kernel.lines[-1]) == differs
+        assert (
+            kernel.status == CheckStatus.EQUAL
+            and ("from the printed text it differs in: " in kernel.lines[-1]) == differs
+        )
 
 
 def test_mutants_are_refused_or_change_nothing(transpose: NumbaChecks) -> None:
@@ -288,7 +293,7 @@ def test_mutants_are_refused_or_change_nothing(transpose: NumbaChecks) -> None:
     mutants = module_mutants(text, "transpose", "launch_transpose")
     assert len(mutants) > 60
     verdicts = [transpose.check(mutant.text) for mutant in mutants[:: len(mutants) // 9]]
-    equal = [kernel for kernel, launch in verdicts if worst([kernel.status, launch.status]) == DONE]
+    equal = [kernel for kernel, launch in verdicts if worst([kernel.status, launch.status]) == CheckStatus.EQUAL]
     assert len(equal) < 3 and all(kernel.everywhere for kernel in equal)
 
 
@@ -300,12 +305,12 @@ def test_the_module_in_the_folder_is_checked_and_not_run(tmp_path: Path, conv1d:
     assert try_numba_text(conv1d.filled, saved, conv1d.sizes) is None
     module.write_text(text)
     found = try_numba_text(conv1d.filled, saved, conv1d.sizes)
-    assert found is not None and found.status == DONE and found.json["kernel"]["every_length"] is True
+    assert found is not None and found.status == CheckStatus.EQUAL and found.json["kernel"]["every_length"] is True
     assert found.lines[0].endswith("conv1d_numba.py: the text that is printed from this solution")
     assert found.lines[1].startswith("  kernel: PTX of contiguous arrays for sm_75, ")
     module.write_text(f"{text}\nopen({str(tmp_path / 'ran')!r}, 'w')\n")
     found = try_numba_text(conv1d.filled, saved, conv1d.sizes)
-    assert found is not None and found.status == UNDECIDED and not (tmp_path / "ran").exists()
+    assert found is not None and found.status == CheckStatus.UNDECIDED and not (tmp_path / "ran").exists()
     assert "edited, or printed by another version (line" in found.lines[0]
     assert "is not what is printed" in found.lines[2]
 
@@ -325,10 +330,10 @@ def test_lengths_of_which_the_specification_says_nothing(tmp_path: Path) -> None
     sizes = sizes_to_try(kernel, cuda_source(kernel.program, sizes=kernel.sizes))
     checks = on_one(NumbaChecks(kernel, sizes, "numba.py"))
     found, _ = checks.check(checks.printed.text)
-    assert (found.status, found.everywhere) == (DONE, True)
+    assert (found.status, found.everywhere) == (CheckStatus.EQUAL, True)
     left = "left = min(n - begin, 32)"
-    assert verdict(checks, left, left.replace("32", "65")) == DONE
-    assert verdict(checks, left, left.replace("32", "31")) == NO
+    assert verdict(checks, left, left.replace("32", "65")) == CheckStatus.EQUAL
+    assert verdict(checks, left, left.replace("32", "31")) == CheckStatus.DIFFERENT
 
 
 @pytest.mark.parametrize(
@@ -341,7 +346,7 @@ def test_a_module_that_python_reads_otherwise_is_no_printed_one(
     module = tmp_path / "conv1d_numba.py"
     module.write_bytes(head + conv1d.printed.text.encode())
     found = try_numba_text(conv1d.filled, tmp_path / "conv1d.json", conv1d.sizes)
-    assert found is not None and found.status == UNDECIDED and found.json["edited"] is True
+    assert found is not None and found.status == CheckStatus.UNDECIDED and found.json["edited"] is True
     assert re.search(rf"{re.escape(str(module))}:1:\d+: ", found.lines[2]) and "\n".join(found.lines[1:2]).isprintable()
 
 
@@ -356,8 +361,8 @@ def test_what_the_printed_launch_function_does_wrong_is_seen(conv1d: NumbaChecks
         assert before in conv1d.printed.text
         checks = NumbaChecks(conv1d.filled, conv1d.sizes, "numba.py")
         checks.printed = replace(checks.printed, text=conv1d.printed.text.replace(before, after))
-        assert checks.launch.status == NO, after
-    assert (conv1d.launch.status, conv1d.launch.calls > 40) == (DONE, True)
+        assert checks.launch.status == CheckStatus.DIFFERENT, after
+    assert (conv1d.launch.status, conv1d.launch.calls > 40) == (CheckStatus.EQUAL, True)
 
 
 def test_without_a_compiler_what_is_printed_is_told_from_what_is_not(
@@ -369,9 +374,9 @@ def test_without_a_compiler_what_is_printed_is_told_from_what_is_not(
     for same in (text, text.replace("inp", "cached")):
         kernel, launch = checks.check(same)
         assert kernel.lines == ("kernel: as printed; not compiled: libnvvm is elsewhere",)
-        assert (kernel.status, kernel.everywhere, launch.status) == (DONE, False, DONE)
+        assert (kernel.status, kernel.everywhere, launch.status) == (CheckStatus.EQUAL, False, CheckStatus.EQUAL)
     kernel, _ = checks.check(text.replace("out += v", "out += w[k] - w[k] + v"))
-    assert (kernel.status, "not compiled: libnvvm is elsewhere" in kernel.lines[0]) == (UNDECIDED, True)
+    assert (kernel.status, "not compiled: libnvvm is elsewhere" in kernel.lines[0]) == (CheckStatus.UNDECIDED, True)
 
 
 @compiled
@@ -380,7 +385,7 @@ def test_a_printed_kernel_that_numba_does_not_take_is_told(
 ) -> None:
     monkeypatch.setattr("cuda_out.numba.compiling._answer", lambda *_: _Answer("", "another numba"))
     kernel, _ = NumbaChecks(conv1d.filled, conv1d.sizes, "numba.py").check(conv1d.printed.text)
-    assert (kernel.status, "does not compile it: another numba" in kernel.lines[0]) == (UNDECIDED, True)
+    assert (kernel.status, "does not compile it: another numba" in kernel.lines[0]) == (CheckStatus.UNDECIDED, True)
 
 
 @compiled
@@ -389,10 +394,14 @@ def test_an_edited_kernel_is_compiled_in_a_sandbox_only(conv1d: NumbaChecks, mon
     monkeypatch.setattr("cuda_out.compile.children.no_sandbox", lambda: "no sandbox here")
     text = conv1d.printed.text
     edited = text.replace("out += v * w[k]", "out += w[k] * v")
-    for trust, each, status in ((False, text, DONE), (False, edited, UNDECIDED), (True, edited, DONE)):
+    for trust, each, status in (
+        (False, text, CheckStatus.EQUAL),
+        (False, edited, CheckStatus.UNDECIDED),
+        (True, edited, CheckStatus.EQUAL),
+    ):
         checks = on_one(NumbaChecks(conv1d.filled, conv1d.sizes, "numba.py", trust=trust))
         kernel, _ = checks.check(each)
-        assert kernel.status == status and ("no sandbox here" in kernel.lines[0]) == (status == UNDECIDED)
+        assert kernel.status == status and ("no sandbox here" in kernel.lines[0]) == (status == CheckStatus.UNDECIDED)
 
 
 def checks_of_sketch(sketch: Sketch) -> NumbaChecks:
@@ -407,8 +416,8 @@ def checks_of_sketch(sketch: Sketch) -> NumbaChecks:
 def test_elements_that_data_chooses(name: str) -> None:
     """Their index is declared to be no negative number, which numba would count from the end."""
     checks = checks_of_sketch(GATHERS[name])
-    assert checks.check(checks.printed.text)[0].status == DONE
-    assert verdict(checks, "x[", "x[1 + ") != DONE
+    assert checks.check(checks.printed.text)[0].status == CheckStatus.EQUAL
+    assert verdict(checks, "x[", "x[1 + ") != CheckStatus.EQUAL
 
 
 @compiled
@@ -418,7 +427,7 @@ def test_operators_are_called(name: str, dtype: str) -> None:
     checks = checks_of_sketch(reduced(name, dtype, ", init=0" if name != "nim" else ""))
     text = checks.printed.text
     call = re.search(rf"u?int\d\d\({name}\(out, (.*?)\)\)$", text, re.MULTILINE)
-    assert call is not None and checks.check(text)[0].status == DONE
+    assert call is not None and checks.check(text)[0].status == CheckStatus.EQUAL
     for wrong in (f"{name}(out, {call[1]})", f"int8({call[0]})", call[0].replace(f"({name}(", f"({name}(1 + ")):
-        assert verdict(checks, call[0], wrong) != DONE
-    assert verdict(checks, "a: int", "a: float") == verdict(checks, "return a", "return b") == UNDECIDED
+        assert verdict(checks, call[0], wrong) != CheckStatus.EQUAL
+    assert verdict(checks, "a: int", "a: float") == verdict(checks, "return a", "return b") == CheckStatus.UNDECIDED

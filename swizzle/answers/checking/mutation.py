@@ -22,10 +22,10 @@ from cuda_out.compile.toolchain import compile_to_ptx
 from cuda_out.emulate.building import missing_compiler
 from cuda_out.emulate.emulate import EmulationError, emulate
 from cuda_out.emulate.host import calls, wrong_mutants
-from swizzle.commands.compare import arguments, on_ptx
-from swizzle.commands.sizes import LaunchSize
-from swizzle.commands.trial import Array, Arrays, first_wrong_trial
-from swizzle.commands.validator import SizesValidator
+from swizzle.answers.checking.compare import arguments, on_ptx
+from swizzle.answers.checking.sizes import LaunchSize
+from swizzle.answers.checking.trial import Array, Arrays, first_wrong_trial
+from swizzle.answers.checking.validator import SizesValidator
 from swizzle.solving.solution.words import count
 from symbolic.ir.walk import functions_of
 

@@ -2,9 +2,9 @@
 
 Several kinds of data for floats: small whole numbers, on which sums, products and quotients by constants are exact in
 any order, so that the comparison is exact; arbitrary numbers of three magnitudes, compared with the specification in
-double precision within a bound of the rounding errors of each output (`swizzle.commands.rounding`); and whole numbers
-with infinities and NaNs among them. Integers are compared exactly: small ones, and where there are no floats, also ones
-of every magnitude of their type, which wrap as the type does.
+double precision within a bound of the rounding errors of each output (`rounding.py`); and whole numbers with infinities
+and NaNs among them. Integers are compared exactly: small ones, and where there are no floats, also ones of every
+magnitude of their type, which wrap as the type does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from swizzle.commands.rounding import SLACK, ElementBounds, Rounding
+from swizzle.answers.checking.rounding import SLACK, ElementBounds, Rounding
 from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, as_numbers, float_limits, from_memory, in_memory
 from symbolic.algebra.word_functions import word_functions_of
 from symbolic.ir.program import Apply, Binary, Const, DeclareAccumulator, DType, Parameter, Program

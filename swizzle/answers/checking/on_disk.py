@@ -20,7 +20,7 @@ from cuda_out.c.printer import CudaSource
 from cuda_out.c.same_text import difference, kernel_of
 from cuda_out.c.tokens import tokens
 from swizzle.answers.emit.emitters import Sizes, cuda_source
-from swizzle.commands.target import FilledKernel
+from swizzle.answers.emit.filled import FilledKernel
 from symbolic.errors import Place, SwizzleError
 from symbolic.files import file_bytes
 

@@ -10,12 +10,12 @@ from msgspec import Struct
 from cuda_out.c.printer import CudaSource
 from cuda_out.tiling.tiling import Tiling
 from cuda_out.tiling.trips import with_length
+from swizzle.answers.checking.rounding import Rounding
+from swizzle.answers.checking.trial import Arrays
 from swizzle.answers.emit.any_length.continuation import MeaningAt
 from swizzle.answers.emit.any_length.cut import meaning_cut, numbers_cut
 from swizzle.answers.emit.emitters import in_runs, lengths_text
-from swizzle.commands.rounding import Rounding
-from swizzle.commands.target import FilledKernel
-from swizzle.commands.trial import Arrays
+from swizzle.answers.emit.filled import FilledKernel
 from swizzle.language.specs.specification import Meaning, numbers
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Axis, Program

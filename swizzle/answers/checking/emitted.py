@@ -23,22 +23,21 @@ from cuda_out.compile.toolchain import CompileError, Tool, available_tools, comp
 from cuda_out.emulate.building import missing_compiler
 from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.ptx.validate import Validation
-from swizzle.commands.arithmetic import CANCELS, arithmetic_differences
-from swizzle.commands.compare import Compared, Runner, compare, on_cpu, on_ptx
-from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
-from swizzle.commands.host_function import try_host_function
-from swizzle.commands.mutation import try_mutants
-from swizzle.commands.numba_text import try_numba_text
-from swizzle.commands.on_disk import KernelText, text_beside, text_to_check
-from swizzle.commands.own_functions import try_functions
-from swizzle.commands.sizes import LaunchSize, most_ragged, sizes_to_try
-from swizzle.commands.target import FilledKernel
-from swizzle.commands.validator import SizesValidator, settled
+from swizzle.answers.checking.arithmetic import CANCELS, arithmetic_differences
+from swizzle.answers.checking.compare import Compared, Runner, compare, on_cpu, on_ptx
+from swizzle.answers.checking.host_function import try_host_function
+from swizzle.answers.checking.mutation import try_mutants
+from swizzle.answers.checking.numba_text import try_numba_text
+from swizzle.answers.checking.on_disk import KernelText, text_beside, text_to_check
+from swizzle.answers.checking.own_functions import try_functions
+from swizzle.answers.checking.sizes import LaunchSize, most_ragged, sizes_to_try
+from swizzle.answers.checking.validator import SizesValidator, settled
+from swizzle.answers.emit.filled import FilledKernel
+from swizzle.answers.status import CheckStatus, worst
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
 from symbolic.ir.walk import functions_of
 
-_WORDS = {DONE: "equal", NO: "different", UNDECIDED: "unknown"}
 _WHOSE: Final = {"nvcc": "nvcc's", "nvrtc": "NVRTC's"}
 NO_COMPILER = "not compiled for a GPU: no NVRTC and no nvcc on this machine"
 
@@ -46,11 +45,11 @@ NO_COMPILER = "not compiled for a GPU: no NVRTC and no nvcc on this machine"
 class Emitted(Struct):
     """What was found out about a printed text; `status` is the worst of it."""
 
-    status: int = DONE
+    status: CheckStatus = CheckStatus.EQUAL
     lines: list[str] = field(default_factory=list)
     json: dict[str, Any] = field(default_factory=dict)
 
-    def settle(self, status: int) -> None:
+    def settle(self, status: CheckStatus) -> None:
         """Keep the worse status: 'not equal' before 'undecided' before 'equal'."""
         self.status = worst([self.status, status])
 
@@ -69,7 +68,8 @@ def check_emitted(
 
 
 def _checked(filled: FilledKernel, text: KernelText, saved: Path | None, *, mutate: bool, trust: bool) -> Emitted:
-    found, source = Emitted(UNDECIDED if text.unlike else DONE, [*text.lines, *text.unlike]), text.source
+    source = text.source
+    found = Emitted(CheckStatus.UNDECIDED if text.unlike else CheckStatus.EQUAL, [*text.lines, *text.unlike])
     found.json["text"] = {
         "file": text.file and str(text.file),
         "edited": text.edited,
@@ -96,7 +96,7 @@ def _checked(filled: FilledKernel, text: KernelText, saved: Path | None, *, muta
         outcome = try_mutants(source, sizes[:1] if ragged is None else (sizes[0], ragged), printed=text.printed)
         found.lines += outcome.lines()
         found.json["mutation"] = outcome.as_json()
-        found.settle(DONE if outcome.complete else NO)
+        found.settle(CheckStatus.EQUAL if outcome.complete else CheckStatus.DIFFERENT)
     if saved is not None and (module := try_numba_text(filled, saved, sizes, trust=trust)) is not None:
         found.lines += module.lines
         found.settle(module.status)
@@ -223,7 +223,7 @@ def _tell(
     if validation.cancels:
         found.lines.append(f"  as real numbers; {CANCELS}")
     return {
-        "status": _WORDS[status],
+        "status": status.word,
         "outputs": validation.outputs,
         "lengths": [list(size.lengths) for size in sizes if size.lengths],
         "every_length": validation.everywhere,
@@ -255,7 +255,7 @@ def _run(found: Emitted, text: KernelText, sizes: Sequence[LaunchSize], reports:
         tried = _run_ptx(text, sizes, reports, why)
     found.lines += tried.lines
     found.settle(tried.status)
-    found.json["run"] = {"how": how, "status": _WORDS[tried.status], "findings": list(tried.lines)}
+    found.json["run"] = {"how": how, "status": tried.status.word, "findings": list(tried.lines)}
     if how == "emulation":
         _try_functions(found, text, sizes)
 
@@ -265,18 +265,20 @@ def _try_functions(found: Emitted, text: KernelText, sizes: Sequence[LaunchSize]
     tried = list(try_functions(sizes[0].filled.program, text.source))
     for each in tried:
         found.lines.append(str(each))
-        found.settle(NO if each.wrong else UNDECIDED if each.wrong is None else DONE)
+        found.settle(
+            CheckStatus.DIFFERENT if each.wrong else CheckStatus.UNDECIDED if each.wrong is None else CheckStatus.EQUAL
+        )
     if tried:
         found.json["operators"] = [asdict(each) for each in tried]
 
 
 def _run_ptx(text: KernelText, sizes: Sequence[LaunchSize], reports: Sequence[Report], why: str) -> Compared:
     if not reports:
-        return Compared(UNDECIDED, (f"not run: {why}",))
+        return Compared(CheckStatus.UNDECIDED, (f"not run: {why}",))
     first = f"running its PTX for {reports[0].architecture} instead of the text: {why}"
     runner: Runner = on_ptx(text.source, reports[0].ptx)
     try:
         tried = compare(sizes, runner, 0)
     except NotInterpreted as error:
-        return Compared(UNDECIDED, (first, f"not run: not interpreted: {error}"))
+        return Compared(CheckStatus.UNDECIDED, (first, f"not run: not interpreted: {error}"))
     return Compared(tried.status, (first, *tried.lines))

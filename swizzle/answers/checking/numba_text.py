@@ -38,34 +38,33 @@ from cuda_out.numba.reading import NumbaModule, read_module
 from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.ptx.validate import Validation
 from cuda_out.tiling.tiling import Tiling
+from swizzle.answers.checking.arithmetic import CANCELS, compared_arithmetic
+from swizzle.answers.checking.on_disk import text_beside
+from swizzle.answers.checking.sizes import LaunchSize
+from swizzle.answers.checking.validator import SizesValidator, settled
 from swizzle.answers.emit.emitters import FILE_KINDS, cuda_source, numba_source
-from swizzle.commands.arithmetic import CANCELS, compared_arithmetic
-from swizzle.commands.exit_status import DONE, NO, UNDECIDED, worst
-from swizzle.commands.on_disk import text_beside
-from swizzle.commands.sizes import LaunchSize
-from swizzle.commands.target import FilledKernel
-from swizzle.commands.validator import SizesValidator, settled
+from swizzle.answers.emit.filled import FilledKernel
+from swizzle.answers.status import CheckStatus, worst
 from swizzle.solving.solution.words import count
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Axis, Program
 
 Given: TypeAlias = "tuple[GivenArray | GivenNumber, ...]"
 NOT_PRINTED: Final = "not shown equal: not what is printed"
-WORDS: Final = {DONE: "equal", NO: "different", UNDECIDED: "unknown"}
 SHOWN: Final = 3
 
 
 class NumbaVerdict(Struct, frozen=True):
     """What was found out about the kernel, or the launch function: an exit status, and lines; the first one sums up."""
 
-    status: int
+    status: CheckStatus
     lines: tuple[str, ...]
     lengths: tuple[tuple[int, ...], ...] = ()
     everywhere: bool = False
     calls: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        said = {"status": WORDS[self.status], "findings": list(self.lines[1:] if self.status else ())}
+        said = {"status": self.status.word, "findings": list(self.lines[1:] if self.status else ())}
         if self.calls:
             return {**said, "calls": self.calls}
         return {**said, "lengths": list(map(list, self.lengths)), "every_length": self.everywhere}
@@ -74,7 +73,7 @@ class NumbaVerdict(Struct, frozen=True):
 class NumbaText(Struct):
     """What was found out about a module: the worst exit status, lines for people, and JSON."""
 
-    status: int
+    status: CheckStatus
     lines: list[str]
     json: dict[str, Any]
 
@@ -91,13 +90,15 @@ def try_numba_text(
         checks = NumbaChecks(filled, sizes, str(path), trust=trust)
     except SwizzleError as error:
         said = f"{path}: not looked at: {error.found}"
-        return NumbaText(UNDECIDED, [said], {"file": str(path), "status": WORDS[UNDECIDED]})
+        return NumbaText(CheckStatus.UNDECIDED, [said], {"file": str(path), "status": CheckStatus.UNDECIDED.word})
     try:
         text = python_text(text, at_most=4 * len(checks.printed.text) + (1 << 16))
         different = first_difference(text, checks.printed.text)
     except NotPrinted as error:
         lines = [f"{path}: edited, or printed by another version", f"  {NOT_PRINTED}", f"    {error.at(str(path))}"]
-        return NumbaText(UNDECIDED, lines, {"file": str(path), "edited": True, "status": WORDS[UNDECIDED]})
+        return NumbaText(
+            CheckStatus.UNDECIDED, lines, {"file": str(path), "edited": True, "status": CheckStatus.UNDECIDED.word}
+        )
     said = (
         f"edited, or printed by another version ({different})"
         if different
@@ -106,7 +107,7 @@ def try_numba_text(
     kernel, launch = checks.check(text)
     status = worst([kernel.status, launch.status])
     lines = [f"{path}: {said}", *(f"  {line}" for part in (kernel, launch) for line in part.lines)]
-    json: dict[str, Any] = {"file": str(path), "edited": bool(different), "status": WORDS[status]}
+    json: dict[str, Any] = {"file": str(path), "edited": bool(different), "status": status.word}
     json |= {"kernel": kernel.as_json(), "launch": launch.as_json()}
     return NumbaText(status, lines, json)
 
@@ -144,7 +145,8 @@ class NumbaChecks:
         try:
             module = read_module(text, self.printed, self.filled.program)
         except NotPrinted as error:
-            return NumbaVerdict(UNDECIDED, (NOT_PRINTED, f"  {error.at(self.file)}")), NumbaVerdict(UNDECIDED, ())
+            unread = NumbaVerdict(CheckStatus.UNDECIDED, (NOT_PRINTED, f"  {error.at(self.file)}"))
+            return unread, NumbaVerdict(CheckStatus.UNDECIDED, ())
         key = ast.dump(module.kernel)
         if key not in self._told:
             self._told[key] = self.kernel(module)
@@ -159,15 +161,17 @@ class NumbaChecks:
                 compiled = compile_kernel(module, self.filled.program, self.architectures)
         except NotCompiled as error:
             if module.as_printed and isinstance(error, NotInstalled):
-                return NumbaVerdict(DONE, (f"kernel: as printed; not compiled: {error}",))
-            return NumbaVerdict(UNDECIDED, (f"kernel: not shown equal: not compiled: {error}",))
-        said: dict[tuple[int, str, Validation], list[str]] = {}
-        memo: dict[str, tuple[int, str, Validation]] = {}
+                return NumbaVerdict(CheckStatus.EQUAL, (f"kernel: as printed; not compiled: {error}",))
+            return NumbaVerdict(CheckStatus.UNDECIDED, (f"kernel: not shown equal: not compiled: {error}",))
+        said: dict[tuple[CheckStatus, str, Validation], list[str]] = {}
+        memo: dict[str, tuple[CheckStatus, str, Validation]] = {}
         for arch, ptx in compiled.items():
             try:
                 own = with_lengths(ptx, self.source.entry, self.filled.program, self.tiling)
             except NotInterpreted as error:
-                return NumbaVerdict(UNDECIDED, (f"kernel: not shown equal: {arch}: not interpreted: {error}",))
+                return NumbaVerdict(
+                    CheckStatus.UNDECIDED, (f"kernel: not shown equal: {arch}: not interpreted: {error}",)
+                )
             same = re.sub(r"//[^\n]*|^\.(?:version|target) [^\n]*", "", own, flags=re.MULTILINE)
             if same not in memo:
                 validation = self.validator.validate(own, self.source.entry)
@@ -177,7 +181,7 @@ class NumbaChecks:
         for (status, words, validation), names in said.items():
             lines.append(f"kernel: PTX of contiguous arrays for {', '.join(names)}: {words}")
             lines += [f"  {finding}" for finding in validation.findings]
-            if status == DONE and (differs := self._arithmetic(module, names[0], compiled[names[0]])):
+            if status == CheckStatus.EQUAL and (differs := self._arithmetic(module, names[0], compiled[names[0]])):
                 lines.append(f"  as real numbers; from the printed text it differs in: {'; '.join(differs)}")
             if validation.cancels:
                 lines.append(f"  as real numbers; {CANCELS}")
@@ -205,9 +209,11 @@ class NumbaChecks:
         wrong = [why for given, stream in calls if (why := self._misbehaves(launcher, given, stream))]
         if wrong:
             said = f"launch function: wrong in {len(wrong)} of {count(len(calls), 'call')}"
-            return NumbaVerdict(NO, (said, *(f"  {each}" for each in wrong[:SHOWN])), calls=len(calls))
+            return NumbaVerdict(
+                CheckStatus.DIFFERENT, (said, *(f"  {each}" for each in wrong[:SHOWN])), calls=len(calls)
+            )
         said = f"launch function: grid, block, stream, arguments and errors are right in {count(len(calls), 'call')}"
-        return NumbaVerdict(DONE, (said,), calls=len(calls))
+        return NumbaVerdict(CheckStatus.EQUAL, (said,), calls=len(calls))
 
     def _calls(self) -> Iterator[tuple[Given, GivenStream | None]]:
         own = self._given(self.filled.program)

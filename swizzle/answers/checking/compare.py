@@ -15,9 +15,9 @@ from cuda_out.compile.launch import launch, structure
 from cuda_out.emulate.emulate import EmulationError, emulate_checked
 from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.run import interpret
-from swizzle.commands.exit_status import DONE, NO
-from swizzle.commands.sizes import LaunchSize, at_the_lengths
-from swizzle.commands.trial import Array, trials
+from swizzle.answers.checking.sizes import LaunchSize, at_the_lengths
+from swizzle.answers.checking.trial import Array, trials
+from swizzle.answers.status import CheckStatus
 from swizzle.solving.solution.words import rounds_in_any_order
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import Parameter
@@ -40,7 +40,7 @@ class Runner(Struct, frozen=True):
 class Compared(Struct, frozen=True):
     """How the numbers compare: an exit status, and lines for the user."""
 
-    status: int
+    status: CheckStatus
     lines: tuple[str, ...]
 
 
@@ -96,7 +96,7 @@ def compare(sizes: Sequence[LaunchSize], runner: Runner, seed: int) -> Compared:
     """Compare at the first size on all kinds of data, at the others on the first kind."""
 
     lines: list[str] = []
-    also, status = [], DONE
+    also, status = [], CheckStatus.EQUAL
     for size in sizes:
         own, program = size is sizes[0], size.filled.program
         where = "" if own else f"at length {size}, "
@@ -105,13 +105,13 @@ def compare(sizes: Sequence[LaunchSize], runner: Runner, seed: int) -> Compared:
                 if own or not trial.equal:
                     lines.append(f"{where}{trial}")
                 if not trial.equal:
-                    status = NO
+                    status = CheckStatus.DIFFERENT
                 if not own:
                     also += [str(size)] if trial.equal else []
                     break
         except EmulationError as error:
-            return Compared(NO, (f"{where}not equal: {with_names(str(error), program.parameters)}",))
-    if also and status == DONE:
+            return Compared(CheckStatus.DIFFERENT, (f"{where}not equal: {with_names(str(error), program.parameters)}",))
+    if also and status == CheckStatus.EQUAL:
         lines.append(f"{at_the_lengths(also)} too: all outputs are the specification's")
     return Compared(status, (*([runner.watched] if runner.watched else []), *lines))
 
