@@ -10,23 +10,23 @@ from typing import Any, Final
 import numpy as np
 from msgspec import Struct
 
-from bench.elementary.enumeration import NEUTRAL, corners, dtype_of
+from bench.elementary.enumeration import NEUTRAL, corners
 from bench.elementary.integers import equal_as_integers
 from bench.elementary.orders import associative_by_order, commutative_by_order
 from swizzle.operators.elementary.entries import TYPES, Elementary, neutral
 from swizzle.operators.equations import prove
-from swizzle.operators.splits import on_arrays
+from swizzle.operators.on_arrays import on_arrays
 from symbolic.expressions.expression import (
     FALSE,
     TRUE,
     Expression,
     number_name,
     rebuilt,
-    subexpressions,
     substituted,
 )
 from symbolic.expressions.formulas import Sort, Verdict
 from symbolic.expressions.numbers import value_of
+from symbolic.ir.program import DType
 
 SECONDS: Final = 2.0
 SAMPLES: Final = 2000
@@ -82,16 +82,12 @@ def _unequal(
     arithmetic."""
     if len(names) > MOST_NAMES:
         return None
-    kind = dtype_of(sort)
-    columns = dict(zip(names, corners(sort, SAMPLES), strict=False))
-    known = {
-        node: kind.type(node.value if sort.kind == "real" else _wrapped(node.value, sort))
-        for each in (*left, *right) for node in subexpressions(each) if node.constant and not node.truth
-    }  # fmt: skip
+    dtype = DType.F64 if sort.kind == "real" else DType(f"{'i' if sort.signed else 'u'}{sort.bits}")
+    columns, types = dict(zip(names, corners(sort, SAMPLES), strict=False)), dict.fromkeys(names, dtype)
     differ = np.zeros(SAMPLES, bool)
     with np.errstate(all="ignore"):
         for one, other in zip(left, right, strict=True):
-            differ |= on_arrays(one, columns, known) != on_arrays(other, columns, known)
+            differ |= on_arrays(one, dtype, columns, types) != on_arrays(other, dtype, columns, types)
     sorts = dict.fromkeys(names, sort)
     for place in np.flatnonzero(differ)[:3]:
         number = Fraction if sort.kind == "real" else int
@@ -100,11 +96,6 @@ def _unequal(
         if sides[0] != sides[1]:
             return values
     return None
-
-
-def _wrapped(value: int, sort: Sort) -> int:
-    low, high = sort.limits
-    return (value - low) % (high - low + 1) + low
 
 
 def _told(

@@ -12,13 +12,22 @@ A function is as good in other words: with x + k for each x, less k in the end, 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from symbolic.expressions.expression import Expression, add, constant, negate, number_name, substituted, subtract
+from symbolic.expressions.expression import (
+    Expression,
+    add,
+    constant,
+    negate,
+    number_name,
+    subexpressions,
+    substituted,
+    subtract,
+)
+from symbolic.expressions.meaning import Key, evaluate
 
 VALUES: Final = 4
 MOST: Final = 8
@@ -116,21 +125,11 @@ def _of_x(node: Expression) -> Expression:
 
 
 def _value(node: Expression, values: dict[str, Any], holds: dict[Expression, Any]) -> Any:
-    if node.operator == "name":
-        return values[node.value]
-    of = node.names - {"k"}
-    if node.truth and len(of) == 1 and _of_x(node) in holds:
-        return (holds[_of_x(node)] >> values[next(iter(of))]) & 1 == 1
-    if not node.truth and len(of) == 1 and _of_x(node) in holds:
-        return (holds[_of_x(node)] >> 2 * values[next(iter(of))]) & 3
-    return _MEANING[node.operator](*(_value(each, values, holds) for each in node.arguments))
-
-
-def _all(function: Any) -> Callable[..., Any]:
-    return lambda *some: list(itertools.accumulate(some, function))[-1]
-
-
-_MEANING: Final[dict[str, Callable[..., Any]]] = {
-    "max": _all(np.maximum), "min": _all(np.minimum), "select": np.where, "and": _all(np.logical_and),
-    "or": _all(np.logical_or), "not": np.logical_not, "<": np.less, "<=": np.less_equal, "==": np.equal,
-}  # fmt: skip
+    """Return what a function is of orders, where it is known of what conditions hold and how keys are ordered."""
+    known = dict[Key, Any]()
+    for each in subexpressions(node):
+        of = each.names - {"k"}
+        if each.operator != "name" and len(of) == 1 and _of_x(each) in holds:
+            held, at = holds[_of_x(each)], values[next(iter(of))]
+            known[each] = held >> at & 1 == 1 if each.truth else held >> 2 * at & 3
+    return evaluate(node, values, known=known)

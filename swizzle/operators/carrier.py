@@ -10,7 +10,8 @@ from typing import Any
 from swizzle.operators.loop import Domain, Loop, name_of, sort_in
 from symbolic.expressions.expression import TRUE, Expression, subexpressions, substituted
 from symbolic.expressions.formulas import Sort
-from symbolic.expressions.text import compiled, text_of
+from symbolic.expressions.meaning import function_of
+from symbolic.expressions.text import text_of
 from symbolic.ir.program import DType
 
 Values = Mapping[str, Expression]
@@ -71,16 +72,16 @@ class Carrier:
 
     @cached_property
     def _lifted(self) -> Callable[..., tuple[Any, ...]]:
-        return compiled(list(self.loop.elements), list(self.lift.values()))
+        return function_of(list(self.loop.elements), list(self.lift.values()))
 
     @cached_property
     def _combined(self) -> Callable[..., tuple[Any, ...]]:
         names = [f"{side}.{word}" for side in "ab" for word in self.words]
-        return compiled(names, list(self.combine.values()))
+        return function_of(names, list(self.combine.values()))
 
     @cached_property
     def _finished(self) -> Callable[..., tuple[Any, ...]]:
-        return compiled(list(self.words), self.result)
+        return function_of(list(self.words), self.result)
 
     def lifted(self, row: Sequence[Any]) -> tuple[Any, ...]:
         """Return the words of one element."""

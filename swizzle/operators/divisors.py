@@ -37,7 +37,7 @@ from symbolic.expressions.expression import (
     substituted,
 )
 from symbolic.expressions.formulas import REALS, decide
-from symbolic.expressions.text import compiled
+from symbolic.expressions.meaning import function_of
 
 SECONDS: Final = 2.0
 """For a divisor that is shown to be other than zero."""
@@ -147,7 +147,7 @@ def _likely(carrier: Carrier) -> list[Expression]:
     samples = [words for words, _ in random_parts(carrier)]
     numbers = [names[word] for word, dtype in carrier.words.items() if dtype is not BOOL]
     signs = [sign for each in numbers for sign in (less(ZERO, each), less(each, ZERO))]
-    holds = compiled(list(names), signs or [TRUE])
+    holds = function_of(list(names), signs or [TRUE])
     results = [holds(*sample) for sample in samples]
     kept = [sign for place, sign in enumerate(signs) if all(row[place] for row in results)]
     return [*kept, *orders(carrier.words, samples, names)]

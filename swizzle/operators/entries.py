@@ -29,7 +29,7 @@ from symbolic.expressions.expression import (
     select,
 )
 from symbolic.expressions.formulas import decide
-from symbolic.expressions.text import compiled
+from symbolic.expressions.meaning import function_of
 from symbolic.ir.program import DType
 
 MOST_ENTRIES: Final = 150
@@ -193,7 +193,7 @@ class CarrierEntries:
         if found.verdict == "unknown":
             raise NotFound(f"which entries are equal is not known: {found.reason}")
         names = list(found.values)
-        values = compiled(names, [each for pair in pairs for each in pair])(*found.values.values())
+        values = function_of(names, [each for pair in pairs for each in pair])(*found.values.values())
         changed, groups = False, dict[tuple[Key, Any], Key]()
         for place, (key, _, _) in enumerate(claims):
             is_, claimed = values[2 * place : 2 * place + 2]
@@ -219,12 +219,12 @@ def _random_parts(words: CarrierEntries, rng: random.Random) -> Iterator[dict[Ke
     """Yield what random parts of the input do, entry by entry, in Python's numbers."""
     machine = words.machine
     loop = machine.loop
-    lifted = compiled(list(loop.elements), [words.element(key) for key in words.keys])
+    lifted = function_of(list(loop.elements), [words.element(key) for key in words.keys])
     keys = words.keys
     plain = CarrierEntries(machine, words.domain)
     plain.heads = {key: key for key in keys}
     names = [f"{side}.{plain.label(key)}" for side in "ab" for key in keys]
-    joined = compiled(names, [plain.product(key) for key in keys])
+    joined = function_of(names, [plain.product(key) for key in keys])
     for count in range(PARTS):
         rows = random_rows(loop, rng, 1 + count % 6)
         values = lifted(*rows[0])

@@ -19,7 +19,7 @@ from symbolic.expressions.expression import (
     substituted,
 )
 from symbolic.expressions.formulas import Sort, decide
-from symbolic.expressions.text import compiled
+from symbolic.expressions.meaning import function_of
 
 SECONDS = 3.0
 MOST = 120
@@ -48,7 +48,7 @@ def inductive(
                 return []
             if found.verdict == "refuted":
                 names = list(found.values)
-                results = compiled(names, [claim for claim, _ in claims])(*found.values.values())
+                results = function_of(names, [claim for claim, _ in claims])(*found.values.values())
                 lost |= {each for each, holds in zip(kept, results, strict=True) if not holds}
                 if not lost:
                     return []
@@ -74,14 +74,14 @@ def orders(
             atoms += [less_equal(bound, named[name]), less_equal(named[name], bound)]
         atoms += [less_equal(named[name], named[other]) for other in numbers if other != name]
     atoms += [each for flag in flags for each in (flag, negation(flag))]
-    holds = compiled(list(names), atoms or [TRUE])
+    holds = function_of(list(names), atoms or [TRUE])
     results = [holds(*sample) for sample in samples]
     kept = [atom for place, atom in enumerate(atoms) if all(row[place] for row in results)]
     above = {name for name in numbers if less_equal(zero, named[name]) in kept}
     absolute = [
         less_equal(negate(named[a]), named[b]) for a in above for b in numbers if b not in above
     ]  # |b| <= a, beside b <= a
-    check = compiled(list(names), absolute or [TRUE])
+    check = function_of(list(names), absolute or [TRUE])
     results = [check(*sample) for sample in samples]
     kept += [each for place, each in enumerate(absolute) if all(row[place] for row in results)]
     guarded = [
@@ -90,7 +90,7 @@ def orders(
         if atom not in kept and premise not in kept and negation(premise) not in kept and not atom.names & premise.names
     ]  # fmt: skip
     if guarded:
-        check = compiled(list(names), guarded)
+        check = function_of(list(names), guarded)
         results = [check(*sample) for sample in samples]
         kept += [each for place, each in enumerate(guarded) if all(row[place] for row in results)]
     return kept
@@ -109,7 +109,7 @@ def floors(loop: Loop, names: Sequence[str], least: bool) -> dict[tuple[str, str
         for other in names:
             if other != name:
                 candidates[_below(named[other], named[name], least)] = (name, other)
-    holds = compiled(list(loop.state), list(candidates))
+    holds = function_of(list(loop.state), list(candidates))
     results = [holds(*sample) for sample in samples]
     likely = [each for place, each in enumerate(candidates) if all(row[place] for row in results)]
     sorts = loop.sorts("integers")

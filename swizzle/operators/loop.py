@@ -22,7 +22,7 @@ from symbolic.expressions.expression import (
     truth_name,
 )
 from symbolic.expressions.formulas import INTEGER, REALS, TRUTH, Sort
-from symbolic.expressions.text import compiled
+from symbolic.expressions.meaning import function_of
 from symbolic.ir.program import DType
 
 Domain: TypeAlias = Literal["words", "integers", "reals"]
@@ -127,11 +127,11 @@ class Loop:
 
     @cached_property
     def _stepped(self) -> Callable[..., tuple[Any, ...]]:
-        return compiled([*self.state, *self.elements], list(self.step.values()))
+        return function_of([*self.state, *self.elements], list(self.step.values()))
 
     @cached_property
     def _finished(self) -> Callable[..., tuple[Any, ...]]:
-        return compiled(list(self.state), self.result)
+        return function_of(list(self.state), self.result)
 
     def start(self) -> tuple[Any, ...]:
         """Return the numbers of the state before the loop."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -12,17 +12,9 @@ from swizzle.operators.loop import BOOL
 from swizzle.operators.types import computed_in, infinite_summands, stand_in
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.elements import wrapped
-from symbolic.expressions.expression import ONE, Expression, terms
+from symbolic.expressions.expression import Expression, terms
+from symbolic.expressions.meaning import ON_COLUMNS, Key, Kinds, evaluate
 from symbolic.ir.program import DType
-
-_FOLD: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
-    "max": lambda a, b: np.where(a < b, b, a), "min": lambda a, b: np.where(b < a, b, a), "*": np.multiply,
-    "and": np.logical_and, "or": np.logical_or,
-    "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "/": np.divide,
-    "//": np.floor_divide, "%": np.mod, "<<": np.left_shift, ">>": np.right_shift,
-}  # fmt: skip
-_COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {"<": np.less, "<=": np.less_equal, "==": np.equal}
-_ALONE: Final[Mapping[str, Callable[[Any], Any]]] = {"not": np.logical_not, "exp": np.exp, "log": np.log}
 
 
 def on_arrays(
@@ -33,46 +25,51 @@ def on_arrays(
 
     `infinite` are the names of whole numbers that may be an infinity.
     """
-
-    def value(node: Expression, kind: DType) -> Any:
-        match node.operator:
-            case "constant":
-                return _constant(node.value, kind)
-            case "name" if types[node.value] is BOOL:
-                return np.asarray(values[node.value]) != 0
-            case "name":
-                return np.asarray(values[node.value]).astype(NUMPY_DTYPES[kind])
-            case "select":
-                condition, yes, no = node.arguments
-                return np.where(value(condition, BOOL), value(yes, kind), value(no, kind))
-            case "+":
-                parts = [
-                    _constant(number, kind) if what is ONE else _constant(number, kind) * value(what, kind)
-                    for number, what in terms(node)
-                ]
-                found = reduce(np.add, parts)
-                for what, sign in () if kind.is_float else infinite_summands(node, infinite or {}):
-                    limit = _constant(stand_in(sign, kind), kind)
-                    found = np.where(value(what, kind) == limit, limit, found)
-                return found
-            case "<" | "<=" | "==":
-                compared = computed_in(types, *node.arguments)
-                return _COMPARE[node.operator](*(value(each, compared) for each in node.arguments))
-            case "//" | "%" | "<<" | ">>":
-                own = computed_in(types, node.arguments[0])
-                found = _FOLD[node.operator](*(value(each, own) for each in node.arguments))
-                return found if own is kind else found.astype(NUMPY_DTYPES[kind])
-            case "not" | "exp" | "log":
-                return _ALONE[node.operator](value(node.arguments[0], kind))
-            case _:
-                return reduce(_FOLD[node.operator], (value(each, kind) for each in node.arguments))
-
-    found = value(expression, dtype)
+    found = evaluate(expression, values, _Typed(types, infinite or {}), BOOL if expression.truth else dtype)
     return np.asarray(found).astype(NUMPY_DTYPES[DType.I32 if dtype is BOOL else dtype])[()]
 
 
-def _constant(value: Any, dtype: DType) -> Any:
-    if dtype is BOOL or dtype.is_float:
-        return np.asarray(bool(value) if dtype is BOOL else float(value), NUMPY_DTYPES[dtype])[()]
-    whole = stand_in(value, dtype) if isinstance(value, float) else wrapped(int(value), dtype)
-    return np.asarray(whole, NUMPY_DTYPES[dtype])[()]
+class _Typed(Kinds):
+    """Columns of the types of words: what divides or shifts is computed in its own type, a comparison in the widest."""
+
+    def __init__(self, types: Mapping[str, DType], infinite: Mapping[str, int]) -> None:
+        super().__init__(ON_COLUMNS)
+        self._types, self._infinite = types, infinite
+
+    def name(self, value: Any, kind: DType) -> Any:
+        return np.asarray(value) != 0 if kind is BOOL else np.asarray(value).astype(NUMPY_DTYPES[kind])
+
+    def constant(self, value: Any, kind: DType) -> Any:
+        if kind is BOOL or kind.is_float:
+            return np.asarray(bool(value) if kind is BOOL else float(value), NUMPY_DTYPES[kind])[()]
+        whole = stand_in(value, kind) if isinstance(value, float) else wrapped(int(value), kind)
+        return np.asarray(whole, NUMPY_DTYPES[kind])[()]
+
+    def arguments_of(self, node: Expression, kind: DType) -> Sequence[Key]:
+        match node.operator:
+            case "select":
+                return [(node.arguments[0], BOOL), *((each, kind) for each in node.arguments[1:])]
+            case "+":
+                return [(what, kind) for _, what in terms(node)]
+            case "<" | "<=" | "==":
+                kind = computed_in(self._types, *node.arguments)
+            case "//" | "%" | "<<" | ">>":
+                kind = computed_in(self._types, node.arguments[0])
+        return [(each, kind) for each in node.arguments]
+
+    def applied(self, key: Key, values: Sequence[Any]) -> Any:
+        node, kind = key
+        if node.operator == "+":
+            return self._sum(node, kind, values)
+        found = self.table[node.operator](*values)
+        return found.astype(NUMPY_DTYPES[kind]) if node.operator in ("//", "%", "<<", ">>") else found
+
+    def _sum(self, node: Expression, kind: DType, values: Sequence[Any]) -> Any:
+        """Return a sum, which is an infinity where one of its summands is."""
+        summands = dict(zip(terms(node), values, strict=True))
+        found = reduce(np.add, (self.constant(number, kind) * value for (number, _), value in summands.items()))
+        known = {what: value for (_, what), value in summands.items()}
+        for what, sign in () if kind.is_float else infinite_summands(node, self._infinite):
+            limit = self.constant(stand_in(sign, kind), kind)
+            found = np.where(known[what] == limit, limit, found)
+        return found

@@ -40,7 +40,8 @@ from symbolic.expressions.expression import (
     substituted,
 )
 from symbolic.expressions.formulas import INTEGER, Sort, Verdict, decide
-from symbolic.expressions.text import compiled, text_of
+from symbolic.expressions.meaning import function_of
+from symbolic.expressions.text import text_of
 from symbolic.ir.program import DType
 
 LENGTH = "length"
@@ -149,7 +150,7 @@ class _Power(Struct, frozen=True):
                 (less_equal(name, most), True), (less_equal(negate(most), name), False)
             ) if (name.value, above) not in _sides(known, whole)
         ]  # fmt: skip
-        check = compiled([*carrier.words, self.name], likely or [TRUE])
+        check = function_of([*carrier.words, self.name], likely or [TRUE])
         results = [check(*words, self.base**count) for words, count in random_parts(carrier)]
         likely = [each for place, each in enumerate(likely) if all(row[place] for row in results)]
         steps = [
@@ -179,7 +180,7 @@ def _power(carrier: Carrier) -> _Power | None:
 def _missing(
     carrier: Carrier, values: Mapping[str, Any], claims: Mapping[Expression, str], bounds: Sequence[Expression]
 ) -> str:
-    holds = compiled(list(values), list(claims))(*values.values())
+    holds = function_of(list(values), list(claims))(*values.values())
     claim, word = next(each for each, fits in zip(claims.items(), holds, strict=True) if not fits)
     about = {word} if word in carrier.words else {name.partition(".")[2] for name in claim.names}
     known = [text_of(each) for each in bounds if about & each.names]
@@ -247,7 +248,7 @@ def _bounds(carrier: Carrier, whole: Sequence[str]) -> list[Expression]:
                     limit = LEAST if sign < 0 else GREATEST
                     likely.append(either(bound, equal(name, limit)) if carrier.infinite.get(word) == sign else bound)
     samples = [(words, count) for words, count in random_parts(carrier)]
-    check = compiled([*carrier.words, LENGTH], likely or [TRUE])
+    check = function_of([*carrier.words, LENGTH], likely or [TRUE])
     results = [check(*words, count) for words, count in samples]
     likely = [each for place, each in enumerate(likely) if all(row[place] for row in results)]
     sides = {side: number_name(f"{side}.{LENGTH}") for side in "ab"}

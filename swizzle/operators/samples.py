@@ -13,7 +13,8 @@ from swizzle.operators.loop import BOOL, Loop
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import FALSE, Expression, subexpressions
 from symbolic.expressions.formulas import decide
-from symbolic.expressions.text import compiled, text_of
+from symbolic.expressions.meaning import function_of
+from symbolic.expressions.text import text_of
 
 SECONDS: Final = 2.0
 """For an element that meets a promise."""
@@ -22,7 +23,7 @@ SECONDS: Final = 2.0
 def random_rows(loop: Loop, rng: random.Random, count: int) -> list[tuple[Any, ...]]:
     """Return so many elements that meet what is promised of them, each a number for every array."""
     choices, where = choices_of(loop)
-    meets = compiled(list(loop.elements), [where])
+    meets = function_of(list(loop.elements), [where])
     found: list[tuple[Any, ...]] = []
     for _ in range(200 * count):
         row = tuple(rng.choice(some) for some in choices)

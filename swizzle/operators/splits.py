@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -12,7 +12,7 @@ from swizzle.operators.helpers import Helper
 from swizzle.operators.loop import BOOL, Loop
 from swizzle.operators.samples import choices_of
 from symbolic.expressions import expression as e
-from symbolic.expressions.expression import NAME, Expression
+from symbolic.expressions.meaning import FLOATS, Key, evaluate
 from symbolic.ir.program import DType
 
 SPLITS: Final = 3000
@@ -20,36 +20,6 @@ LONGEST: Final = 5
 LARGE: Final = 1e12
 Array: TypeAlias = Any
 Columns: TypeAlias = dict[str, Array]
-
-
-def on_arrays(node: Expression, columns: Mapping[str, Array], known: dict[Expression, Array] | None = None) -> Array:
-    """Return an expression of arrays: numbers are floats, which hold infinities and every whole number used here."""
-    known = {} if known is None else known
-    if node not in known:
-        if node.operator == NAME:
-            known[node] = columns[node.value]
-        elif node.constant:
-            known[node] = np.bool_(node.value) if node.truth else np.float64(float(node.value))
-        else:
-            known[node] = _ON_ARRAYS[node.operator](*(on_arrays(each, columns, known) for each in node.arguments))
-    return known[node]
-
-
-def _reduced(function: Callable[[Array, Array], Array]) -> Callable[..., Array]:
-    def reduced(first: Array, *others: Array) -> Array:
-        for other in others:
-            first = function(first, other)
-        return first
-
-    return reduced
-
-
-_ON_ARRAYS: Final[Mapping[str, Callable[..., Array]]] = {
-    "+": _reduced(np.add), "*": _reduced(np.multiply), "max": _reduced(np.maximum), "min": _reduced(np.minimum),
-    "and": _reduced(np.logical_and), "or": _reduced(np.logical_or), "not": np.logical_not, "<": np.less,
-    "<=": np.less_equal, "==": np.equal, "select": np.where, "/": np.divide, "//": np.floor_divide, "%": np.mod,
-    "exp": np.exp, "log": np.log,
-}  # fmt: skip
 
 
 @dataclass
@@ -90,7 +60,7 @@ class Splits:
             columns[name] = np.where(rng.random((SPLITS, 1)) < 0.6, narrow, wide)
             if columns[name].dtype != bool:
                 columns[name] = columns[name].astype(np.float64)
-        fine = np.broadcast_to(on_arrays(meets, columns), (SPLITS, LONGEST))
+        fine = np.broadcast_to(evaluate(meets, columns, FLOATS), (SPLITS, LONGEST))
         for name in columns:  # a row that breaks the promise is one that keeps it
             index = np.flatnonzero(fine.ravel())
             flat = columns[name].ravel().copy()
@@ -115,15 +85,17 @@ class Splits:
         for place in range(LONGEST):
             alive = place < lengths
             element = {name: column[:, place] for name, column in columns.items()}
-            known: dict[Expression, Array] = {}
-            new = {name: full(on_arrays(step, {**state, **element}, known)) for name, step in loop.step.items()}
+            known: dict[Key, Array] = {}
+            before = {**state, **element}
+            new = {name: full(evaluate(step, before, FLOATS, known=known)) for name, step in loop.step.items()}
             for node in known:
                 if node.operator in ("/", "//", "%"):
                     self.meaningless |= alive & (known[node.arguments[1]] == 0)
             around = {**element, **{f"new.{name}": each for name, each in new.items()}}
             for helper in self.helpers:
                 begun = start is not None or place > 0 or helper.initial is not None
-                own = on_arrays(helper.step if begun else helper.lift, {**around, helper.name: helped[helper.name]})
+                names = {**around, helper.name: helped[helper.name]}
+                own = evaluate(helper.step if begun else helper.lift, names, FLOATS)
                 helped[helper.name] = np.where(alive, full(own), helped[helper.name])
             state = {name: np.where(alive, each, state[name]) for name, each in new.items()}
         return {**state, **helped}

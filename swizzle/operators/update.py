@@ -18,7 +18,7 @@ from swizzle.operators.known import fits
 from swizzle.operators.loop import Loop, name_of
 from swizzle.operators.samples import random_rows
 from symbolic.expressions.expression import ZERO, Expression, constant, replaced
-from symbolic.expressions.text import compiled
+from symbolic.expressions.meaning import function_of
 
 ITSELF: Final = "the step itself"
 ROWS: Final = 40
@@ -61,7 +61,7 @@ def _lifted(loop: Loop) -> dict[str, Expression]:
     columns = {name: [row[place] for row in rows] for place, name in enumerate(loop.elements)}
     for word, each in found.items():
         if each.arguments and not each.truth:
-            after = compiled(list(loop.elements), [each])
+            after = function_of(list(loop.elements), [each])
             try:
                 values = [after(*row)[0] for row in rows]
             except (ArithmeticError, ValueError):

@@ -11,17 +11,17 @@ is left with none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 
 from swizzle.scans.held import IDLE, Ends, HeldRanges, Mask
 from swizzle.scans.network import Network
 from swizzle.scans.text import shown
-from symbolic.expressions.expression import NAME, ZERO, Expression, number_name
+from symbolic.expressions.expression import ZERO, Expression, number_name
+from symbolic.expressions.meaning import evaluate
 
 ELEMENT: Final = number_name("i")
 DISTANCE: Final = number_name("d")
@@ -252,35 +252,3 @@ def _exponent(size: int, base: int) -> int:
         found += 1
     assert base**found == size, (size, base)
     return found
-
-
-def evaluate(expression: Expression, names: Mapping[str, Any]) -> Any:
-    """Return an expression's values where its names are numbers or NumPy arrays."""
-    if expression.operator == NAME:
-        return names[expression.value]
-    if expression.constant:
-        return expression.value
-    arguments = [evaluate(each, names) for each in expression.arguments]
-    return _MEANING[expression.operator](arguments)
-
-
-def _folded(function: Any) -> Any:
-    def fold(arguments: Sequence[Any]) -> Any:
-        found = arguments[0]
-        for each in arguments[1:]:
-            found = function(found, each)
-        return found
-
-    return fold
-
-
-Values = npt.NDArray[Any]
-_MEANING: Final[Mapping[str, Any]] = {
-    "+": _folded(np.add), "*": _folded(np.multiply), "%": _folded(np.remainder), "//": _folded(np.floor_divide),
-    "&": _folded(np.bitwise_and), "|": _folded(np.bitwise_or), "^": _folded(np.bitwise_xor),
-    "<<": _folded(np.left_shift), ">>": _folded(np.right_shift),
-    "max": _folded(np.maximum), "min": _folded(np.minimum),
-    "<": _folded(np.less), "<=": _folded(np.less_equal), "==": _folded(np.equal),
-    "and": _folded(np.logical_and), "or": _folded(np.logical_or), "not": lambda a: np.logical_not(a[0]),
-    "select": lambda a: np.where(a[0], a[1], a[2]),
-}  # fmt: skip

@@ -28,13 +28,12 @@ from symbolic.expressions.expression import (
     negation,
     subtract,
 )
+from symbolic.expressions.meaning import ON_COLUMNS
 
 Column: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
-_APPLIED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
-    "+": np.add, "-": np.subtract, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "%": np.remainder,
-}  # fmt: skip
+_APPLIED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {"-": np.subtract, **ON_COLUMNS}
 _MADE: Final[Mapping[str, Callable[[Expression, Expression], Expression]]] = {
     "+": add, "-": subtract, "%": modulo,
     "&": lambda a, b: bits("&", a, b), "|": lambda a, b: bits("|", a, b), "^": lambda a, b: bits("^", a, b),

@@ -13,10 +13,11 @@ from msgspec import Struct
 
 from swizzle.layouts import Access
 from swizzle.layouts.access import Asked
-from swizzle.scans.algorithm import Algorithm, ScanStep, evaluate, sizes
+from swizzle.scans.algorithm import Algorithm, ScanStep, sizes
 from swizzle.scans.dense import DenseStep, dense, elements
 from swizzle.scans.mistakes import mistake
 from swizzle.scans.text import shown
+from symbolic.expressions.meaning import evaluate
 from symbolic.ir.program import LANES
 
 LARGEST: Final = 1024

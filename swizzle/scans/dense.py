@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from swizzle.scans.algorithm import DISTANCE, SIZE, Algorithm, ScanLoop, ScanStep, evaluate, sizes
+from swizzle.scans.algorithm import DISTANCE, SIZE, Algorithm, ScanLoop, ScanStep, sizes
 from swizzle.scans.bank import Column, IndexTerm, IndexTerms
 from symbolic.expressions.expression import (
     ZERO,
@@ -25,6 +25,7 @@ from symbolic.expressions.expression import (
     multiply,
     number_name,
 )
+from symbolic.expressions.meaning import evaluate
 
 THREAD = number_name("t")
 Rounds = Sequence[tuple[int, int]]

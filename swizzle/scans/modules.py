@@ -16,13 +16,14 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from swizzle.scans.algorithm import ELEMENT, SIZE, evaluate
+from swizzle.scans.algorithm import ELEMENT, SIZE
 from swizzle.scans.bank import Comparisons, IndexTerms, Mask
 from swizzle.scans.held import IDLE
 from swizzle.scans.mistakes import mistake
 from swizzle.scans.network import Network, Step
 from swizzle.scans.text import shown
 from symbolic.expressions.expression import ZERO, Expression, constant, floor_divide
+from symbolic.expressions.meaning import evaluate
 
 CANDIDATES: Final = 40
 """For a condition of a recursion."""

@@ -9,10 +9,11 @@ from functools import cached_property
 import numpy as np
 from msgspec import Struct
 
-from swizzle.scans.algorithm import DISTANCE, ELEMENT, SIZE, ScanLoop, Way, evaluate
+from swizzle.scans.algorithm import DISTANCE, ELEMENT, SIZE, ScanLoop, Way
 from swizzle.scans.bank import Column, Comparisons, IndexTerms, Mask
 from swizzle.scans.network import Network
 from symbolic.expressions.expression import ONE, ZERO, Expression, constant, floor_divide, multiply, subtract
+from symbolic.expressions.meaning import evaluate
 
 
 class Skeleton(Struct, frozen=True):

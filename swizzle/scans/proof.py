@@ -26,7 +26,7 @@ from typing import Any, Final
 import numpy as np
 from msgspec import Struct
 
-from swizzle.scans.algorithm import DISTANCE, ELEMENT, SIZE, Algorithm, ScanLoop, evaluate, sizes
+from swizzle.scans.algorithm import DISTANCE, ELEMENT, SIZE, Algorithm, ScanLoop, sizes
 from swizzle.scans.bank import Column, IndexTerm, Mask
 from swizzle.scans.ends import CLEARED, OF_SOURCE, Held, ends_of, exists, reached
 from swizzle.scans.points import LoopPoints
@@ -54,6 +54,7 @@ from symbolic.expressions.expression import (
     subtract,
 )
 from symbolic.expressions.formulas import INTEGER, Sort, decide
+from symbolic.expressions.meaning import evaluate
 
 LARGEST: Final = 1 << 30
 """The size up to which an algorithm is proved."""

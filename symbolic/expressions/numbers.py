@@ -1,14 +1,14 @@
-"""What an expression is on numbers of given sorts: words wrap at every operation, others are Python's own."""
+"""What an expression is on numbers of given sorts: words wrap at every operation, others are exact."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-from symbolic.expressions.expression import NAME, Expression
+from symbolic.expressions.expression import Expression
 from symbolic.expressions.formulas import Formulas, Sort
+from symbolic.expressions.meaning import ON_NUMBERS, Key, Kinds, evaluate
 
 
 def value_of(expression: Expression, values: Mapping[str, Any], sorts: Mapping[str, Sort]) -> Any:
@@ -19,31 +19,44 @@ def value_of(expression: Expression, values: Mapping[str, Any], sorts: Mapping[s
     >>> value_of(add(x, x), {"x": 100}, {"x": Sort("word", 8)})
     -56
     """
-    meaning = Formulas(sorts)
-    known: dict[tuple[Expression, Sort | None], Any] = {}
+    domain = _Sorted(sorts)
+    return evaluate(expression, values, domain, domain.sort_of(expression))
 
-    def walk(node: Expression, sort: Sort | None) -> Any:
-        key = (node, sort)
-        if key not in known:
-            known[key] = wrapped(apply(node, sort), sort) if not node.truth else apply(node, sort)
-        return known[key]
 
-    def apply(node: Expression, sort: Sort | None) -> Any:
-        if node.operator == NAME:
-            return values[node.value]
-        if node.constant:
-            return node.value
-        if node.operator == "select":
-            return walk(node.arguments[1 if walk(node.arguments[0], None) else 2], sort)
-        inner = sort
+class _Sorted(Kinds):
+    """Words, integers and reals: what formulas of these sorts mean, and what is looked at as a counterexample."""
+
+    def __init__(self, sorts: Mapping[str, Sort]) -> None:
+        super().__init__(_EXACT, lazy=True)
+        self._formulas = Formulas(sorts)
+
+    def sort_of(self, *some: Expression) -> Sort:
+        """Return the sort of expressions, or that of all names."""
+        found = filter(None, map(self._formulas.sort_of, some))
+        return next(found, None) or self._formulas.common_sort()
+
+    def name(self, value: Any, sort: Sort | None) -> Any:
+        return wrapped(value, sort)
+
+    def constant(self, value: Any, sort: Sort | None) -> Any:
+        return wrapped(value, sort)
+
+    def arguments_of(self, node: Expression, sort: Sort | None) -> Sequence[Key]:
         if node.operator in ("<", "<=", "=="):
-            found = [meaning.sort_of(each) for each in node.arguments]
-            inner = next((each for each in found if each is not None), None) or meaning.common_sort()
+            sort = self.sort_of(*node.arguments)
+        elif node.operator == "select":
+            return [(node.arguments[0], None), *((each, sort) for each in node.arguments[1:])]
         elif node.truth:
-            inner = None
-        return _MEANING[node.operator](*(walk(each, inner) for each in node.arguments))
+            sort = None
+        return [(each, sort) for each in node.arguments]
 
-    return walk(expression, meaning.sort_of(expression) or meaning.common_sort())
+    def applied(self, key: Key, values: Sequence[Any]) -> Any:
+        node, sort = key
+        if node.operator in ("<<", ">>") and sort is not None and sort.kind == "word":
+            value, amount = values
+            values = (value, amount if 0 <= amount < sort.bits else sort.bits)
+        found = self.table[node.operator](*values)
+        return found if node.truth else wrapped(found, sort)
 
 
 def wrapped(value: Any, sort: Sort | None) -> Any:
@@ -54,23 +67,14 @@ def wrapped(value: Any, sort: Sort | None) -> Any:
     return (value - low) % (high - low + 1) + low
 
 
-def _product(*factors: Any) -> Any:
-    found = factors[0]
-    for each in factors[1:]:
-        found = found * each
-    return found
-
-
 def _divided(a: Any, b: Any) -> Any:
     if isinstance(a, float) or isinstance(b, float):
         return a / b
     return Fraction(a) / Fraction(b)
 
 
-_MEANING: Final[Mapping[str, Callable[..., Any]]] = {
-    "+": lambda *some: sum(some), "*": _product, "/": _divided, "//": lambda a, b: a // b if b else 0,
-    "%": lambda a, b: a % b if b else a, "max": max, "min": min, "exp": math.exp, "log": math.log,
-    "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, "==": lambda a, b: a == b, "and": lambda *some: all(some),
-    "or": lambda *some: any(some), "not": lambda a: not a, "&": lambda a, b: a & b, "|": lambda a, b: a | b,
-    "^": lambda a, b: a ^ b, "<<": lambda a, b: a << min(b, 1 << 10), ">>": lambda a, b: a >> min(b, 1 << 10),
+_EXACT: Final = {
+    **ON_NUMBERS,
+    "/": _divided, "//": lambda a, b: a // b if b else 0, "%": lambda a, b: a % b if b else a,
 }  # fmt: skip
+"""The operators of exact numbers, where they differ from Python's: those that divide."""

@@ -1,8 +1,7 @@
-"""Expressions as Python source, and as Python functions: what the other meanings are compared with."""
+"""Expressions as Python source."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
@@ -106,21 +105,3 @@ def _number(value: Any) -> tuple[str, int]:
 
 def _decimal(value: Fraction) -> bool:
     return Fraction(str(float(value))) == value
-
-
-def compiled(names: Sequence[str], results: Sequence[Expression]) -> Callable[..., tuple[Any, ...]]:
-    """Return a Python function of these names that returns a tuple; numbers of any kind go in."""
-    spelled = {name: f"v{place}" for place, name in enumerate(names)}
-    body = ", ".join(text_of(each, spelled.__getitem__) for each in results)
-    source = f"lambda {', '.join(spelled.values())}: ({body}{',' if len(results) == 1 else ''})"
-    made: Callable[..., tuple[Any, ...]] = eval(source, {"__builtins__": {}, **_CALLED})  # our own text, no user's
-    return made
-
-
-def _exp(value: Any) -> float:
-    return math.exp(value) if value < 700 else math.inf
-
-
-_CALLED: Final[dict[str, Any]] = {
-    "max": max, "min": min, "exp": _exp, "log": lambda value: math.log(value) if value else -math.inf, "inf": math.inf,
-}  # fmt: skip

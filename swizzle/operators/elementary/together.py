@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+
+from symbolic.expressions.meaning import ON_COLUMNS
 
 Array = Any
 
@@ -53,12 +55,5 @@ class Together:
                 found[place] = columns[key] if isinstance(key, str) else key
         with np.errstate(all="ignore"):
             for operator, (into, *arguments) in self._steps:
-                found[into] = _MEANING[operator](*(found[each] for each in arguments))
+                found[into] = ON_COLUMNS[operator](*(found[each] for each in arguments))
         return found[self.roots]
-
-
-_MEANING: Final[Mapping[str, Callable[..., Array]]] = {
-    "+": np.add, "*": np.multiply, "max": np.maximum, "min": np.minimum, "<": np.less, "<=": np.less_equal,
-    "==": np.equal, "and": np.minimum, "or": np.maximum, "not": lambda one: 1 - one,
-    "select": lambda test, one, other: np.where(test != 0, one, other),
-}  # fmt: skip

@@ -18,9 +18,9 @@ from symbolic.errors import SwizzleError
 from symbolic.expressions import expression as e
 from symbolic.expressions.expression import Expression, number_name, substituted
 from symbolic.expressions.formulas import Sort, decide
+from symbolic.expressions.meaning import function_of
 from symbolic.expressions.numbers import value_of
 from symbolic.expressions.reading import expression_of
-from symbolic.expressions.text import compiled
 from symbolic.ir.program import DType
 from symbolic.solve.floor_division import bit_vector_type, floor_div, manager, signed_floor_div, signed_floor_mod
 
@@ -306,4 +306,4 @@ def test_signs_and_factors_in_front_of_quotients() -> None:
                     wanted = number * {0: a // 2, 1: a // 2 * b, 2: a % 2}[
                         0 if what is half else 1 if what.operator == "*" else 2
                     ] + (0 if more is e.ZERO else 5 if more.constant else b)
-                    assert compiled(["v", "w"], [found])(a, b) == (wanted,)
+                    assert function_of(["v", "w"], [found])(a, b) == (wanted,)

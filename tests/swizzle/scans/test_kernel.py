@@ -11,8 +11,8 @@ import pytest
 from swizzle import SwizzleError, i32, layouts, load, operator, scan_operator, scans, serial, u32
 from swizzle.language.specs.verify import verify
 from swizzle.scans import Network
-from swizzle.scans.algorithm import evaluate
 from swizzle.scans.dense import dense, elements
+from symbolic.expressions.meaning import evaluate
 from symbolic.machine.accesses import WarpAccess
 from tests.swizzle.scans.examples import FAMILIES, solved
 

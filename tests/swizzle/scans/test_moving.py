@@ -16,13 +16,14 @@ from msgspec.structs import replace
 from swizzle import SwizzleError, f32, i32, scan_operator, scans, serial, u32
 from swizzle.language.specs.verify import verify
 from swizzle.scans import Algorithm, Network, Scan
-from swizzle.scans.algorithm import ELEMENT, SIZE, ScanStep, evaluate
+from swizzle.scans.algorithm import ELEMENT, SIZE, ScanStep
 from swizzle.scans.ends import BothEnds, ends_of
 from swizzle.scans.held import IDLE, HeldRanges
 from swizzle.scans.kernel import ScanKernel
 from swizzle.scans.moving import Move, MovingSearch
 from swizzle.scans.proof import LARGEST
 from symbolic.expressions.expression import FALSE, ONE, TRUE, ZERO, add, constant, subtract
+from symbolic.expressions.meaning import evaluate
 from tests.slow_cases import slow_unless
 from tests.swizzle.scans.examples import blelloch, brent_kung, is_exclusive_scan, kogge_stone, sklansky
 from tests.swizzle.scans.test_kernel import first_and_last, then

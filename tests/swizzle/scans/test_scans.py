@@ -13,13 +13,14 @@ import pytest
 from swizzle import SwizzleError, scans
 from swizzle.commands.cli import execute
 from swizzle.scans import Network
-from swizzle.scans.algorithm import ELEMENT, SIZE, Algorithm, ScanLoop, evaluate
+from swizzle.scans.algorithm import ELEMENT, SIZE, Algorithm, ScanLoop
 from swizzle.scans.bank import Comparisons, IndexTerms
 from swizzle.scans.ends import CLEARED
 from swizzle.scans.held import IDLE
 from swizzle.scans.points import LoopPoints, Skeleton
 from swizzle.scans.proof import LARGEST, cleared, digits_known, prove
 from symbolic.expressions.expression import Expression, add, constant, less, select
+from symbolic.expressions.meaning import evaluate
 from tests.slow_cases import slow_unless
 from tests.swizzle.scans.examples import (
     FAMILIES,

@@ -13,9 +13,10 @@ from symbolic.core.values import bitvector, boolean, integer, select
 from symbolic.expressions import expression as e
 from symbolic.expressions.expression import Expression, constant, number_name, truth_name
 from symbolic.expressions.formulas import INTEGER, REALS, TRUTH, Formulas, Sort, decide
+from symbolic.expressions.meaning import function_of
 from symbolic.expressions.numbers import value_of, wrapped
 from symbolic.expressions.reading import expression_of
-from symbolic.expressions.text import compiled, text_of
+from symbolic.expressions.text import text_of
 from symbolic.solve.evaluate import evaluate
 
 NAMES = ("x", "y", "z")
@@ -106,7 +107,7 @@ def test_random_expressions_mean_what_python_means(sort: Sort) -> None:
             found = evaluate(formula, lambda symbol, v=values: _number(v[symbol.symbol_name().partition("!")[0]], sort))
             assert (wrapped(found, sort) if wrap and not truth else found) == wanted
             if not wrap:
-                assert compiled([*NAMES, *FLAGS], [node])(*values.values()) == (wanted,)
+                assert function_of([*NAMES, *FLAGS], [node])(*values.values()) == (wanted,)
 
 
 def _number(value: Any, sort: Sort) -> Any:
@@ -140,7 +141,7 @@ def test_infinities_are_exact() -> None:
     law = (e.add(e.maximum(x, y), z), e.maximum(e.add(x, z), e.add(y, z)))
     assert decide([law], sorts, infinite=below).verdict == "proved"
     for values in itertools.product([float("-inf"), -1, 2], repeat=3):
-        left, right = compiled(NAMES, law)(*values)
+        left, right = function_of(NAMES, law)(*values)
         assert left == right
     wrong = (e.maximum(x, e.add(x, constant(1))), x)
     found = decide([wrong], sorts, infinite=below)
@@ -264,7 +265,7 @@ def test_products_and_quotients_are_read_back() -> None:
     pairs = [e.multiply, e.floor_divide, e.modulo]
     for outer, inner in itertools.product(pairs, repeat=2):
         for made in (outer(x, inner(y, z)), outer(inner(x, y), z)):
-            (found,) = compiled(NAMES, [made])(29, 7, 4)
+            (found,) = function_of(NAMES, [made])(29, 7, 4)
             assert found == value_of(made, {"x": 29, "y": 7, "z": 4}, dict.fromkeys(NAMES, INTEGER)), text_of(made)
 
 
@@ -278,7 +279,7 @@ def test_a_clamp_may_be_written_with_tests() -> None:
                 (compare(x, edge), compare(edge, x)), ((edge, bounded), (bounded, edge))
             ):
                 made = e.select(condition, yes, no)
-                run = compiled(["x"], [made, condition, yes, no])
+                run = function_of(["x"], [made, condition, yes, no])
                 clamps += made.operator in ("max", "min")
                 for number in range(-5, 6):
                     found, holds, first, second = run(number)
