@@ -35,6 +35,7 @@ class _Typed(Kinds):
     def __init__(self, types: Mapping[str, DType], infinite: Mapping[str, int]) -> None:
         super().__init__(ON_COLUMNS)
         self._types, self._infinite = types, infinite
+        self._signs: dict[Expression, set[int]] = {}
 
     def name(self, value: Any, kind: DType) -> Any:
         return np.asarray(value) != 0 if kind is BOOL else np.asarray(value).astype(NUMPY_DTYPES[kind])
@@ -69,7 +70,7 @@ class _Typed(Kinds):
         summands = dict(zip(terms(node), values, strict=True))
         found = reduce(np.add, (self.constant(number, kind) * value for (number, _), value in summands.items()))
         known = {what: value for (_, what), value in summands.items()}
-        for what, sign in () if kind.is_float else infinite_summands(node, self._infinite):
+        for what, sign in () if kind.is_float else infinite_summands(node, self._infinite, self._signs):
             limit = self.constant(stand_in(sign, kind), kind)
             found = np.where(known[what] == limit, limit, found)
         return found

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.loop import BOOL
+from symbolic.bottom_up import bottom_up
 from symbolic.elements import limits
 from symbolic.expressions.expression import Expression, terms
 from symbolic.ir.program import DType
@@ -64,24 +65,36 @@ def whole_infinities(carrier: Carrier, sides: str = "") -> dict[str, int]:
     return {f"{side}.{word}": sign for side in sides for word, sign in whole.items()} if sides else whole
 
 
-def infinity_signs(node: Expression, infinite: Mapping[str, int]) -> set[int]:
+def infinity_signs(
+    node: Expression, infinite: Mapping[str, int], known: dict[Expression, set[int]] | None = None
+) -> set[int]:
     """Return the signs of the infinities that a number may be, or be made of; `infinite` are names that may be one."""
-    if node.infinite:
-        return {1 if node.value > 0 else -1}
-    if node.operator == "name":
-        return {infinite[node.value]} if node.value in infinite else set()
-    values = node.arguments[1:] if node.operator == "select" else node.arguments
-    signs = [infinity_signs(each, infinite) for each in values if not each.truth]
-    found = set[int]().union(*signs)
-    if node.operator in ("max", "min"):  # a maximum is -inf only where all of it may be
-        beaten = -1 if node.operator == "max" else 1
-        found -= set() if all(beaten in each for each in signs) else {beaten}
-    return found
+
+    def numbers(node: Expression) -> list[Expression]:
+        return [each for each in node.arguments if not each.truth]
+
+    def signs_of(node: Expression, signs: list[set[int]]) -> set[int]:
+        if node.infinite:
+            return {1 if node.value > 0 else -1}
+        if node.operator == "name":
+            return {infinite[node.value]} if node.value in infinite else set()
+        found = set[int]().union(*signs)
+        if node.operator in ("max", "min"):  # a maximum is -inf only where all of it may be
+            beaten = -1 if node.operator == "max" else 1
+            found -= set() if all(beaten in each for each in signs) else {beaten}
+        return found
+
+    return bottom_up(node, numbers, signs_of, known)
 
 
-def infinite_summands(node: Expression, infinite: Mapping[str, int]) -> list[tuple[Expression, int]]:
-    """Return what of a sum may be an infinity, each with its sign; `infinite` are the names that may be one."""
-    return [(what, sign) for _, what in terms(node) for sign in sorted(infinity_signs(what, infinite))]
+def infinite_summands(
+    node: Expression, infinite: Mapping[str, int], known: dict[Expression, set[int]] | None = None
+) -> list[tuple[Expression, int]]:
+    """Return what of a sum may be an infinity, each with its sign; `infinite` are the names that may be one.
+
+    `known` has the signs that are known already, given the same names.
+    """
+    return [(what, sign) for _, what in terms(node) for sign in sorted(infinity_signs(what, infinite, known))]
 
 
 def sums_infinities(node: Expression, infinite: Mapping[str, int]) -> bool:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
 from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ from msgspec import field as by_default
 from pysmt.fnode import FNode
 from pysmt.typing import BOOL, INT, REAL, PySMTType
 
+from symbolic.bottom_up import bottom_up
 from symbolic.expressions.expression import (
     NAME,
     ONE,
@@ -95,24 +97,21 @@ class Formulas:
     facts: list[FNode] = field(default_factory=list)
     exact: bool = True
     _exponentials: dict[Expression, FNode] = field(default_factory=dict)
+    _sorts: dict[Expression, Sort | None] = field(default_factory=dict)
     _known: dict[tuple[Expression, Sort | None], Any] = field(default_factory=dict)
 
     # -- sorts ---------------------------------------------------------------------------------------------------
 
     def sort_of(self, node: Expression) -> Sort | None:
         """Return the sort of an expression; None of a number that could be any."""
+        return bottom_up(node, _of_its_sort, self._sort_of, self._sorts)
+
+    def _sort_of(self, node: Expression, inner: list[Sort | None]) -> Sort | None:
         if node.operator == NAME:
             return self.sorts[node.value]
-        if node.constant:
-            return TRUTH if node.truth else None
         if node.truth:
             return TRUTH
-        if node.operator in ("/", "exp", "log"):
-            return REALS
-        found: Sort | None = None
-        for each in node.arguments[node.operator == "select" :]:
-            found = self._joined(found, self.sort_of(each))
-        return found
+        return REALS if node.operator in ("/", "exp", "log") else reduce(self._joined, inner, None)
 
     def common_sort(self, *some: Expression) -> Sort:
         """Return the sort of numbers that nothing else says a sort of: that of all names.
@@ -365,6 +364,11 @@ class Formulas:
                         a, b = (self.number(each, REALS).value for each in (what, other))
                         self.facts += [m.Iff(m.LT(a, b), m.LT(found, its)), m.Iff(m.LT(b, a), m.LT(its, found))]
         return found
+
+
+def _of_its_sort(node: Expression) -> Sequence[Expression]:
+    """Return the arguments whose sort an expression has."""
+    return () if node.truth or node.operator in ("/", "exp", "log") else node.arguments[node.operator == "select" :]
 
 
 def _symbol(name: str, kind: PySMTType) -> FNode:

@@ -51,7 +51,9 @@ def _text(node: Expression, spelled: Callable[[str], str]) -> tuple[str, int]:
             return f"{inner(yes, _CHOICE + 1)} if {inner(condition, _CHOICE + 1)} else {inner(no, _CHOICE)}", _CHOICE
         case "*" if node.arguments[0].constant and node.arguments[0].value == -1:
             text = _joined("*", node.arguments[1:], inner)
-            return f"-({text})" if _begins_with_quotient(node.arguments[1]) else f"-{text}", _UNARY
+            if _begins_with_quotient(node.arguments[1]):
+                return f"-({text})", _UNARY
+            return f"-{text}", _UNARY if len(node.arguments) == 2 else _PRODUCT
     level = _INFIX[node.operator]
     if node.operator in ("and", "or", "*"):
         return _joined(node.operator, node.arguments, inner), level

@@ -367,7 +367,7 @@ def seen(x: f32):
 
 
 @serial
-def product_with_an_infinity(x: f32):
+def both_infinities(x: f32):
     s, t = -inf, 0
     for _ in x:
         if s > 0:
