@@ -100,7 +100,7 @@ EDGES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("|", (-8, 3), dict.fromkeys(WHOLE, -5)),
     ("^", (-1, 6), dict.fromkeys(WHOLE, -7)),
     # whole numbers beside floats
-    ("/", (7, 2), {**dict.fromkeys(FLOATING, 3.5), "Python": 3.5, "reals": Fraction(7, 2)}),
+    ("/", (7, 3), {**dict.fromkeys(("Python", "doubles", "table", "f64"), 7 / 3), "reals": Fraction(7, 3)}),
     ("==", (2**53, 2**53 + 1), {"Python": False, "integers": False, "int64": False, "doubles": True, "f64": True}),
     ("==", (2**24, 2**24 + 1), {"Python": False, "int64": False, "doubles": False, "i32": False, "f32": True}),
     # NaN, infinities, signed zeros
@@ -192,6 +192,15 @@ def test_shifts_are_what_formulas_say(signed: bool) -> None:
             for operator in ("<<", ">>"):
                 node = e.bits(operator, x, y)
                 assert typed(dtype)(node, values) == value_of(node, values, dict.fromkeys("xy", wide))
+
+
+def test_typed_columns_divide_and_shift_in_their_own_type() -> None:
+    """What is shifted as 64 bits is cut to 32 before it is compared as such, as in printed texts."""
+    node, types = e.maximum(z, e.bits(">>", x, e.ONE)), {"x": DType.I64, "z": DType.I32}
+    values = {"x": np.array([2**33 + 4, 2**33 + 12, -3]), "z": np.array([5, 5, -7])}
+    assert on_arrays(node, DType.I32, values, types).tolist() == [5, 6, -2]
+    node = e.maximum(z, e.floor_divide(x, constant(2)))
+    assert on_arrays(node, DType.I32, values, types).tolist() == [5, 6, -2]
 
 
 def test_only_what_is_chosen_is_computed_of_numbers() -> None:
