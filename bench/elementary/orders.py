@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from symbolic.expressions.columns import on_columns
 from symbolic.expressions.expression import (
     Expression,
     add,
@@ -27,7 +28,7 @@ from symbolic.expressions.expression import (
     substituted,
     subtract,
 )
-from symbolic.expressions.meaning import Key, evaluate
+from symbolic.expressions.meaning import Key
 
 VALUES: Final = 4
 MOST: Final = 8
@@ -132,4 +133,4 @@ def _value(node: Expression, values: dict[str, Any], holds: dict[Expression, Any
         if each.operator != "name" and len(of) == 1 and _of_x(each) in holds:
             held, at = holds[_of_x(each)], values[next(iter(of))]
             known[each] = held >> at & 1 == 1 if each.truth else held >> 2 * at & 3
-    return evaluate(node, values, known=known)
+    return on_columns(node, values, known=known)

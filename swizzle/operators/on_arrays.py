@@ -12,8 +12,9 @@ from swizzle.operators.loop import BOOL
 from swizzle.operators.types import computed_in, infinite_summands, stand_in
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.elements import wrapped
+from symbolic.expressions.columns import ON_COLUMNS
 from symbolic.expressions.expression import Expression, terms
-from symbolic.expressions.meaning import ON_COLUMNS, Key, Kinds, evaluate
+from symbolic.expressions.meaning import Key, SeveralKinds, evaluate
 from symbolic.ir.program import DType
 
 
@@ -29,7 +30,7 @@ def on_arrays(
     return np.asarray(found).astype(NUMPY_DTYPES[DType.I32 if dtype is BOOL else dtype])[()]
 
 
-class _Typed(Kinds):
+class _Typed(SeveralKinds):
     """Columns of the types of words: what divides or shifts is computed in its own type, a comparison in the widest."""
 
     def __init__(self, types: Mapping[str, DType], infinite: Mapping[str, int]) -> None:

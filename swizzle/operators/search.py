@@ -22,8 +22,8 @@ from swizzle.operators.carrier import Carrier
 from swizzle.operators.helpers import helpers_of
 from swizzle.operators.loop import BOOL, Loop, name_of
 from swizzle.operators.splits import SPLITS, Array, Columns, Splits, full, shown
+from symbolic.expressions.columns import FLOATS, on_columns
 from symbolic.expressions.expression import Expression, constant, subexpressions, substituted
-from symbolic.expressions.meaning import FLOATS, evaluate
 from symbolic.ir.program import DType
 
 SHOWN: Final = 220
@@ -86,7 +86,7 @@ def _joined(splits: Splits, deadline: float, depth: int) -> dict[str, Expression
         wrong = np.zeros(SPLITS, bool)
         with np.errstate(all="ignore"):
             for word, node in found.items():
-                wrong |= full(evaluate(node, splits.columns, FLOATS)) != splits.wanted[word]
+                wrong |= full(on_columns(node, splits.columns, FLOATS)) != splits.wanted[word]
         if not wrong.any():
             return found
         pick = np.unique(np.concatenate([pick, np.flatnonzero(wrong)[:60]]))

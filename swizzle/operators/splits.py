@@ -12,7 +12,8 @@ from swizzle.operators.helpers import Helper
 from swizzle.operators.loop import BOOL, Loop
 from swizzle.operators.samples import choices_of
 from symbolic.expressions import expression as e
-from symbolic.expressions.meaning import FLOATS, Key, evaluate
+from symbolic.expressions.columns import FLOATS, on_columns
+from symbolic.expressions.meaning import Key
 from symbolic.ir.program import DType
 
 SPLITS: Final = 3000
@@ -60,7 +61,7 @@ class Splits:
             columns[name] = np.where(rng.random((SPLITS, 1)) < 0.6, narrow, wide)
             if columns[name].dtype != bool:
                 columns[name] = columns[name].astype(np.float64)
-        fine = np.broadcast_to(evaluate(meets, columns, FLOATS), (SPLITS, LONGEST))
+        fine = np.broadcast_to(on_columns(meets, columns, FLOATS), (SPLITS, LONGEST))
         for name in columns:  # a row that breaks the promise is one that keeps it
             index = np.flatnonzero(fine.ravel())
             flat = columns[name].ravel().copy()
@@ -87,7 +88,7 @@ class Splits:
             element = {name: column[:, place] for name, column in columns.items()}
             known: dict[Key, Array] = {}
             before = {**state, **element}
-            new = {name: full(evaluate(step, before, FLOATS, known=known)) for name, step in loop.step.items()}
+            new = {name: full(on_columns(step, before, FLOATS, known)) for name, step in loop.step.items()}
             for node in known:
                 if node.operator in ("/", "//", "%"):
                     self.meaningless |= alive & (known[node.arguments[1]] == 0)
@@ -95,7 +96,7 @@ class Splits:
             for helper in self.helpers:
                 begun = start is not None or place > 0 or helper.initial is not None
                 names = {**around, helper.name: helped[helper.name]}
-                own = evaluate(helper.step if begun else helper.lift, names, FLOATS)
+                own = on_columns(helper.step if begun else helper.lift, names, FLOATS)
                 helped[helper.name] = np.where(alive, full(own), helped[helper.name])
             state = {name: np.where(alive, each, state[name]) for name, each in new.items()}
         return {**state, **helped}

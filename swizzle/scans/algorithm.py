@@ -20,8 +20,8 @@ from msgspec import Struct
 from swizzle.scans.held import IDLE, Ends, HeldRanges, Mask
 from swizzle.scans.network import Network
 from swizzle.scans.text import shown
+from symbolic.expressions.columns import on_columns
 from symbolic.expressions.expression import ZERO, Expression, number_name
-from symbolic.expressions.meaning import evaluate
 
 ELEMENT: Final = number_name("i")
 DISTANCE: Final = number_name("d")
@@ -54,9 +54,9 @@ class ScanStep(Struct, frozen=True):
         left, sources = np.ones(size, bool), np.full(size, IDLE)
         taking, gone, behind = ~left, ~left, ~left
         for move in self.moves:
-            on = left & evaluate(move.when, names)
+            on = left & on_columns(move.when, names)
             if move.how != "nothing":
-                sources, taking = np.where(on, evaluate(move.source, names), sources), taking | on
+                sources, taking = np.where(on, on_columns(move.source, names), sources), taking | on
             gone = gone | (on & (move.how in ("instead", "nothing")))
             behind = behind | (on & (move.how == "behind"))
             left = left & ~on
@@ -162,8 +162,8 @@ class Algorithm(Struct, frozen=True):
         reach: Ends = element
         for step, distance in self.rounds(size):
             names = {"i": element, "d": distance, "N": size}
-            on = np.broadcast_to(evaluate(step.when, names), (size,))
-            sources = np.broadcast_to(evaluate(step.source, names), (size,))
+            on = np.broadcast_to(on_columns(step.when, names), (size,))
+            sources = np.broadcast_to(on_columns(step.source, names), (size,))
             neighbour = reach + 1 if self.backward else reach - 1
             bad = np.nonzero(on & ((sources != neighbour) | (sources < 0) | (sources >= size)))[0]
             if len(bad):

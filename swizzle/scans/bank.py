@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from symbolic.expressions.columns import ON_COLUMNS
 from symbolic.expressions.expression import (
     ZERO,
     Expression,
@@ -28,7 +29,6 @@ from symbolic.expressions.expression import (
     negation,
     subtract,
 )
-from symbolic.expressions.meaning import ON_COLUMNS
 
 Column: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]

@@ -17,7 +17,7 @@ from swizzle.scans.algorithm import Algorithm, ScanStep, sizes
 from swizzle.scans.dense import DenseStep, dense, elements
 from swizzle.scans.mistakes import mistake
 from swizzle.scans.text import shown
-from symbolic.expressions.meaning import evaluate
+from symbolic.expressions.columns import on_columns
 from symbolic.ir.program import LANES
 
 LARGEST: Final = 1024
@@ -62,7 +62,7 @@ class BlockScan(Struct, frozen=True):
             row = np.full(self.threads, NONE)
             own = elements(step, self.size, d)
             row[form.first : form.first + len(own)] = own
-            return [(row, np.where(row == NONE, NONE, evaluate(step.source, {"i": row, "d": d, "N": self.size})))]
+            return [(row, np.where(row == NONE, NONE, on_columns(step.source, {"i": row, "d": d, "N": self.size})))]
         moved = step.at(self.size, d)
         changed = np.where(moved.taking | moved.gone, np.arange(self.size), NONE)
         return list(zip(changed.reshape(-1, self.threads), moved.sources.reshape(-1, self.threads), strict=True))
@@ -98,7 +98,7 @@ def block_scan(algorithm: Algorithm, size: int, threads: int | None) -> BlockSca
 
 
 def _end(form: DenseStep, size: int, d: int) -> int:
-    return int(evaluate(form.end, {"d": d, "N": size}))
+    return int(on_columns(form.end, {"d": d, "N": size}))
 
 
 def access_of_rows(name: str, rows: list[Any]) -> Access:

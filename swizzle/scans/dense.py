@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from swizzle.scans.algorithm import DISTANCE, SIZE, Algorithm, ScanLoop, ScanStep, sizes
 from swizzle.scans.bank import Column, IndexTerm, IndexTerms
+from symbolic.expressions.columns import on_columns
 from symbolic.expressions.expression import (
     ZERO,
     Expression,
@@ -25,7 +26,6 @@ from symbolic.expressions.expression import (
     multiply,
     number_name,
 )
-from symbolic.expressions.meaning import evaluate
 
 THREAD = number_name("t")
 Rounds = Sequence[tuple[int, int]]
@@ -49,7 +49,7 @@ def dense(algorithm: Algorithm, tried: int) -> tuple[tuple[DenseStep | None, ...
 
 def elements(step: ScanStep, size: int, distance: int) -> Column:
     """Return the elements that a step works on, in order."""
-    on = evaluate(step.when, {"i": np.arange(size), "d": distance, "N": size})
+    on = on_columns(step.when, {"i": np.arange(size), "d": distance, "N": size})
     return np.nonzero(np.broadcast_to(on, (size,)))[0]
 
 
@@ -71,8 +71,8 @@ def _dense(loop: ScanLoop, step: ScanStep, tried: int) -> DenseStep | None:
             wanted = elements(step, size, d)
             values = {"t": np.arange(len(wanted)) + first, "d": d, "N": size}
             if (
-                evaluate(found.end, values) != len(wanted) + first
-                or (evaluate(term.expression, values) != wanted).any()
+                on_columns(found.end, values) != len(wanted) + first
+                or (on_columns(term.expression, values) != wanted).any()
             ):
                 return None
     return found
@@ -82,7 +82,7 @@ def _astray(step: ScanStep, rounds: Rounds, lists: Sequence[Column], first: int)
     """Tell whether some thread takes an element that is not in its stretch of the array."""
     for (size, d), own in zip(rounds, lists, strict=True):
         if len(own) > 1:
-            taken = np.broadcast_to(evaluate(step.source, {"i": own, "d": d, "N": size}), own.shape)
+            taken = np.broadcast_to(on_columns(step.source, {"i": own, "d": d, "N": size}), own.shape)
             if (taken // (own[1] - own[0]) != np.arange(len(own)) + first).any():
                 return True
     return False

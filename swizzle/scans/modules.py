@@ -22,8 +22,8 @@ from swizzle.scans.held import IDLE
 from swizzle.scans.mistakes import mistake
 from swizzle.scans.network import Network, Step
 from swizzle.scans.text import shown
+from symbolic.expressions.columns import on_columns
 from symbolic.expressions.expression import ZERO, Expression, constant, floor_divide
-from symbolic.expressions.meaning import evaluate
 
 CANDIDATES: Final = 40
 """For a condition of a recursion."""
@@ -153,7 +153,7 @@ class Recursion(Struct, frozen=True):
         return Network(size, steps)
 
     def _values(self, when: Expression, size: int) -> Mask:
-        return np.broadcast_to(evaluate(when, {"i": np.arange(size), "N": size}), (size,))
+        return np.broadcast_to(on_columns(when, {"i": np.arange(size), "N": size}), (size,))
 
     def __repr__(self) -> str:
         lines = [f"if {shown(when)}: a[i] takes its neighbour" for when in self.before]

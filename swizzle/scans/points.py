@@ -12,8 +12,8 @@ from msgspec import Struct
 from swizzle.scans.algorithm import DISTANCE, ELEMENT, SIZE, ScanLoop, Way
 from swizzle.scans.bank import Column, Comparisons, IndexTerms, Mask
 from swizzle.scans.network import Network
+from symbolic.expressions.columns import on_columns
 from symbolic.expressions.expression import ONE, ZERO, Expression, constant, floor_divide, multiply, subtract
-from symbolic.expressions.meaning import evaluate
 
 
 class Skeleton(Struct, frozen=True):
@@ -102,7 +102,7 @@ class LoopPoints:
     def values(self, expression: Expression) -> Column:
         """Return an expression's values."""
         names = {"i": self.element, "d": self.distance, "N": self.size}
-        return np.broadcast_to(evaluate(expression, names), (len(self.element),))
+        return np.broadcast_to(on_columns(expression, names), (len(self.element),))
 
     def source(self, where: Mask, want: Column) -> Expression | None:
         """Return the lightest term that has these values where a mask holds."""

@@ -30,6 +30,7 @@ from swizzle.scans.algorithm import DISTANCE, ELEMENT, SIZE, Algorithm, ScanLoop
 from swizzle.scans.bank import Column, IndexTerm, Mask
 from swizzle.scans.ends import CLEARED, OF_SOURCE, Held, ends_of, exists, reached
 from swizzle.scans.points import LoopPoints
+from symbolic.expressions.columns import on_columns
 from symbolic.expressions.expression import (
     BUILDERS,
     ONE,
@@ -54,7 +55,6 @@ from symbolic.expressions.expression import (
     subtract,
 )
 from symbolic.expressions.formulas import INTEGER, Sort, decide
-from symbolic.expressions.meaning import evaluate
 
 LARGEST: Final = 1 << 30
 """The size up to which an algorithm is proved."""
@@ -129,7 +129,7 @@ def _fits(form: Expression, points: LoopPoints, want: Column, *, backward: bool)
     names = {"i": points.element, "d": points.distance, "N": points.size}
     if CLEARED.value in form.names:
         names[CLEARED.value] = _cleared(points, backward=backward)
-    return bool((evaluate(form, names) == want).all())
+    return bool((on_columns(form, names) == want).all())
 
 
 def closed_forms(points: LoopPoints, want: Column, *, backward: bool = False) -> Iterator[Expression]:

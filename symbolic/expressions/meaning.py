@@ -1,4 +1,4 @@
-"""What an expression is on numbers and on NumPy's columns of them: one evaluator, and one table of the operators.
+"""What an expression is, on numbers and on columns of them (`columns.py`): one evaluator for all domains.
 
 An operator means the same in each domain where it has a meaning:
 
@@ -18,25 +18,24 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any, Final, TypeAlias
-
-import numpy as np
 
 from symbolic.expressions.expression import NAME, Expression
 
 Key: TypeAlias = Any
 """A node; or a node and the kind of numbers that it is computed as, where a domain has several."""
-Function: TypeAlias = Callable[..., Any]
+OperatorTable: TypeAlias = Mapping[str, Callable[..., Any]]
 
 
-class Domain:
+class NumberDomain:
     """What the operators mean, and constants, where there is one kind of numbers."""
 
     kinds = False
     """Whether there are several: sorts, or types. Then each is asked for arguments and values of its own."""
 
     def __init__(
-        self, table: Mapping[str, Function], number: Function = lambda value: value, *, lazy: bool = False
+        self, table: OperatorTable, number: Callable[[Any], Any] = lambda value: value, *, lazy: bool = False
     ) -> None:
         self.table, self.number, self.lazy = table, number, lazy
 
@@ -54,12 +53,12 @@ class Domain:
         return self.table[key.operator](*values)
 
 
-class Kinds(Domain):
+class SeveralKinds(NumberDomain):
     """A domain with several kinds of numbers, each of which has its own constants."""
 
     kinds = True
 
-    def __init__(self, table: Mapping[str, Function], *, lazy: bool = False) -> None:
+    def __init__(self, table: OperatorTable, *, lazy: bool = False) -> None:
         super().__init__(table, lazy=lazy)
         self._arguments: dict[Key, Sequence[Key]] = {}
 
@@ -87,19 +86,17 @@ class Kinds(Domain):
 
 
 def evaluate(
-    expression: Expression, names: Mapping[str, Any], domain: Domain | None = None, kind: Any = None,
+    expression: Expression, names: Mapping[str, Any], domain: NumberDomain, kind: Any = None,
     known: dict[Key, Any] | None = None,
 ) -> Any:  # fmt: skip
-    """Return what an expression is, its names being numbers or columns; by default, columns of whole numbers.
+    """Return what an expression is in a domain; `kind` is what it is computed as, where there are several.
 
     `known` has the values of what is computed already of the same names, and gets the others.
 
     >>> from symbolic.expressions.expression import modulo, number_name
-    >>> remainder = modulo(number_name("x"), number_name("y"))
-    >>> evaluate(remainder, {"x": np.array([7, -7, 7]), "y": np.array([2, 2, 0])}).tolist()
-    [1, 1, 7]
+    >>> evaluate(modulo(number_name("x"), number_name("y")), {"x": -7, "y": 2}, NUMBERS)
+    1
     """
-    domain = COLUMNS if domain is None else domain
     known = {} if known is None else known
     root = (expression, kind) if domain.kinds else expression
     pending: list[Key] = [root]
@@ -145,79 +142,29 @@ def function_of(names: Sequence[str], results: Sequence[Expression]) -> Callable
     return function
 
 
-# ---- the table -----------------------------------------------------------------------------------------------------
-
-
-def _all(function: Function) -> Function:
-    def folded(found: Any, *others: Any) -> Any:
-        for each in others:
-            found = function(found, each)
-        return found
-
-    return folded
+# ---- Python's numbers ----------------------------------------------------------------------------------------------
 
 
 def _exponential(a: Any) -> float:
     try:
         return math.exp(a)
     except OverflowError:
-        return math.inf
+        return math.inf if a > 0 else 0.0
 
 
 def _logarithm(a: Any) -> float:
     return math.log(a) if a else -math.inf
 
 
-def _without_zeros(b: Any) -> bool:
-    return bool(b.all() if isinstance(b, np.ndarray) else b)
+ON_NUMBERS: Final[OperatorTable] = {
+    "+": lambda *some: reduce(operator.add, some), "*": lambda *some: reduce(operator.mul, some),
+    "/": operator.truediv, "//": operator.floordiv, "%": operator.mod, "max": max, "min": min,
+    "exp": _exponential, "log": _logarithm, "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    "<<": operator.lshift, ">>": operator.rshift, "<": operator.lt, "<=": operator.le, "==": operator.eq,
+    "and": lambda *some: some[-1], "or": lambda *some: some[-1], "not": operator.not_,
+    "select": lambda _, chosen: chosen,
+}  # fmt: skip
+"""The operators of Python's numbers; of `and` and `or`, what decides comes last."""
 
-
-def _quotients(a: Any, b: Any) -> Any:
-    if _without_zeros(b):
-        return np.floor_divide(a, b)
-    found = np.floor_divide(a, b + np.equal(b, 0))
-    return np.where(np.equal(b, 0), np.zeros_like(found), found)
-
-
-def _remainders(a: Any, b: Any) -> Any:
-    if _without_zeros(b):
-        return np.remainder(a, b)
-    return np.where(np.equal(b, 0), a, np.remainder(a, b + np.equal(b, 0)))
-
-
-_MEANING: Final[Mapping[str, tuple[Function, Function]]] = {
-    "+": (_all(operator.add), _all(np.add)),
-    "*": (_all(operator.mul), _all(np.multiply)),
-    "/": (operator.truediv, np.divide),
-    "//": (operator.floordiv, _quotients),
-    "%": (operator.mod, _remainders),
-    "max": (max, _all(lambda a, b: np.where(np.less(a, b), b, a))),
-    "min": (min, _all(lambda a, b: np.where(np.less(b, a), b, a))),
-    "exp": (_exponential, np.exp),
-    "log": (_logarithm, np.log),
-    "&": (operator.and_, np.bitwise_and),
-    "|": (operator.or_, np.bitwise_or),
-    "^": (operator.xor, np.bitwise_xor),
-    "<<": (operator.lshift, np.left_shift),
-    ">>": (operator.rshift, np.right_shift),
-    "<": (operator.lt, np.less),
-    "<=": (operator.le, np.less_equal),
-    "==": (operator.eq, np.equal),
-    "and": (lambda *some: some[-1], _all(np.logical_and)),  # of numbers, what decides
-    "or": (lambda *some: some[-1], _all(np.logical_or)),
-    "not": (operator.not_, np.logical_not),
-    "select": (lambda _, chosen: chosen, np.where),
-}
-"""Each operator of Python's numbers, and of columns."""
-
-ON_NUMBERS: Final = {name: on_numbers for name, (on_numbers, _) in _MEANING.items()}
-ON_COLUMNS: Final = {name: on_columns for name, (_, on_columns) in _MEANING.items()}
-
-NUMBERS: Final = Domain(ON_NUMBERS, lambda value: value if isinstance(value, int) else float(value), lazy=True)
+NUMBERS: Final = NumberDomain(ON_NUMBERS, lambda value: value if isinstance(value, int) else float(value), lazy=True)
 """Python's integers and floats."""
-COLUMNS: Final = Domain(ON_COLUMNS)
-"""Columns of 64-bit integers, and Python's integers beside them."""
-FLOATS: Final = Domain(
-    ON_COLUMNS, lambda value: np.bool_(value) if isinstance(value, bool) else np.float64(float(value))
-)
-"""Columns of doubles, which hold infinities and every whole number below 2 to the 53."""

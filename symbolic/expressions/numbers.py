@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from symbolic.expressions.expression import Expression
 from symbolic.expressions.formulas import Formulas, Sort
-from symbolic.expressions.meaning import ON_NUMBERS, Key, Kinds, evaluate
+from symbolic.expressions.meaning import ON_NUMBERS, Key, SeveralKinds, evaluate
 
 
 def value_of(expression: Expression, values: Mapping[str, Any], sorts: Mapping[str, Sort]) -> Any:
@@ -23,7 +23,7 @@ def value_of(expression: Expression, values: Mapping[str, Any], sorts: Mapping[s
     return evaluate(expression, values, domain, domain.sort_of(expression))
 
 
-class _Sorted(Kinds):
+class _Sorted(SeveralKinds):
     """Words, integers and reals: what formulas of these sorts mean, and what is looked at as a counterexample."""
 
     def __init__(self, sorts: Mapping[str, Sort]) -> None:

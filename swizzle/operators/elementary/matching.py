@@ -21,6 +21,7 @@ from swizzle.operators.elementary.entries import TYPES, Elementary, neutral, tab
 from swizzle.operators.elementary.together import Together
 from swizzle.operators.loop import BOOL, Loop, name_of
 from swizzle.operators.samples import random_rows, random_states
+from symbolic.expressions.columns import FLOATS, on_columns
 from symbolic.expressions.expression import (
     TRUE,
     Expression,
@@ -31,7 +32,7 @@ from symbolic.expressions.expression import (
     substituted,
 )
 from symbolic.expressions.formulas import REALS
-from symbolic.expressions.meaning import FLOATS, Key, evaluate
+from symbolic.expressions.meaning import Key
 from symbolic.ir.program import DType
 
 SAMPLES: Final = 32
@@ -57,7 +58,7 @@ def matched(loop: Loop) -> Iterator[Carrier]:
               for place, (name, dtype) in enumerate(loop.state.items())}  # fmt: skip
     with np.errstate(all="ignore"):
         known: dict[Key, Any] = {}
-        after = {name: evaluate(loop.step[name], {**before, **elements}, FLOATS, known=known) for name in loop.live}
+        after = {name: on_columns(loop.step[name], {**before, **elements}, FLOATS, known) for name in loop.live}
         for order in itertools.permutations(loop.live):
             for identity, some in of_type.items():
                 yield from _fitting(loop, order, identity, some, before, elements, after)
@@ -104,7 +105,7 @@ def _fitting(
         try:
             lift = {word: substituted(loop.step[word], none) for word in order}
             columns = {f"x{place}": before[word] for place, word in enumerate(order)}
-            columns |= {f"y{place}": np.broadcast_to(evaluate(lift[word], elements, FLOATS), SAMPLES)
+            columns |= {f"y{place}": np.broadcast_to(on_columns(lift[word], elements, FLOATS), SAMPLES)
                         for place, word in enumerate(order)}  # fmt: skip
         except ArithmeticError:
             continue

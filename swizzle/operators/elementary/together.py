@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.expressions.meaning import ON_COLUMNS
+from symbolic.expressions.columns import ON_COLUMNS
 
 Array = Any
 

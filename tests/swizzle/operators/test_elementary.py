@@ -19,8 +19,8 @@ from swizzle.operators.elementary.matching import matched
 from swizzle.operators.elementary.together import Together
 from swizzle.operators.proof import Prover
 from swizzle.operators.serial import Serial
+from symbolic.expressions.columns import FLOATS, on_columns
 from symbolic.expressions.expression import subexpressions
-from symbolic.expressions.meaning import FLOATS, evaluate
 from symbolic.expressions.text import text_of
 
 
@@ -34,7 +34,7 @@ def test_entries_together_are_entries_one_by_one() -> None:
         values = Together([each.lists for each in entries]).values(columns)
         for entry, row in zip(entries, values, strict=True):
             for node, own in zip(entry.combine, row, strict=True):
-                assert (own == evaluate(node, columns, FLOATS)).all(), entry
+                assert (own == on_columns(node, columns, FLOATS)).all(), entry
 
 
 # ---- updates -----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from swizzle import SwizzleError, i32, layouts, load, operator, scan_operator, s
 from swizzle.language.specs.verify import verify
 from swizzle.scans import Network
 from swizzle.scans.dense import dense, elements
-from symbolic.expressions.meaning import evaluate
+from symbolic.expressions.columns import on_columns
 from symbolic.machine.accesses import WarpAccess
 from tests.swizzle.scans.examples import FAMILIES, solved
 
@@ -150,9 +150,9 @@ def test_threads_without_gaps(name: str) -> None:
                     if form is None:
                         continue
                     names = {"d": d, "N": size}
-                    threads = np.arange(form.first, int(evaluate(form.end, names)))
-                    got = np.broadcast_to(evaluate(form.element, {"t": threads, **names}), len(threads)).tolist()
-                    on = np.broadcast_to(evaluate(step.when, {"i": np.arange(size), **names}), size)
+                    threads = np.arange(form.first, int(on_columns(form.end, names)))
+                    got = np.broadcast_to(on_columns(form.element, {"t": threads, **names}), len(threads)).tolist()
+                    on = np.broadcast_to(on_columns(step.when, {"i": np.arange(size), **names}), size)
                     assert got == [i for i in range(size) if on[i]] == elements(step, size, d).tolist()
     forms = [form is not None for own in dense(solved(name).loops, 64) for form in own]
     assert all(forms) or name == "ladner_fischer"

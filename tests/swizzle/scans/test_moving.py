@@ -22,8 +22,8 @@ from swizzle.scans.held import IDLE, HeldRanges
 from swizzle.scans.kernel import ScanKernel
 from swizzle.scans.moving import Move, MovingSearch
 from swizzle.scans.proof import LARGEST
+from symbolic.expressions.columns import on_columns
 from symbolic.expressions.expression import FALSE, ONE, TRUE, ZERO, add, constant, subtract
-from symbolic.expressions.meaning import evaluate
 from tests.slow_cases import slow_unless
 from tests.swizzle.scans.examples import blelloch, brent_kung, is_exclusive_scan, kogge_stone, sklansky
 from tests.swizzle.scans.test_kernel import first_and_last, then
@@ -125,10 +125,10 @@ def words_after(algorithm: Algorithm, size: int) -> bool:
         before = list(held)
         for i in range(size):
             names = {"i": i, "d": d, "N": size}
-            move = next((move for move in step.moves if evaluate(move.when, names)), None)
+            move = next((move for move in step.moves if on_columns(move.when, names)), None)
             if move is None:
                 continue
-            source = int(evaluate(move.source, names))
+            source = int(on_columns(move.source, names))
             if move.how != "nothing" and not 0 <= source < size:
                 return False
             taken = () if move.how == "nothing" else before[source]
@@ -321,10 +321,10 @@ def test_the_induction_says_what_a_run_says(name: str, backward: bool) -> None:
         for (step, d), (before, after) in zip(algorithm.rounds(size), runs, strict=True):
             names = {"i": np.arange(size), "d": d, "N": size}
             assert isinstance(before, HeldRanges) and isinstance(after, HeldRanges)
-            assert np.all(evaluate(ends.legal(step, shapes[step]), names))
+            assert np.all(on_columns(ends.legal(step, shapes[step]), names))
             for expressions, wanted in ((shapes[step], before), (ends.after(step, shapes[step]), after)):
                 for expression, column in zip(expressions, wanted, strict=True):
-                    assert (evaluate(expression, names) == column).all()
+                    assert (on_columns(expression, names) == column).all()
 
 
 def test_loops_that_are_no_scan_at_larger_sizes_are_not_proved() -> None:

@@ -19,8 +19,8 @@ from swizzle.scans.ends import CLEARED
 from swizzle.scans.held import IDLE
 from swizzle.scans.points import LoopPoints, Skeleton
 from swizzle.scans.proof import LARGEST, cleared, digits_known, prove
+from symbolic.expressions.columns import on_columns
 from symbolic.expressions.expression import Expression, add, constant, less, select
-from symbolic.expressions.meaning import evaluate
 from tests.slow_cases import slow_unless
 from tests.swizzle.scans.examples import (
     FAMILIES,
@@ -97,8 +97,9 @@ def test_what_is_known_of_a_number_without_its_lowest_digit(base: int) -> None:
         (known,) = digits_known(Algorithm((loop,), backward), ELEMENT, CLEARED)
         own = np.where(outside, -1, np.take(without[::-1] if backward else without, everyone, mode="clip"))
         names = {"i": everyone, "d": d, "N": size}
-        assert evaluate(known, {**names, "cleared": own}).all()
-        assert not evaluate(known, {**names, "cleared": size - everyone if backward else everyone + 1})[~outside].any()
+        assert on_columns(known, {**names, "cleared": own}).all()
+        other = size - everyone if backward else everyone + 1
+        assert not on_columns(known, {**names, "cleared": other})[~outside].any()
 
 
 def test_relaxed_to_the_other_direction() -> None:
@@ -370,11 +371,11 @@ def test_terms_are_what_their_expressions_say() -> None:
     bank = points.bank(6)
     names = {"i": points.element, "d": points.distance, "N": points.size}
     for term, column in zip(bank.terms, bank.columns, strict=True):
-        assert (evaluate(term.expression, names) == column).all()
+        assert (on_columns(term.expression, names) == column).all()
     assert len({column.tobytes() for column in bank.columns}) == len(bank.terms) > 300
     conditions = Comparisons(bank)
     for each in range(0, len(conditions.masks), 37):
-        assert (evaluate(conditions.expression(each), names) == conditions.masks[each]).all()
+        assert (on_columns(conditions.expression(each), names) == conditions.masks[each]).all()
 
 
 def test_no_lighter_term_is_missed() -> None:
