@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final, TypeAlias
 
-from symbolic.expressions.expression import NAME, Expression
+from symbolic.expressions.expression import NAME, Expression, subexpressions
 
 Key: TypeAlias = Any
 """A node; or a node and the kind of numbers that it is computed as, where a domain has several."""
@@ -102,22 +102,24 @@ def evaluate(
     pending: list[Key] = [root]
     while pending:
         key = pending[-1]
+        node = key[0] if domain.kinds else key
         if key in known:
             pending.pop()
-            continue
-        node = key[0] if domain.kinds else key
-        if not node.arguments:
+        elif not node.arguments:
             known[pending.pop()] = domain.leaf(key, names)
-            continue
-        arguments = domain.arguments(key)
-        if domain.lazy:
-            arguments = _needed(node, arguments, known)
-        missing = [each for each in arguments if each not in known]
-        if missing:
-            pending += missing
         else:
-            known[pending.pop()] = domain.applied(key, [known[each] for each in arguments])
+            arguments = domain.arguments(key)
+            if domain.lazy and node.operator in _LAZY:
+                arguments = _needed(node, arguments, known)
+            missing = [each for each in arguments if each not in known]
+            if missing:
+                pending += missing
+            else:
+                known[pending.pop()] = domain.applied(key, [known[each] for each in arguments])
     return known[root]
+
+
+_LAZY: Final = ("select", "and", "or")
 
 
 def _needed(node: Expression, keys: Sequence[Key], known: Mapping[Key, Any]) -> Sequence[Key]:
@@ -125,19 +127,21 @@ def _needed(node: Expression, keys: Sequence[Key], known: Mapping[Key, Any]) -> 
     if node.operator == "select":
         test, yes, no = keys
         return (test,) if test not in known else (test, yes if known[test] else no)
-    if node.operator in ("and", "or"):
-        decides = node.operator == "or"
-        last = next((at for at, key in enumerate(keys) if key not in known or known[key] == decides), len(keys))
-        return keys[: last + 1]
-    return keys
+    decides = node.operator == "or"
+    last = next((at for at, key in enumerate(keys) if key not in known or known[key] == decides), len(keys))
+    return keys[: last + 1]
 
 
 def function_of(names: Sequence[str], results: Sequence[Expression]) -> Callable[..., tuple[Any, ...]]:
     """Return a function of Python's numbers, one for each name, that returns the values of expressions."""
 
+    leaves = {node for each in results for node in subexpressions(each) if not node.arguments}
+    places = [(node, names.index(node.value)) for node in leaves if node.operator == NAME]
+    constants: dict[Key, Any] = {node: NUMBERS.leaf(node, {}) for node in leaves if node.constant}
+
     def function(*numbers: Any) -> tuple[Any, ...]:
-        values, known = dict(zip(names, numbers, strict=True)), dict[Key, Any]()
-        return tuple(evaluate(each, values, NUMBERS, known=known) for each in results)
+        known = constants | {node: numbers[place] for node, place in places}
+        return tuple(evaluate(each, {}, NUMBERS, known=known) for each in results)
 
     return function
 
