@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from symbolic.column_keys import factors
 from symbolic.errors import Place
 from symbolic.ir.program import Binary, BinaryOp, Const, DType, Expr, Unary
 from symbolic.ir.walk import children, with_children
@@ -37,9 +38,6 @@ SAMPLED: Final = 16  # points at which formulas are compared first
 LIGHT: Final = 16  # the numbers in formulas of seven terms
 _FEW: Final = slice(None, None, -6)  # of the sampled points, those that are compared before the others
 _NOWHERE: Final = Place("", 0, 0)
-_FACTORS: Final = np.array([pow(0x9E3779B97F4A7C15, k, 1 << 64) for k in range(1, SAMPLED + 1)], np.uint64).view(
-    np.int64
-)
 _Numbers: TypeAlias = npt.NDArray[np.int64]
 _Truths: TypeAlias = npt.NDArray[np.bool_]
 _Rows: TypeAlias = npt.NDArray[np.intp]
@@ -95,7 +93,7 @@ class _Columns:
 
     @staticmethod
     def _marks(values: _Numbers) -> _Numbers:
-        found: _Numbers = _FACTORS[: len(values)] @ values
+        found: _Numbers = factors(len(values)) @ values
         return found
 
     def of(self, wanted: _Numbers) -> list[int]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from symbolic.column_keys import factors
 from symbolic.errors import Place
 from symbolic.ir.program import Expr
 from templates.formula import binary, number, remainder, signed, times, total
@@ -128,13 +129,8 @@ def _marks(lines: _Numbers, n: int) -> _Numbers:
     """Return a number for each line of values, the same for those that differ by a rotation; few others agree."""
     apart = lines - lines[:, :1]
     apart += (apart >> 63) & n  # modulo n, in less time
-    found: _Numbers = apart @ _factors(lines.shape[1])
+    found: _Numbers = apart @ factors(lines.shape[1])
     return found
-
-
-@lru_cache(maxsize=64)
-def _factors(count: int) -> _Numbers:
-    return np.array([pow(0x9E3779B97F4A7C15, k, 1 << 64) for k in range(1, count + 1)], np.uint64).view(np.int64)
 
 
 class Peeled(NamedTuple):

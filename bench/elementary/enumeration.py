@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from swizzle.operators.elementary.entries import neutral
+from symbolic.column_keys import mixed
 from symbolic.expressions.expression import BUILDERS, Expression, number_name, subtract
 from symbolic.expressions.formulas import Sort
 
@@ -148,7 +149,7 @@ class Trees:
             found = (values + 0.0).view(np.uint64)
         else:
             found = values.astype(np.int64).view(np.uint64) if values.dtype.kind == "i" else values.astype(np.uint64)
-        found = (found ^ (found >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+        found = mixed(found)
         return ((found ^ (found >> np.uint64(31))) * self._weights).sum(axis=1, dtype=np.uint64)
 
     def grow(self) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from bench.elementary.enumeration import EACH, SAME, SampleColumns, Trees
+from symbolic.column_keys import SPREAD
 
 Array = Any
 OPERATORS: Final = 5
@@ -169,7 +170,7 @@ def _key(tables, operator, one, other, width):  # type: ignore[no-untyped-def]
         else:
             work[0] = values[one if tables.truths[operator - OPERATORS, place] else other, place]
         work[0] += 0  # of -0.0
-        key = (key ^ np.uint64(tables.bits[0])) * np.uint64(0x9E3779B97F4A7C15)
+        key = (key ^ np.uint64(tables.bits[0])) * SPREAD
         key ^= key >> np.uint64(29)
     return key | np.uint64(1)
 

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from symbolic.column_keys import SPREAD, mixed
 from templates.functions import Functions, Places
 from templates.xform_lists import ListedXforms
 
 MOST: Final = 8_000_000  # functions of a hole
 TIED: Final = 8  # outputs that are looked at before functions are compared
-_SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
 _Truths = npt.NDArray[np.bool_]
 
 
@@ -140,7 +140,7 @@ class Join:
             there = tie[self.tables[other.hole].column(other.line)]
             fits[other.hole] &= there >= 0
             for hole, column in ((one.hole, self.tables[one.hole].column(one.line)), (other.hole, there)):
-                found[hole] = (found[hole] ^ (found[hole] >> np.uint64(29))) * _SPREAD + column.astype(np.uint64)
+                found[hole] = mixed(found[hole]) + column.astype(np.uint64)
         for hole, table in enumerate(self.tables):
             if not fits[hole].all():
                 table.keep(fits[hole])
@@ -161,8 +161,8 @@ def _known(some: npt.NDArray[np.uint64], others: npt.NDArray[np.uint64]) -> _Tru
     """Say which of some numbers may be among others: all that are, and a few that are not."""
     bits = np.uint64(64 - 24)
     table = np.zeros(1 << 24, np.bool_)
-    table[((others * _SPREAD) >> bits).astype(np.intp)] = True
-    return table[((some * _SPREAD) >> bits).astype(np.intp)]
+    table[((others * SPREAD) >> bits).astype(np.intp)] = True
+    return table[((some * SPREAD) >> bits).astype(np.intp)]
 
 
 def relations(line: HolePoint, excluded: _Truths, numbers: Sequence[tuple[HolePoint, Places]]) -> Iterator[Relation]:
