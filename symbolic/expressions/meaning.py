@@ -3,11 +3,11 @@
 An operator means the same in each domain where it has a meaning:
 
 - `//` and `%` round down; as in formulas (`symbolic/solve/floor_division.py`), `a // 0` is 0 and `a % 0` is `a`.
-- By zero `/` has no meaning: numbers raise ZeroDivisionError, columns have IEEE 754's infinities and NaN.
+- By zero `/` has no meaning: of numbers that is a ZeroDivisionError, columns have IEEE 754's infinities and NaN.
 - `max(a, b)` is b where `a < b`, else a, and `min(a, b)` is b where `b < a`: that counts for NaN and for signed zeros.
 - `<<` and `>>` take their amounts as words do: of as many bits as the word has, or of a number below 0, nothing but the
-  sign is left. Python's integers have no width; by a number below 0 they are not shifted, which is a ValueError.
-- `exp` is an infinity where it is too large, and `log` of 0 is one; of less, columns have NaN, numbers a ValueError.
+  sign is left. Python's integers have no width; by a number below 0 they are not shifted (`NoNumber`).
+- `exp` is an infinity where it is too large, and `log` of 0 is one; of less, columns have NaN, and numbers none.
 
 Python's own numbers (`NUMBERS`) stand for the program as Python runs it: there `//` and `%` by zero are errors, too,
 and `/` rounds. Of a choice between numbers only one side is computed, and of `and` and `or` what decides.
@@ -26,6 +26,10 @@ from symbolic.expressions.expression import NAME, Expression, subexpressions
 Key: TypeAlias = Any
 """A node; or a node and the kind of numbers that it is computed as, where a domain has several."""
 OperatorTable: TypeAlias = Mapping[str, Callable[..., Any]]
+
+
+class NoNumber(ZeroDivisionError):
+    """What has no number is left out wherever a quotient by zero is."""
 
 
 class NumberDomain:
@@ -157,14 +161,26 @@ def _exponential(a: Any) -> float:
 
 
 def _logarithm(a: Any) -> float:
+    if a < 0:
+        raise NoNumber("the logarithm of a number below 0")
     return math.log(a) if a else -math.inf
+
+
+def _shifted(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def shifted(a: Any, b: Any) -> Any:
+        if b < 0:
+            raise NoNumber("a shift by a number below 0")
+        return function(a, b)
+
+    return shifted
 
 
 ON_NUMBERS: Final[OperatorTable] = {
     "+": lambda *some: reduce(operator.add, some), "*": lambda *some: reduce(operator.mul, some),
     "/": operator.truediv, "//": operator.floordiv, "%": operator.mod, "max": max, "min": min,
     "exp": _exponential, "log": _logarithm, "&": operator.and_, "|": operator.or_, "^": operator.xor,
-    "<<": operator.lshift, ">>": operator.rshift, "<": operator.lt, "<=": operator.le, "==": operator.eq,
+    "<<": _shifted(operator.lshift), ">>": _shifted(operator.rshift),
+    "<": operator.lt, "<=": operator.le, "==": operator.eq,
     "and": lambda *some: some[-1], "or": lambda *some: some[-1], "not": operator.not_,
     "select": lambda _, chosen: chosen,
 }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import random
 import re
 from typing import Any
@@ -149,6 +150,14 @@ def test_a_product_with_an_infinity_is_no_operator() -> None:
     """Where the first step would multiply by an infinity, no operator was found, and why is said."""
     found = operator_of(loops.infinity_times_an_element.loop)
     assert found.status == "unknown" and found.carrier is None and "an infinity" in found.tried[-1]
+
+
+def test_logarithms_that_are_no_numbers_are_left_out() -> None:
+    """Elements below 0 have none: of samples with such nothing is known, as of those that divide by zero."""
+    found = found_of("logarithms")
+    assert found.status == "proved" and found.carrier is not None
+    a, b = (found.carrier.lifted((number,)) for number in (2.0, 5.0))
+    assert found.carrier.finished(found.carrier.joined(a, b)) == pytest.approx((math.log(10),))
 
 
 def test_infinities_of_both_signs_are_words() -> None:

@@ -146,7 +146,7 @@ def test_edges_are_the_same_in_every_domain(operator: str, given: tuple[Any, ...
         node = BUILDERS[operator](*map(number_name, values))
     for domain, value in wanted.items():
         if value == ERROR:
-            with pytest.raises((ZeroDivisionError, ValueError)):
+            with pytest.raises(ZeroDivisionError):
                 DOMAINS[domain](node, values)
         else:
             found = DOMAINS[domain](node, values)
