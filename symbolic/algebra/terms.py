@@ -22,7 +22,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from symbolic.algebra.choices import Choices, is_choice
-from symbolic.algebra.conversions import ROUNDED, holds, may_keep
+from symbolic.algebra.conversions import ROUNDED, WIDEN, holds, may_keep
 from symbolic.algebra.exact import content, folded, is_finite, over
 from symbolic.algebra.functions import AND_THEN, GROUPED
 from symbolic.algebra.joined_words import JoinedWords
@@ -188,6 +188,7 @@ class Terms:
         """Return what an operator makes of its operands' items and constants, put together by its law."""
         nodes, constants, constant = self.nodes, self._constants, law.identity
         items: list[Term] = []
+        taken_off = False  # a number, by one about as large
         for arg in args:
             inner, found = nodes[arg]
             if inner != op:
@@ -201,11 +202,14 @@ class Terms:
                     continue
                 value = nodes[item][1][0]
                 if not law.own:
-                    constant = value if constant is None else folded(law.fold, constant, value)
+                    before, constant = constant, value if constant is None else folded(law.fold, constant, value)
+                    taken_off |= op == "+" and bool(before) and abs(constant) < min(abs(before), abs(value))
                 elif value == law.absorber:
                     return self.const(value)
                 elif value != law.identity:
                     items.append(item)
+        if taken_off:
+            self._cancelled.update(items)
         if constant is not None and constant == law.absorber:
             return self.const(constant)
         if op == "*":
@@ -326,9 +330,18 @@ class Terms:
 
     def cancels_floats(self) -> bool:
         """Say whether a float was taken off again in some sum, which rounding may not do."""
-        parts = self.made_of_all(self._cancelled, ())
-        arrays = {self.nodes[part][1][0] for part in parts if self.nodes[part][0] == "atom"}
-        return any(self.types[array].is_float for array in arrays if array in self.types)
+        waiting, seen = list(self._cancelled), set(self._cancelled)
+        while waiting:
+            op, args = self.nodes[waiting.pop()]
+            array = args[0] if op == "atom" else op.row.array if isinstance(op, FunctionName) else ""
+            kind = self.types.get(array) if array else ROUNDED.get(op)
+            if kind is not None and kind.is_float:
+                return True
+            if op != "const" and not array and not op.startswith(("to_", WIDEN)):
+                new = [arg for arg in args if arg not in seen]
+                waiting += new
+                seen.update(new)
+        return False
 
     def _product(self, items: list[Term], constant: Any) -> Term:
         """Return a product; a number goes into a sum that it is the only factor of, and is taken out of the others."""

@@ -128,3 +128,52 @@ def test_a_compensation_that_counts_as_0_is_said(spec: str, kind: str, kernel: b
     sketch = sketch_of(KAHAN.format(spec=spec, kind=kind, taken=parts[0], compensation=parts[1]))
     found = verify(sketch.program, sketch.spec)
     assert (found.equal, found.cancels) == (True, cancels)
+
+
+TAKEN_OFF = """\
+@spec
+def wanted(x):
+    return [{said} for i in range(32)]
+
+@sketch(spec=wanted, block=32, x={kind}[32], y={kind}.out[32])
+def k(x, y):
+    i = cuda.laneid
+    y[i] = {kernel}
+"""
+
+
+@pytest.mark.parametrize(("kind", "said", "kernel", "cancels"), [
+    ("f32", "x[i]", "(x[i] + 12582912.0) - 12582912.0", True),
+    ("f32", "(x[i] + 12582912.0) - 12582912.0", "x[i]", True),
+    ("f32", "x[i] + 0.5", "(x[i] + 12582912.5) - 12582912", True),
+    ("f16", "2 * x[i]", "2 * (x[i] + 1024) - 2048", True),
+    ("f32", "2 * x[i]", "(x[i] - 1e9) + (1e9 + x[i])", True),
+    ("f32", "x[i] + 3", "x[i] + 1 + 2", False), ("f32", "x[i] + 9", "x[i] + 10 - 1", False),
+    ("i32", "x[i]", "(x[i] + 12582912) - 12582912", False),
+])  # fmt: skip
+def test_a_number_that_is_taken_off_again_is_said(kind: str, said: str, kernel: str, cancels: bool) -> None:
+    """Adding a large number and taking it off rounds to its last place: 12582912 makes whole numbers of singles."""
+    sketch = sketch_of(TAKEN_OFF.format(kind=kind, said=said, kernel=kernel))
+    found = verify(sketch.program, sketch.spec)
+    assert (found.equal, found.cancels) == (True, cancels)
+
+
+WHOLE = """\
+@spec
+def wanted(a, b):
+    return [f32(a[i]) for i in range(32)]
+
+@sketch(spec=wanted, block=32, a=i32[32], b=i32[32], y=f32.out[32])
+def k(a, b, y):
+    i = cuda.laneid
+    y[i] = {kernel}
+"""
+
+
+@pytest.mark.parametrize(("kernel", "cancels"), [
+    ("f32(a[i]) + f32(b[i]) - f32(b[i])", True), ("f32(a[i] + b[i] - b[i])", False),
+])  # fmt: skip
+def test_what_cancels_is_of_the_type_it_was_converted_to(kernel: str, cancels: bool) -> None:
+    sketch = sketch_of(WHOLE.format(kernel=kernel))
+    found = verify(sketch.program, sketch.spec)
+    assert (found.equal, found.cancels) == (True, cancels)
