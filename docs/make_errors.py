@@ -66,6 +66,7 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         *("unknown_name", "unknown_attribute", "unknown_call", "undecorated_helper", "method_of_a_constant"),
         *("python_unknown_helper", "no_such_constant", "remainder_of_floats", "shift_of_a_float"),
         *("string", "list_literal", "mixed_dtypes", "index_with_data", "index_becomes_data", "float_without_dtype"),
+        *("float_rounds_to_0", "float_rounds_to_infinity"),
         *("division_of_indices", "index_division_by_zero", "shift_by_data", "shift_negative", "shift_too_far"),
     ),
     "Arrays": (

@@ -6,6 +6,7 @@ INDEX constant that becomes data beside data. Nothing else converts by itself.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeAlias
@@ -14,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from swizzle.language.vector_types import VectorType
+from symbolic.algebra.numbers import float_limits
 from symbolic.algebra.operator_laws import LAWS, find_law
 from symbolic.elements import limits
 from symbolic.errors import Place, SwizzleError
@@ -136,7 +138,7 @@ def _noun(dtype: DType) -> str:
 
 def _float_as(value: FloatLiteral, dtype: DType, what: str) -> Expr:
     if dtype.is_float:
-        return Const(value.value, dtype, value.place)
+        return _float_constant(value.value, dtype, value.place, what)
     if dtype is BOOL:
         fix = "compare it, as in `... != 0`"
     else:
@@ -144,9 +146,25 @@ def _float_as(value: FloatLiteral, dtype: DType, what: str) -> Expr:
     fail(value.place, f"{what} is {describe(value)}", _noun(dtype), fix)
 
 
+def _float_constant(value: float, dtype: DType, place: Place, what: str) -> Const:
+    """Return a number as a constant of a float type; one that the type would have as 0 or infinity is refused."""
+    if math.isinf(value) or math.isnan(value) or value == 0:
+        return Const(float(value), dtype, place)
+    bounds = float_limits(dtype)
+    vanishing, infinite = bounds.tiny / 2, bounds.max / (2 - bounds.eps) * (2 - bounds.eps / 2)
+    if not vanishing < abs(value) < infinite:
+        fail(
+            place,
+            f"{what} is {value:g}, which rounds to {'0' if abs(value) <= vanishing else 'infinity'} in {dtype.value}",
+            f"0, or a number between {bounds.tiny:.3g} and {bounds.max:.6g}",
+            fix="write a number in this range, or compute in a wider type",
+        )
+    return Const(float(value), dtype, place)
+
+
 def _int_as(value: Const, dtype: DType, what: str) -> Expr:
     if dtype.is_float:
-        return Const(float(value.value), dtype, value.place)
+        return _float_constant(value.value, dtype, value.place, what)
     low, high = INTEGER_RANGES[dtype]
     if not low <= value.value <= high:
         fail(

@@ -318,3 +318,18 @@ def places(node: Any) -> Any:
     elif isinstance(node, Struct):
         for name in node.__struct_fields__:
             yield from places(getattr(node, name))
+
+
+@pytest.mark.parametrize(("kind", "least", "most"), [
+    ("f16", "0.00000003", "65519"), ("bf16", "5e-41", "3.394e38"), ("f32", "7.1e-46", "3.40282356e38"),
+    ("f64", "5e-324", "1.7976931348623157e308"),
+])  # fmt: skip
+def test_a_float_literal_is_a_number_of_its_type(kind: str, least: str, most: str) -> None:
+    """What its type would have as 0 or infinity is no such number: the kernel would compute with another one."""
+    arrays = f"x={kind}[64]; y={kind}.out[64]"
+    for kept in (least, most, f"-{most}", "0", "0.0"):
+        spelled(f"y[0] = x[0] * {kept}", arrays=arrays)
+    if kind != "f64":
+        for lost, to in ((f"{least} / 2", "0"), (f"-{least} / 2", "0"), (f"{most} * 1.001", "infinity")):
+            with pytest.raises(SwizzleError, match=f"which rounds to {to} in {kind}"):
+                spelled(f"y[0] = x[0] * ({lost})", arrays=arrays)
