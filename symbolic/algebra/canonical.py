@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from symbolic.algebra.accumulation import Accumulation
-from symbolic.algebra.conversions import WIDEN, conversion
+from symbolic.algebra.conversions import WIDEN, conversion, holds, is_number_of
 from symbolic.algebra.functions import gathered
 from symbolic.algebra.many import apply_pairs
 from symbolic.algebra.numbers import Lanes
@@ -36,6 +36,8 @@ class Canonical:
         return np.full(size, UNWRITTEN, np.int64)
 
     def constant(self, value: Any, dtype: DType) -> Any:
+        if dtype.is_float and value % 1 == 0 and not is_number_of(dtype, value):
+            self.terms.unrounded.setdefault(("number", dtype), f"{dtype.value}({value:.0f}) is {value:.0f}")
         return np.int64(self.terms.const(value))
 
     def rows(self, op: str, rows: Lanes) -> Lanes:
@@ -86,7 +88,7 @@ class Canonical:
 
     def cast(self, a: Lanes, source: DType, target: DType) -> Lanes:
         if source is DType.INDEX:
-            return np.array([self.terms.const(v) for v in a.tolist()], np.int64)
+            return np.array([self.constant(v, target) for v in a.tolist()], np.int64)
         for op in conversion(source, target):
             found = self.rows(op, a[:, None])
             for term in set(a.tolist()) if op.startswith(WIDEN) else ():
@@ -95,6 +97,14 @@ class Canonical:
                     found = np.where(a == term, self.terms.const(number), found)
             a = found
         return a
+
+    def compare(self, dtype: DType, compared: Sequence[Lanes]) -> None:
+        """Note a comparison of numbers of 16 bits that were computed: as real numbers they are not rounded first."""
+        if dtype.is_float and dtype.bits == 16:
+            some = {term for lanes in compared for term in lanes.tolist()}
+            if not all(holds(self.terms, dtype, term) for term in some):
+                said = f"what is compared in {dtype.value} is not rounded first"
+                self.terms.unrounded.setdefault(("compared", dtype), said)
 
     def reduce(self, op: str, active: Sequence[Lanes], values: Sequence[Lanes], init: Any, dtype: DType) -> Lanes:
         start, order = [] if init is None else [self.terms.const(init)], accumulation(self.terms, op)

@@ -56,7 +56,7 @@ def holds(table: _Table, kind: DType, term: int) -> bool:
         elif op == "atom":
             held = _has(kind, table.types.get(args[0]))
         elif op == "const":
-            held = _is_number_of(kind, args[0])
+            held = is_number_of(kind, args[0])
         elif op.startswith(("to_", WIDEN)):
             held = _has(kind, DType(op.rpartition("_")[2]))
         else:
@@ -70,7 +70,7 @@ def holds(table: _Table, kind: DType, term: int) -> bool:
     return True
 
 
-def _is_number_of(kind: DType, value: Any) -> bool:
+def is_number_of(kind: DType, value: Any) -> bool:
     """Say whether a float type has a number."""
     from symbolic.algebra.numbers import as_numbers
 

@@ -69,6 +69,7 @@ class Terms:
         self._primitives: dict[Term, tuple[Term, Any]] = {}
         self._orders: dict[Term, tuple[Any, ...]] = {}
         self._cancelled = set[Term]()  # what sums have brought and taken off again
+        self.unrounded: dict[Any, str] = {}  # what a float type rounds, and counts as a real number: in words
         self._own: dict[OperatorName, None] = {}
         self._looked_at = 0
         self.words = JoinedWords(self)

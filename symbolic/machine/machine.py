@@ -322,6 +322,9 @@ class Machine:
                 if function.row.array:
                     return self._gather(node, mask)
                 values = [self.value(operand, mask) for operand in operands]
+                compared = [value for value in values[:2] if isinstance(value, np.ndarray)]
+                if function.row.compares and isinstance(self.algebra, Canonical):
+                    self.algebra.compare(operands[0].dtype, compared)
                 found = defined_with(partial(self._built, node), function.row, values)
                 return found  # type: ignore[no-any-return]
             case Compare(op, left, right):

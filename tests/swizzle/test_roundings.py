@@ -177,3 +177,35 @@ def test_what_cancels_is_of_the_type_it_was_converted_to(kernel: str, cancels: b
     sketch = sketch_of(WHOLE.format(kernel=kernel))
     found = verify(sketch.program, sketch.spec)
     assert (found.equal, found.cancels) == (True, cancels)
+
+
+NOTED = """\
+@spec
+def wanted(h, x):
+    return [{said} for i in range(32)]
+
+@sketch(spec=wanted, block=32, h={kind}[32], x=f32[32], y=f32.out[32])
+def k(h, x, y):
+    i = cuda.laneid
+    y[i] = {kernel}
+"""
+
+
+@pytest.mark.parametrize(("kind", "said", "kernel", "unrounded"), [
+    ("f16", "x[i] + i", "x[i] + f32(f16(i + 2048) - f16(2048))", ["f16(2049) is 2049"]),
+    ("f32", "x[i] + i", "x[i] + (f32(16777216 + i) - f32(16777216))", ["f32(16777217) is 16777217"]),
+    ("bf16", "x[i] + 1", "x[i] + f32(bf16(257) - bf16(256))", ["bf16(257) is 257"]),
+    ("f32", "x[i] + 33554433", "x[i] + 33554433", ["f32(33554433) is 33554433"]),
+    ("f32", "x[i] + i * 0.5 + 0.1", "x[i] + f32(i) * 0.5 + 0.1", []),
+    ("f16", "where(h[i] * h[i] < 2, 1, 0)", "where(h[i] * h[i] < 2, f32(1), f32(0))",
+     ["what is compared in f16 is not rounded first"]),
+    ("bf16", "where(h[i] + 1 == x[i], 1, 0)", "where(f32(h[i]) + 1 == x[i], f32(1), f32(0))", []),
+    ("f16", "where(h[i] < 2, 1, 0)", "where(h[i] < 2, f32(1), f32(0))", []),
+])  # fmt: skip
+def test_what_a_type_rounds_and_counts_as_it_stands_is_said(
+    kind: str, said: str, kernel: str, unrounded: list[str]
+) -> None:
+    """Whole numbers that a float type does not have, and comparisons of halves that were computed."""
+    sketch = sketch_of(NOTED.format(kind=kind, said=said, kernel=kernel))
+    found = verify(sketch.program, sketch.spec)
+    assert (found.equal, sorted(found.unrounded)) == (True, unrounded)

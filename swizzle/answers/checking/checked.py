@@ -59,9 +59,11 @@ def check_kernel(
     covered = f"{count(verification.elements, 'output')} of {count(verification.blocks, 'block')}"
     lines = [f"{name}: equal to its specification, verified for all inputs ({covered})"]
     lines += [f"assumes {each}" for each in assumed(filled.program)]
-    lines += [f"assumes real numbers: {CANCELS}"] if verification.cancels else []
+    real = (*([CANCELS] if verification.cancels else []), *verification.unrounded)
+    lines += [f"assumes real numbers: {each}" for each in real]
     details: dict[str, Any] = {
-        "outputs": verification.elements, "blocks": verification.blocks, "cancels": verification.cancels
+        "outputs": verification.elements, "blocks": verification.blocks, "cancels": verification.cancels,
+        "unrounded": list(verification.unrounded),
     }  # fmt: skip
     if not emitted:
         return Check(name, CheckStatus.EQUAL, tuple(lines), details)

@@ -32,13 +32,14 @@ class Mismatch(Struct, frozen=True):
 
 class Verification(Struct, frozen=True):
     """Whether a kernel equals its specification for all inputs; if not, the evidence. `cancels` says that one of them
-    takes floats off that it has just added: real numbers do not round."""
+    takes floats off that it has just added, `unrounded` what else it rounds: real numbers do not."""
 
     mismatches: tuple[Mismatch, ...]
     violations: tuple[Violation, ...]
     elements: int
     blocks: int
     cancels: bool = False
+    unrounded: tuple[str, ...] = ()
 
     @property
     def equal(self) -> bool:
@@ -79,7 +80,9 @@ def verdict(program: Program, run: Run, meaning: Meaning) -> Verification:
     elements = sum(len(w) for w in meaning.wanted.values())
     blocks = program.grid[0] * program.grid[1] * program.grid[2]
     mismatches = compare(program, run, meaning.wanted)
-    return Verification(mismatches, tuple(run.violations), elements, blocks, meaning.terms.cancels_floats())
+    terms = meaning.terms
+    cancels, unrounded = terms.cancels_floats(), tuple(terms.unrounded.values())
+    return Verification(mismatches, tuple(run.violations), elements, blocks, cancels, unrounded)
 
 
 def explain_mismatch(program: Program, spec: Callable[..., Any]) -> list[str]:
