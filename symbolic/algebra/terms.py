@@ -291,9 +291,22 @@ class Terms:
         return holds(self, ROUNDED[op], term) if op in ROUNDED else self._is_narrow(term)
 
     def _is_narrow(self, term: Term) -> bool:
-        """Say whether a term is its own value in each type, so that nothing is lost before it is widened."""
-        op, args = self.nodes[term]
-        return op == "atom" or op in _CUT or (op == "const" and 0 <= args[0] < 2**31)
+        """Say whether a term is its own value in each type, so that nothing is lost before it is widened: elements,
+        and what is chosen among such values, or made of their bits or by dividing them."""
+        waiting, seen = [term], {term}
+        while waiting:
+            op, args = self.nodes[waiting.pop()]
+            if op == "const":
+                if not 0 <= args[0] < 2**31:
+                    return False
+            elif op != "atom" and op not in _CUT:
+                divides = op in ("//", "%", ">>") and self.is_const(args[1])
+                if not (divides or op in ("min", "max", "&", "|", "^") or is_choice(op)):
+                    return False
+                items = [item for item in (args[2:] if is_choice(op) else args) if item not in seen]
+                waiting += items
+                seen.update(items)
+        return True
 
     def spellings(self, op: str, term: Term) -> Iterable[tuple[Term, ...]]:
         """Return all arguments of which an operator that knows no law but those of choices makes a term."""

@@ -81,6 +81,17 @@ _MOVES = {"up": operator.sub, "down": operator.add, "xor": operator.xor}
 Value: TypeAlias = "Vector | Data"
 
 
+def _specified_types(program: Program) -> dict[DType, DType]:
+    """Return as what a specification computes with integers of 32 bits: as the output's type, if it has them all."""
+    found: dict[DType, DType] = {}
+    for parameter in program.parameters:
+        if parameter.role in ("out", "inout"):
+            for narrow in (DType.I32, DType.U32):
+                if is_exact(narrow, parameter.dtype):
+                    found.setdefault(narrow, DType.I64 if parameter.dtype.is_float else parameter.dtype)
+    return found
+
+
 class Machine:
     """An interpreter for one launch of one program."""
 
@@ -103,6 +114,7 @@ class Machine:
         self.shape = LaunchShape.of(program, copies)
         self.all = np.ones(self.shape.count, np.bool_)
         self.outputs = never_read_back(program).difference(read_later)
+        self.wide = _specified_types(program) if isinstance(algebra, Canonical) else {}
         self.scalars: dict[str, Value] = {}
         self._known: dict[object, Lanes] = {}  # numbers and coordinates
         self.memories: dict[str, Memory] = {}
@@ -321,7 +333,9 @@ class Machine:
             case Apply(function, operands):
                 if function.row.array:
                     return self._gather(node, mask)
-                values = [self.value(operand, mask) for operand in operands]
+                steering = 2 if function.row.compares else 0
+                asked = (*map(self._leaving, operands[:steering]), *operands[steering:])
+                values = [self.value(operand, mask) for operand in asked]
                 compared = [value for value in values[:2] if isinstance(value, np.ndarray)]
                 if function.row.compares and isinstance(self.algebra, Canonical):
                     self.algebra.compare(operands[0].dtype, compared)
@@ -338,6 +352,7 @@ class Machine:
             case Lookup(entries, index):
                 return lift(*looked_up(entries), self.index(index, mask))
             case Cast(operand, dtype):
+                operand = self._leaving(operand) if dtype.is_float else operand
                 inner = self.value(operand, mask)
                 source = operand.dtype
                 if isinstance(inner, np.ndarray):
@@ -417,6 +432,14 @@ class Machine:
         terms.states.open |= any(found.possible(t) is None for t in range(self.shape.count))
         return found
 
+    def _leaving(self, operand: Expr) -> Expr:
+        """Return an integer that is compared, an index or made a float, as what it is in the specification's type.
+
+        A specification computes an output of 64 bits in them, and a kernel's integers of 32 have wrapped before.
+        """
+        wide = self.wide.get(operand.dtype)
+        return operand if wide is None else Cast(operand, wide, operand.place)
+
     def _gather(self, node: Apply, mask: Vector) -> DataVector:
         """Read elements of a read-only array by data; in terms that is a function of the place in it, row-major.
 
@@ -429,6 +452,7 @@ class Machine:
             if steers(operand):
                 steered[axis] = self.index(operand.operand, mask)
                 continue
+            operand = self._leaving(operand)
             stride = Const(prod(row.shape[axis + 1 :]), operand.dtype, node.place)
             moved = Binary("*", operand, stride, operand.dtype, node.place)
             value = self.data(operand, mask)

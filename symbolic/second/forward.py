@@ -232,6 +232,15 @@ class Forward:
         self.must.append(Lazy(lambda t: self._if(mask, t, lambda: no(address(t).get(-1, self.false)))))
         return address
 
+    def _unwrapped(self, operand: Expr) -> Expr:
+        """Return a word of 32 bits whose number counts as one of 64, if the specification computes outputs in these."""
+        if self.values.whole and operand.dtype in (DType.I32, DType.U32):
+            for parameter in self.program.parameters:
+                if parameter.role in ("out", "inout") and is_exact(operand.dtype, parameter.dtype):
+                    wide = DType.I64 if parameter.dtype.is_float else parameter.dtype
+                    return ir.Cast(operand, wide, operand.place)
+        return operand
+
     def _gather(self, node: ir.Apply, mask: Lazy) -> Lazy:
         """Return an element that data chooses: a function of the element's place in the array, row-major."""
         row, values = node.function.row, self.values
@@ -239,6 +248,7 @@ class Forward:
         whole = [isinstance(o, ir.Cast) and not o.operand.dtype.is_data for o in node.operands]
         pairs = list(zip(node.operands, whole, strict=True))
         steered = tuple(o.operand if index and isinstance(o, ir.Cast) else zero for o, index in pairs)
+        pairs = [(o if index else self._unwrapped(o), index) for o, index in pairs]
         kind = next(o.dtype for o, index in pairs if not index)
         strides = [prod(row.shape[place + 1 :]) for place in range(len(row.shape))]
         chosen = [(self._value(o, mask), n) for (o, index), n in zip(pairs, strides, strict=True) if not index]
@@ -334,6 +344,8 @@ class Forward:
             case ir.Apply(function, operands):
                 if function.row.array:
                     return self._gather(node, mask)
+                compared = 2 if function.row.compares else 0
+                operands = (*map(self._unwrapped, operands[:compared]), *operands[compared:])
                 values = [self._value(operand, mask) for operand in operands]
 
                 def built(op: str, *of: Lazy) -> Lazy:
@@ -351,6 +363,7 @@ class Forward:
                 at, last = self._value(index, mask), len(entries) - 1
                 return Lazy(lambda t: grouped((entries[min(max(v, 0), last)], f) for v, f in at(t).items()))
             case ir.Cast(operand, dtype):
+                operand = self._unwrapped(operand) if dtype.is_float else operand
                 inner = self._value(operand, mask)
                 if operand.dtype.is_data:
                     return Lazy(lambda t: self.values.cast(inner(t), operand.dtype, dtype))

@@ -93,3 +93,43 @@ def test_a_conversion_to_fewer_bits_is_not_dropped() -> None:
     )
     assert not verify(sketch.program, sketch.spec).mismatches
     assert disagreement(sketch.program, sketch.spec) == ""
+
+
+COMPUTED = [
+    ("i32", "i64", "where(x[i] + 1 < 5, 1, 0)", "where({0} + 1 < 5, i64(1), i64(0))"),
+    ("u32", "u64", "where(x[i] - 1 < 5, 1, 0)", "where({0} - 1 < 5, u64(1), u64(0))"),
+    ("u32", "f64", "where(x[i] - 1 < 5, 1, 0)", "where({0} - 1 < 5, f64(1), f64(0))"),
+    ("i32", "i64", "where(x[i] * x[i] == x[i], 1, 0)", "where({0} * {0} == {0}, i64(1), i64(0))"),
+    ("i32", "i64", "gather(w, minimum(maximum(x[i] + 1, 0), 7))", "gather(w, min(max({0} + 1, 0), 7))"),
+    ("u32", "f64", "f32(x[i] - 1)", "f64(f32({0} - 1))"),
+]
+
+
+@pytest.mark.parametrize(("source", "to", "said", "body"), COMPUTED)
+def test_what_has_wrapped_is_neither_compared_nor_an_index_nor_a_float(
+    source: str, to: str, said: str, body: str
+) -> None:
+    """Where the specification's number has 64 bits, the kernel's of 32 are widened first: in both readings."""
+    arguments = f"x={source}[8], w={to}[8], y={to}.out[8]"
+    for element, equal in ((f"{to if to != 'f64' else 'i64'}(x[t])", True), ("x[t]", False)):
+        sketch = kernel(f"t = cuda.laneid\ny[t] = {body.format(element)}", spec=f"[{said} for i in range(8)]",
+                        arguments=arguments, warp_size=8)  # fmt: skip
+        assert verify(sketch.program, sketch.spec).equal is equal
+        hole = kernel(f"t = cuda.laneid\ny[t] = {body.format(element.replace('[t]', '[?sw_xform(t, 8)]'))}",
+                      spec=f"[{said} for i in range(8)]", arguments=arguments, warp_size=8)  # fmt: skip
+        result = solve(hole, Limits(certify="f32" not in body))
+        assert result.status == ("sat" if equal else "unsat")
+
+
+KEPT = ["max({0}, 3)", "{0} & 12", "{0} // 4", "{0} >> 2", "{0} % 8", "where({0} < 3, {0}, 3)", "{0} ^ {0} | 6"]
+
+
+@pytest.mark.parametrize("body", KEPT)
+@pytest.mark.parametrize(("source", "to"), PAIRS[:3])
+def test_what_cannot_wrap_may_be_widened_later(source: str, to: str, body: str) -> None:
+    said = body.replace("max", "maximum").format("x[i]")
+    for kept in (f"{to}({body})", body.replace("{0}", f"{to}({{0}})")):
+        sketch = kernel(f"t = cuda.laneid\ny[t] = {kept.format('x[t]')}", spec=f"[{said} for i in range(8)]",
+                        arguments=f"x={source}[8], y={to}.out[8]", warp_size=8)  # fmt: skip
+        assert verify(sketch.program, sketch.spec).equal
+        assert disagreement(sketch.program, sketch.spec) == ""
