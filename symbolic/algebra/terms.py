@@ -203,8 +203,10 @@ class Terms:
                     continue
                 value = nodes[item][1][0]
                 if not law.own:
-                    before, constant = constant, value if constant is None else folded(law.fold, constant, value)
-                    taken_off |= op == "+" and bool(before) and abs(constant) < min(abs(before), abs(value))
+                    total = value if constant is None else folded(law.fold, constant, value)
+                    if op == "+" and constant:
+                        taken_off |= abs(total) < min(abs(constant), abs(value))
+                    constant = total
                 elif value == law.absorber:
                     return self.const(value)
                 elif value != law.identity:
