@@ -28,6 +28,12 @@ def rearranged(x, y):
     y[cuda.grid(1)] = x[cuda.grid(1)] * (x[cuda.grid(1)] + 1.0) - x[cuda.grid(1)] * x[cuda.grid(1)] + x[cuda.grid(1)]
 
 
+@sketch(spec=lambda x: [value + i for i, value in enumerate(x)], block=32, grid=1, x=f32[32], y=f32.out[32])
+def rounding(x, y):
+    i = cuda.grid(1)
+    y[i] = x[i] + 4096.0 + f32(16777216 + i) - 16777216.0 - 4096.0
+
+
 @pytest.fixture(scope="module")
 def conv1d() -> Result:
     (conv1d,) = swizzle.load(CASES / "conv1d.py")
@@ -74,3 +80,14 @@ def test_what_has_no_specification_or_has_holes_is_refused(conv1d: Result) -> No
     program = conv1d.best.program
     with pytest.raises(SwizzleError, match="has no specification with it"):
         swizzle.Solution(program, (), {}).check()
+
+
+def test_what_counts_as_a_real_number_is_said() -> None:
+    """A difference of what was just added, and a number that its type does not have."""
+    found = swizzle.check(rounding, emitted=False)
+    assert found.lines[1:] == (
+        "assumes real numbers: a difference of what was just added, as in a compensated sum, is 0",
+        "assumes real numbers: f32(16777217) is 16777217",
+    )
+    details = found.as_json()
+    assert (details["cancels"], details["unrounded"]) == (True, ["f32(16777217) is 16777217"])
