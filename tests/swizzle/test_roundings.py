@@ -160,11 +160,11 @@ def test_a_number_that_is_taken_off_again_is_said(kind: str, said: str, kernel: 
 
 WHOLE = """\
 @spec
-def wanted(a, b):
+def wanted(a, b, x):
     return [f32(a[i]) for i in range(32)]
 
-@sketch(spec=wanted, block=32, a=i32[32], b=i32[32], y=f32.out[32])
-def k(a, b, y):
+@sketch(spec=wanted, block=32, a=i32[32], b=i32[32], x=f32[32], y=f32.out[32])
+def k(a, b, x, y):
     i = cuda.laneid
     y[i] = {kernel}
 """
@@ -172,6 +172,7 @@ def k(a, b, y):
 
 @pytest.mark.parametrize(("kernel", "cancels"), [
     ("f32(a[i]) + f32(b[i]) - f32(b[i])", True), ("f32(a[i] + b[i] - b[i])", False),
+    ("f32(a[i] + i32(x[i]) - i32(x[i]))", False),
 ])  # fmt: skip
 def test_what_cancels_is_of_the_type_it_was_converted_to(kernel: str, cancels: bool) -> None:
     sketch = sketch_of(WHOLE.format(kernel=kernel))
