@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, Final, NoReturn
 
 from msgspec.structs import replace
+from pysmt.fnode import FNode
 
 from swizzle.language.element_types import ElementType
 from swizzle.language.surface import ELEMENT_TYPES
@@ -23,7 +24,7 @@ from swizzle.operators.no_numbers import asks_for, check_comparisons
 from swizzle.operators.parts import first_use, names_assigned, names_read, own_statements, parts_of
 from symbolic.bottom_up import bottom_up, deep_stack
 from symbolic.core.obligations import obligations
-from symbolic.core.value_types import Boolean, describe
+from symbolic.core.value_types import Boolean, as_condition, describe
 from symbolic.core.values import bitvector, boolean, integer, real
 from symbolic.elements import limits
 from symbolic.errors import Place, SwizzleError
@@ -37,12 +38,19 @@ from symbolic.lifting.interpreter import Activation
 from symbolic.lifting.reading import code_of, parameters_of
 from symbolic.lifting.states import Dead
 from symbolic.lifting.values import inward, outward
+from symbolic.solve.floor_division import manager
 from symbolic.suggest import near
 from symbolic.values.guard import TRUE
 
 ELEMENT: Final = "the element"
 """What the loop's body calls its element: no name that a text can have."""
 STOPPED: Final = "stopped"
+A_ROUND: Final = "a round of the loop"
+THE_RESULT: Final = "the result"
+REACHED: Final = 3
+"""Comparisons are looked at of the states before so many rounds."""
+MOST_COMPARED: Final = 32
+"""More comparisons in one part are not looked at of these states."""
 BITS: Final = 512
 """A constant of a formula has at most so many bits."""
 _HUGE: Final = 1 << BITS
@@ -87,6 +95,7 @@ class _Reader:
         self.elements = {by_array[array]: dtype for array, dtype in self.arrays.items()}
         self._spelled: dict[str, str] = {}
         self._cancelled: dict[str, tuple[str, ...]] = {}
+        self._compared: dict[str, tuple[tuple[Any, ...], NotedComparisons]] = {}  # of each part that ran last
         nodes = [node for each in (*self.parts.body, *self.parts.behind) for node in ast.walk(each)]
         words = any(not each.is_float and each is not BOOL for each in self.arrays.values())
         self._has_floats = any(each.is_float for each in self.arrays.values())
@@ -118,6 +127,7 @@ class _Reader:
         self._check_whole({name: (initial[name], step[name]) for name in types}, types)
         stopped = step.pop(STOPPED)
         result = self._behind(types, fixed)
+        self._check_reached(types, initial)
         self._check_whole({"the result": result}, types)
         self._check_compared([*step.values(), stopped, *result], {**self.elements, **types}, initial)
         if any(isinstance(each, ast.Break) for each in own_statements(parts.body)):
@@ -257,6 +267,7 @@ class _Reader:
         values = returned if isinstance(returned, tuple) else (returned,)
         if noted:
             check_comparisons(values, noted, self._promised)
+        self._compared[what] = values, noted
         return values
 
     def _noted(self) -> AbstractContextManager[NotedComparisons]:
@@ -278,6 +289,9 @@ class _Reader:
             self._fail(self.parts.node, found, "a number or a truth value", f"{name} = 0")
         if value != value:
             raise asks_for(f"{name} begins with NaN, which", "what is no number", self.code.text.place(self.parts.node))
+        if _is_huge(constant(value)):
+            found = f"{name} begins with a number of more than {BITS} bits"
+            self._fail(self.parts.node, found, "a smaller one", f"{name} = 0")
         return constant(value)
 
     def _step(self, types: Mapping[str, DType], fixed: Mapping[str, Any]) -> dict[str, Expression]:
@@ -292,7 +306,7 @@ class _Reader:
         held = [name for name, value in fixed.items() if isinstance(value, list | tuple)]
         returned = _names_returned([*words, *held])
         body: list[ast.stmt] = [ast.copy_location(each, node) for each in (stop, once, returned)]
-        values = self._run(body, {**fixed, **state, ELEMENT: (given,)}, "a round of the loop")
+        values = self._run(body, {**fixed, **state, ELEMENT: (given,)}, A_ROUND)
         for name, value in zip(held, values[len(words) :], strict=True):
             if not _unchanged(fixed[name], value):
                 self._fail(
@@ -310,7 +324,7 @@ class _Reader:
 
     def _behind(self, types: Mapping[str, DType], fixed: Mapping[str, Any]) -> tuple[Expression, ...]:
         state = {name: self._symbol(name, dtype) for name, dtype in types.items()}
-        values = self._run(self.parts.behind, {**fixed, **state}, "the result")
+        values = self._run(self.parts.behind, {**fixed, **state}, THE_RESULT)
         return tuple(self._read(self.parts.behind[-1], "the result", value) for value in values)
 
     def _read(self, node: ast.AST, name: str, value: Any) -> Expression:
@@ -326,6 +340,41 @@ class _Reader:
         except Unreadable as error:
             fix = "divide by a constant, and not by the type's least number" if "division" in str(error) else ""
             self._fail(node, f"{name} becomes {error}", "numbers, conditions, and operators on them", fix)
+
+    def _check_reached(self, types: Mapping[str, DType], initial: Mapping[str, Expression]) -> None:
+        """Refuse comparisons that one of the states before the first rounds cannot have otherwise, and NaN can: a sum of
+        squares is never below 0. Of a word that begins with an infinity nothing is known."""
+        parts, counter = self.parts, self.parts.counter
+        values, _ = self._compared[A_ROUND]
+        begun = {name: each.value for name, each in initial.items()}
+        symbols = {name: self._symbol(name, dtype) for name, dtype in types.items()}
+        after = dict(zip([name for name in types if name != counter], values, strict=False))
+        if counter is not None:
+            after[counter] = symbols[counter] + 1
+        kinds = {name: values for name, values in self._compared.items() if name in (A_ROUND, THE_RESULT) and values[1]}
+        if not any(len(noted) <= MOST_COMPARED for _, noted in kinds.values()):
+            return
+        known = [name for name, value in begun.items() if not isinstance(value, float)]
+        elements = {name: self._symbol(name, dtype).formula for name, dtype in self.elements.items()}
+        promised = self._promised.formula if isinstance(self._promised, Boolean) else None
+        state = {symbols[name].formula: _as(symbols[name], begun[name]) for name in known}
+        reached, premises = state, list[FNode]()
+        for k in range(1, REACHED):
+            others = {each: self._symbol(f"{name} before {k}", self.elements[name]).formula
+                      for name, each in elements.items()}  # fmt: skip
+            unknown = {symbols[name].formula: self._symbol(f"{name} before {k}", types[name]).formula
+                       for name in types if name not in known}  # fmt: skip
+            before = {**state, **unknown, **others}
+            state = {symbols[name].formula: _as(symbols[name], after[name]).substitute(before) for name in known}
+            earlier = boolean(f"before {k}").formula
+            reached = {each: manager().Ite(earlier, reached[each], found) for each, found in state.items()}
+            premises += [] if promised is None else [promised.substitute(others)]
+        premises += [] if promised is None else [promised]
+        for some, noted in kinds.values():
+            if len(noted) <= MOST_COMPARED:
+                of_reached = [Boolean(each.formula.substitute(reached)) for each in some if hasattr(each, "formula")]
+                of_state = {each.substitute(reached): what for each, what in noted.items()}
+                check_comparisons(of_reached, of_state, Boolean(manager().And(premises)))
 
     # -- what is promised ----------------------------------------------------------------------------------------
 
@@ -370,6 +419,12 @@ class _Reader:
 
     def _fail(self, node: ast.AST, found: str, expected: str, fix: str) -> NoReturn:
         raise SwizzleError(found, place=self.code.text.place(node), expected=expected, fix=fix)
+
+
+def _as(symbol: Any, value: Any) -> FNode:
+    """Return the formula of a value of a symbol's kind."""
+    formula: FNode = as_condition(value) if isinstance(symbol, Boolean) else symbol.lift(value, exact=True).formula
+    return formula
 
 
 def _depth(expression: Expression) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar, cast
 
 from symbolic.core.refusals import Refusals, refuse
 from symbolic.errors import SwizzleError
@@ -28,6 +28,9 @@ from symbolic.solve.floor_division import (
 
 if TYPE_CHECKING:
     from pysmt.fnode import FNode
+
+_SPELLED: Final = 512
+"""A number of more bits is not written out in a message."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -362,8 +365,9 @@ class BitVector(IntegerLike):
             )
         low, high = self.bounds if exact else (-(1 << (width - 1)), (1 << width) - 1)
         if not low <= other <= high:
+            number = other if other.bit_length() <= _SPELLED else f"a number of {other.bit_length()} bits"
             raise SwizzleError(
-                f"{other} does not fit {describe(self)}", expected=f"{low} to {high}",
+                f"{number} does not fit {describe(self)}", expected=f"{low} to {high}",
                 fix=f"{other % (1 << width)}, its lowest {width} bits, or a wider BitVector: resize(width)",
             )  # fmt: skip
         return self.like(manager().BV(other % (1 << width), width))

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeAlias
 
 import pysmt.operators as op
 from msgspec import Struct
+from msgspec.structs import replace
 from pysmt.fnode import FNode
 from pysmt.typing import BOOL, REAL
 
@@ -238,6 +239,11 @@ class _Floats:
         kind = node.node_type()
         if kind == op.ITE and isinstance(inner[1], Float):
             condition, a, b = inner
+            if _is_extreme(
+                node
+            ):  # which may keep NaN of either side, as the texts that are written put them in any order
+                nan = m.Or(a.nan, b.nan)
+                a, b = replace(a, nan=nan), replace(b, nan=nan)
             parts = ((getattr(a, name), getattr(b, name)) for name in ("nan", "low", "high", "value"))
             return Float(*(one if one is other else m.Ite(condition, one, other) for one, other in parts))
         if kind in (op.LE, op.LT, op.EQUALS) and numbers:
@@ -344,6 +350,12 @@ class _Floats:
             below = (m.LT if kind == op.LT else m.LE)(a.value, b.value)
             holds = m.Or([strictly, m.And(finite, below), *([alike] if kind == op.LE else [])])
         return m.And(m.Not(a.nan), m.Not(b.nan), holds)
+
+
+def _is_extreme(node: FNode) -> bool:
+    """Tell whether a choice is the maximum or the minimum of two numbers."""
+    condition, a, b = node.args()
+    return (condition.is_le() or condition.is_lt()) and {*condition.args()} == {a, b}
 
 
 def _is_scaled(node: FNode) -> bool:

@@ -44,16 +44,23 @@ def expression_of(value: Any, names: Mapping[str, str] | None = None) -> Express
 def cancelled_in(value: Any, names: Mapping[str, str]) -> tuple[str, ...]:
     """Return what a symbolic number adds and takes away again, of real numbers: names, and numbers.
 
-    Floating-point numbers leave there what rounding did to them, for which such differences may have been written.
+    So do the sides of a comparison that both have it: `t == s`, of `t = s + v`, is `v == 0`. Floating-point numbers
+    leave there what rounding did to them, for which such differences may have been written.
     """
     formula = getattr(value, "formula", None)
     found: dict[str, None] = {}
     kind = manager().env.stc.get_type
 
     def note(node: FNode, inner: list[Expression], made: Expression) -> None:
-        if not (node.is_plus() or node.is_minus() or node.is_times()) or not kind(node).is_real_type():
+        if node.is_equals() or node.is_le() or node.is_lt():
+            if not kind(node.arg(0)).is_real_type():
+                return
+            one, other = ({what for _, what in e.terms(each)} for each in inner)
+            left = {what for _, what in e.terms(e.subtract(*inner))}
+            gone = [what for _, what in e.terms(inner[0]) if what in one & other - left]
+        elif not (node.is_plus() or node.is_minus() or node.is_times()) or not kind(node).is_real_type():
             return
-        if node.is_times():
+        elif node.is_times():
             gone = [each for each in inner if each.names] if made.constant else []
         else:
             left = {what for _, what in e.terms(made)}

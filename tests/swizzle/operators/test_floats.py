@@ -23,7 +23,7 @@ def same(p, q):
 
 NAN = (
     "v != v", "not (v == v)", "v - v != 0", "v - v == 0", "v * 0 == 0", "0 * v + 1 == 1", "v <= v", "not (v >= v)",
-    "isnan(v)", "same(v, w)", "max(v, v) != v", "max(v, 0) != max(0, v)", "abs(v) >= 0", "v * v >= 0", "v ** 2 >= 0",
+    "isnan(v)", "same(v, w)", "max(v, v) != v", "max(3, v) >= 3", "max(v, 0) != max(0, v)", "abs(v) >= 0", "v * v >= 0", "v ** 2 >= 0",
     "v < 0 or v >= 0", "not (v < 0) and not (v >= 0)", "(v > 0) == (v <= 0)", "v + 1 > v", "v + v == 2 * v",
     "v / 2 * 2 == v", "exp(v) > 0",
     "exp(v) * exp(-v) == 1", "(v, 1) == (v, 1)", "v in (v,)", "[v] == [v]", "bool(v - v)", "v - v",
@@ -58,7 +58,20 @@ NUMBERS = (
     "d = v - s\ns = s + d if d > 0 else s", "s = s if -1 <= v <= 1 else s + v", "if v * v > 4: s += 1",
     "s = max(s, v * v)", "if 2 * v > 10:\n    if v > 5: s += v", "if v: s += 1", "s = sorted([s, v])[1]",
     "s += exp(v) if exp(v) > 2 else 0", "if v < 0 or v > 1: s += v",
+    "t += 1 if s > 0 else 0\ns += exp(v)", "s += v * v\nt += 1 if s > 0 else 0", "t += 1 if s <= v else 0\ns = v",
 )  # fmt: skip
+REACHED = (
+    "s += v * v\nt += 1 if s >= 0 else 0",
+    "t += 1 if s >= 0 else 0\ns += v * v",
+    "s += abs(v)\nt += not s >= 0",
+    "s = max(s, v)\nt += 1 if s >= 0 else 0",
+    "s += v\nr += abs(v)\nt += 1 if s <= r else 0",
+    "s += v\nr += v\nt += 1 if s == r else 0",
+    "s = s / 2 + v * v\nif not s >= 0:\n    t = 0\nt += 1",
+    "s += exp(v)\nt += s > 0",
+    "s += v * v\nif not s >= 0:\n    break\nt += 1",
+)
+RESULTS = ("s += v\nr += v", "s += v\nr = s", "s += v * v\nr = s * t")
 OPERATORS = (
     "b if a != a else (a if b != b else a + b)", "max(a, b) if max(a, a) == a else b", "a if a >= b or a < b else b",
     "a if isnan(b) else a + b", "a + b if a - a == b - b else 0", "a + b if a < inf else b",
@@ -101,6 +114,28 @@ def test_tests_one_after_the_other_are_looked_at_together(tmp_path: Path, body: 
         read(tmp_path, loop(body))
 
 
+@pytest.mark.parametrize("body", REACHED)
+def test_what_no_state_has_otherwise_is_refused(tmp_path: Path, body: str) -> None:
+    """A comparison that all states of real numbers decide, and NaN decides otherwise, is refused."""
+    with pytest.raises(SwizzleError, match=r"asks for (NaN|an infinity|rounding)"):
+        read(tmp_path, loop(body).replace("s, t = 0, 0.5", "s, t, r = 0, 0, 0"))
+
+
+@pytest.mark.parametrize("body", RESULTS)
+def test_what_no_state_has_otherwise_is_refused_of_results(tmp_path: Path, body: str) -> None:
+    """The same behind the loop."""
+    text = loop(body).replace("s, t = 0, 0.5", "s, t, r = 0, 1, 0")
+    with pytest.raises(SwizzleError, match="s == r asks for NaN"):
+        read(tmp_path, text.replace("return s", "return 1 if s == r else 0"))
+
+
+def test_a_promise_may_rule_out_such_states(tmp_path: Path) -> None:
+    """What is promised of elements holds of those before, too."""
+    text = loop("s += v\nt += 1 if s >= 0 else 0").replace("0.5", "0")
+    read(tmp_path, text)
+    read(tmp_path, text.replace("@serial", "@serial(where=lambda v: v >= 1)"))
+
+
 @pytest.mark.parametrize("body", NUMBERS)
 def test_conditions_on_numbers_are_taken(tmp_path: Path, body: str) -> None:
     """What some numbers meet and others do not is no such test; nor is one that those before it decide of NaN too."""
@@ -140,6 +175,10 @@ TWO_SUM = "u = s + v\nb = u - s\nt += (s - (u - b)) + (v - b)\ns = u"
         ("s = s + v + v * 0", {"s": ("v",)}),
         ("s += (v - t) * (v - t)", {}),
         ("d = v - s\nif d > 0:\n    s += d", {"s": ("s",)}),
+        ("u = s + v\nt += 1 if u == s else 0\ns = u", {"t": ("s",)}),
+        ("t += 1 if not 2 * s < 2 * (s + v) else 0\ns += v", {"t": ("s",)}),
+        ("s = s + v if v + 1 > 1 else s", {"s": ("1",)}),
+        ("s = s + v if v + 1 > 2 else s", {}),
     ],
 )
 def test_what_rounding_leaves_is_said_to_be_dropped(

@@ -131,6 +131,13 @@ def test_what_is_no_state_is_not_taken_for_something_that_stays(
         _ = read(tmp_path, text).loop
 
 
+def test_a_state_does_not_begin_with_what_no_message_can_write(tmp_path: Path) -> None:
+    """Python has no text of numbers of so many digits."""
+    text = "@serial\ndef f(x: i32):\n    s = 1 << 100000\n    for v in x:\n        s = max(s, v)\n    return s\n"
+    with pytest.raises(SwizzleError, match="s begins with a number of more than 512 bits"):
+        _ = read(tmp_path, text).loop
+
+
 def test_a_list_that_stays_may_be_read(tmp_path: Path) -> None:
     text = (
         "@serial\ndef f(x: i32):\n    w, s = [1, 2], 0\n    for v in x:\n        s += w[1] * v\n    return s + w[0]\n"

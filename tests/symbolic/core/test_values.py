@@ -274,6 +274,8 @@ def test_a_number_beside_a_bit_vector_keeps_its_sign(choose):
             choose(unsigned, -1)
         with pytest.raises(SwizzleError, match="31 does not fit"):
             choose(signed, 31)
+        with pytest.raises(SwizzleError, match="a number of 20001 bits does not fit"):
+            choose(signed, 1 << 20000)
 
 
 def test_a_record_is_made_anew_only_where_something_changes() -> None:
