@@ -2,13 +2,15 @@
 
 A text is compiled, validated and run as the compilers of this machine read it. What another one reads, or what is read
 for an architecture that was not tried, must be the same, so a text may have none of what the printer never makes: no
-directives but its own, nothing that becomes a name or a line only when it is read, no names of the compilers' own.
+directives but its own, nothing that becomes a name or a line only when it is read, no names of the compilers' own, no
+type that another host has with other bits or signs, no words that another standard of C++ has.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
@@ -25,7 +27,7 @@ _CUDA: Final = re.compile(
     r"""__(?:
       (?:global|device|host|shared|constant|restrict|forceinline|noinline|launch_bounds|align|maxnreg)__ | restrict
     | (?:shfl(?:_up|_down|_xor)?|any|all|ballot|match_any|match_all|reduce_(?:add|min|max|and|or|xor))_sync
-    | activemask | syncwarp | syncthreads(?:_count|_and|_or)? | threadfence(?:_block|_system)? | nanosleep | assume
+    | activemask | syncwarp | syncthreads(?:_count|_and|_or)? | threadfence(?:_block|_system)? | nanosleep
     | ld(?:g|ca|cg|cs|cv|lu) | st(?:cg|cs|wb|wt) | dp4a | dp2a_(?:lo|hi) | cvta_\w+ | pipeline_\w+
     | u?(?:mul24|mulhi|mul64hi|hadd|rhadd|sad) | (?:ffs|popc|clz|brev)(?:ll)? | fns | byte_perm | funnelshift_[lr]c?
     | [fd](?:add|sub|mul|div|rcp|rsqrt|sqrt)_r[nzdu] | fmaf?(?:_ieee)?_r[nzdu] | fdividef | saturatef
@@ -41,7 +43,13 @@ _MACRO: Final = re.compile(
     r"NULL|EOF|NAN|INFINITY|S?NAN[FL]?\w*|HUGE_VAL\w*|MAXFLOAT|BUFSIZ|[A-Z_]+_(?:MAX|MIN|BIT|WIDTH)|M_[A-Z0-9_]+\w*"
     r"|FP_[A-Z]\w*|(?:BIG_|LITTLE_|PDP_)ENDIAN|BYTE_ORDER|assert\w*|offsetof|alloca|errno|std(?:in|out|err)|linux|unix"
     r"|i386|math_errhandling|CUDART?_\w+|NV_\w+|if_target"
+    r"|environ|far|huge|hyper|interface|major|makedev|minor|near|pascal|restrict|sigmask|small|typeof"
 )
+_OF_THE_HOST: Final = re.compile(
+    r"wchar_t|wint_t|u?long[1-4]?|u?long4_(?:16|32)a|make_u?long[1-4]\w*|u?int_fast(?:16|32)_t|(?:clock|time|off)_t"
+)
+_LATER_WORDS: Final = re.compile(r"char8_t|concept|consteval|constinit|co_await|co_return|co_yield|requires")
+_TAKES_STRINGS: Final = ("asm", "volatile", "static_assert")
 _DIGRAPHS: Final = ("<:", ":>", "<%", "%>", "%:")
 _TRIGRAPH: Final = re.compile(r"\?\?[=/'()!<>-]")
 _GOES_ON: Final = re.compile(r"(?:\\|\?\?/)[ \t\r\f\v]*(?:\n|\Z)")
@@ -50,6 +58,7 @@ _REST: Final = re.compile(r"(?:[ \t\r]|/\*(?:(?!\*/)[^\n])*\*/)*(?://[^\n]*)?(?:
 _ONE_LINE: Final = "write what belongs together on one line, and no backslash at its end"
 _END: Final = CudaToken("other", "", -1)
 _LEFT_OUT: Final = "leave the condition out, or check each variant as a file of its own"
+_SAME_TYPE: Final = "write a type that is the same for all, such as long long or signed char, or a plain number"
 
 
 class Directive(Struct, frozen=True):
@@ -116,7 +125,40 @@ def _unlike_printed(text: str, entry: str, printed: str) -> Directive | None:
             return _at(text, token.at, token.text[:40], *asked)
         elif inside and token.text in _GPU_CODE:
             return _at(text, token.at, token.text, "code for the GPU that NVRTC does not see")
+    host_types = {words for words, _ in _host_types(printed)}
+    for words, token in _host_types(text):
+        if words not in host_types:
+            why = "whose type another host has with other bits or another sign"
+            return _at(text, token.at, token.text[:40], why, _SAME_TYPE)
     return None
+
+
+def _host_types(text: str) -> Iterator[tuple[tuple[str, str, str], CudaToken]]:
+    """Yield what of a text has a type of the host, each with the words around it: `long` has 32 bits for some, `char`
+    is signed for some. Characters and strings are of that type, but for what is said to a compiler."""
+    every, takes_strings = [_END, *tokens(text), _END], [False]
+    for before, token, after in zip(every, every[1:], every[2:], strict=False):
+        around = (before.text, after.text)
+        match token.kind:
+            case "name" if token.text == "char":
+                found = not {"signed", "unsigned"} & {*around}
+            case "name" if token.text == "long":
+                found = "long" not in around
+            case "name":
+                found = _OF_THE_HOST.fullmatch(token.text) is not None
+            case "number":
+                suffix = token.text.rstrip("uU")[-2:].lower()
+                found = suffix[-1:] == "l" and suffix != "ll"
+            case "string":
+                found = before.text != "extern" and not takes_strings[-1]
+            case other:
+                found = other == "character"
+        if token.text == "(":
+            takes_strings.append(before.text in _TAKES_STRINGS)
+        elif token.text == ")" and takes_strings[1:]:
+            takes_strings.pop()
+        if found:
+            yield (before.text, token.text, after.text), token
 
 
 def _asked(token: CudaToken, following: CudaToken, known: set[str]) -> tuple[str, str] | None:
@@ -125,6 +167,8 @@ def _asked(token: CudaToken, following: CudaToken, known: set[str]) -> tuple[str
     match token.kind:
         case "name" if _RESERVED.match(token.text) and not _CUDA.fullmatch(token.text):
             return "a name that compilers define, each in its way", _LEFT_OUT
+        case "name" if _LATER_WORDS.fullmatch(token.text) and token.text not in known:
+            return "a word that means something else in C++20", "write another name"
         case "name" if _MACRO.fullmatch(token.text) and token.text not in known:
             return "a macro that one compiler may have and another not", "write what it stands for"
         case "name" if touches and following.kind in ("string", "character"):

@@ -96,6 +96,7 @@ class PtxMachine:
         if len(arguments) != len(kernel.parameters):
             raise NotInterpreted(f"{kernel.name} with {len(arguments)} arguments: it takes {len(kernel.parameters)}")
         for (name, kind), argument in zip(kernel.parameters, arguments, strict=True):
+            _check_promised(name, kernel.promised.get(name, 0), argument)
             size = 8 * argument.size if isinstance(argument, LaunchRecord) else bits_of(argument)
             record = 8 * record_size(kind)
             if isinstance(argument, LaunchRecord) and record == size:
@@ -491,3 +492,12 @@ def _check_block(kernel: Kernel, shape: LaunchShape) -> None:
         raise Broken(f"a block of {shape.block_threads} threads: .maxntid allows {kernel.most_threads}")
     if kernel.block is not None and shape.block != kernel.block:
         raise Broken(f"a block of the shape {shape.block}: .reqntid asks for {kernel.block}")
+
+
+def _check_promised(name: str, promised: int, argument: LaunchArgument) -> None:
+    """Raise NotInterpreted where a parameter is said to be an address with more zeros than the argument's has."""
+    align = argument.align or promised if isinstance(argument, LaunchArray) else 1
+    if promised and align % promised:
+        raise NotInterpreted(
+            f"the parameter {name} is said to be a multiple of {promised} (.ptr): it is one of {align}"
+        )

@@ -7,7 +7,7 @@ access to them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -228,14 +228,25 @@ class PtxMemory:
         return [region for region in self.regions if region.space == "global"]
 
     def note(
-        self, region: Region, instruction: int, threads: Lanes, cells: Lanes, *, writes: bool, atomic: str = ""
+        self,
+        region: Region,
+        instruction: int,
+        threads: Lanes,
+        cells: Lanes,
+        *,
+        writes: bool,
+        atomic: Sequence[str] = (),
     ) -> None:
-        """Remember an access, for races."""
+        """Remember an access, for races; `atomic` has the words of an atomic operation."""
         if region.space == "local" or not region.writable:
             return
         epochs = self.block_epoch[threads], self.warp_epoch[threads]
         known = None if self._known is None else self._known[threads]
-        region.accesses.append(Touched(instruction, writes, threads, cells, *epochs, known, atomic))
+        region.accesses.append(
+            Touched(
+                instruction, writes, threads, cells, *epochs, known, ".".join(atomic[-2:]), in_block="cta" in atomic
+            )
+        )
 
     def passed(self, scope: Literal["block", "warp"], threads: Lanes, masks: Lanes | None = None) -> None:
         """Remember that threads passed a barrier together: those of a block, or of a warp those that the masks name."""

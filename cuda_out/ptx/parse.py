@@ -63,7 +63,9 @@ class _Module(TokenReader):
                 continue
             linking = self.take().text if self.next.text in _LINKING else ""
             if self.found(".entry"):
-                kernel = self._kernel(variables)
+                if linking in (".extern", ".common"):
+                    raise self.refused(begin)
+                kernel = self._kernel(variables, visible=linking != "")
                 self._declare(begin, kernel.name, names)
                 kernels[kernel.name] = kernel
             elif self.found(".func"):
@@ -116,8 +118,8 @@ class _Module(TokenReader):
             raise self.refused(begin, f"{name} is declared twice")
         names.add(name)
 
-    def _kernel(self, variables: list[PtxVariable]) -> Kernel:
-        name = self.word()
+    def _kernel(self, variables: list[PtxVariable], *, visible: bool) -> Kernel:
+        name, self.promised = self.word(), {}
         parameters = self.parameters(records=True) if self.next.text == "(" else ()
         most, block = None, None
         while self.next.text != "{":
@@ -136,7 +138,7 @@ class _Module(TokenReader):
                 self.pragma()
             else:
                 raise self.refused(begin)
-        kernel = Kernel(name, parameters, most_threads=most, block=block)
+        kernel = Kernel(name, parameters, most_threads=most, block=block, promised=self.promised, visible=visible)
         return self._with_body(kernel, variables)
 
     def _function(self, variables: list[PtxVariable]) -> Kernel:

@@ -83,6 +83,8 @@ class Kernel(Struct, frozen=True):
     the shape `block` (.reqntid), where those are not None. `functions` are those of the module, which it may call. A
     function (`.func`) is read as a kernel is; `result` is the name and type of what it returns. `refused` says what in
     its body is not understood, '' for nothing: such a kernel is not run. `files` are the source's, by number.
+    `promised` says of parameters that are addresses of how many bytes a multiple they are (.ptr). A kernel that is not
+    `visible` is not found by its name in a loaded module.
     """
 
     name: str
@@ -97,6 +99,8 @@ class Kernel(Struct, frozen=True):
     result: tuple[str, str] | None = None
     refused: str = ""
     files: Mapping[int, str] = field(default_factory=dict)
+    promised: Mapping[str, int] = field(default_factory=dict)
+    visible: bool = True
 
     @property
     def declared(self) -> bool:

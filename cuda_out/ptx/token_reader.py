@@ -17,6 +17,9 @@ from cuda_out.ptx.syntax import (
 
 _PRAGMAS: Final = re.compile(r'"(nounroll|enable_smem_spilling|frequency \d+|used_bytes_mask (0x[0-9a-f]+|\d+))"')
 
+_POINTED: Final = 4
+"""The alignment in bytes that `.ptr` says without a number ("PTX ISA", Kernel Parameter Attributes)."""
+
 _CALLS: Final = 16
 """As deep calls within calls are followed."""
 
@@ -27,6 +30,7 @@ class TokenReader:
     def __init__(self, ptx: str) -> None:
         self.ptx, self.tokens, self.at = ptx, tokens(ptx), 0
         self.calls: dict[tuple[int, int, int], SourceLines] = {}
+        self.promised: dict[str, int] = {}
 
     @property
     def next(self) -> Token:
@@ -167,10 +171,13 @@ class TokenReader:
         begin = self.expect(".param")
         align = self._alignment()
         kind = self.kind()
+        promised = 0
         if self.found(".ptr"):
             self.found(".global")
-            self._alignment()
+            promised = self._alignment() or _POINTED
         name = self.word()
+        if promised:
+            self.promised[name] = promised
         if kind == "b8" and self.found("["):
             size = self.integer()
             self.expect("]")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -160,7 +160,7 @@ class Transfers:
         *target, where, value = instruction.operands
         how = _form(instruction)
         kind, item = how.kind, width(how.kind) // 8
-        operation, name = decode(instruction.op[-2:]), ".".join(instruction.op[-2:])
+        operation = decode(instruction.op[-2:])
         given = self.registers.read(value, kind, at)
         old_bits, old_terms = np.zeros(len(at), np.uint64), np.zeros(len(at), np.int64)
         for region, some, first in self.memory.cells(
@@ -174,17 +174,17 @@ class Transfers:
             for number in range(int(turn.max(initial=-1)) + 1):
                 now = some[turn == number]
                 cells, threads, pieces = first[turn == number], at[now], item // region.cell
-                old = self.taken(instruction, place, region, threads, cells, pieces, atomic=name)
+                old = self.taken(instruction, place, region, threads, cells, pieces, atomic=instruction.op)
                 mine = given[0][now], given[1][now]
                 new = self.registers.apply(operation, [old, mine], threads)
-                self.put(place, region, threads, cells, pieces, new, atomic=name)
+                self.put(place, region, threads, cells, pieces, new, atomic=instruction.op)
                 old_bits[now], old_terms[now] = old
         if target:
             self.registers.write(target[0], (old_bits, old_terms), at)
 
     def taken(
         self, instruction: Instruction, place: int, region: Region, threads: Lanes, first: Lanes, pieces: int,
-        *, atomic: str = "",
+        *, atomic: Sequence[str] = (),
     ) -> Register:  # fmt: skip
         """Read some neighbouring cells, as one value for each thread."""
         parts = []
@@ -201,7 +201,7 @@ class Transfers:
 
     def put(
         self, place: int, region: Region, threads: Lanes, first: Lanes, pieces: int, value: Register,
-        *, atomic: str = "",
+        *, atomic: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """Write each thread's value into some neighbouring cells."""
         parts = [value] if pieces == 1 else self.registers.unpacked(value, 8 * region.cell, pieces)

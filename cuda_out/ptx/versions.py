@@ -1,4 +1,7 @@
-"""The versions of PTX that there are, and from which one on an architecture is known ("PTX ISA", release notes)."""
+"""The versions of PTX that there are, and from which one on an architecture is known ("PTX ISA", release notes).
+
+Before sm_70 the lanes of a warp meet at a shuffle only where they have converged, of which nothing is interpreted.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Final
 _LAST_MINOR: Final[Mapping[int, int]] = {4: 3, 5: 0, 6: 5, 7: 8, 8: 8, 9: 9}
 """The last version of each number before the point; the versions of CUDA 13 are 9.0 and what follows it."""
 _SINCE: Final[Mapping[int, tuple[int, int]]] = {
-    50: (4, 0), 52: (4, 1), 53: (4, 2), 60: (5, 0), 61: (5, 0), 62: (5, 0), 70: (6, 0), 72: (6, 1), 75: (6, 3),
+    70: (6, 0), 72: (6, 1), 75: (6, 3),
     80: (7, 0), 86: (7, 1), 87: (7, 4), 88: (7, 3), 89: (7, 8), 90: (7, 8), 100: (8, 6), 101: (8, 6), 103: (8, 8),
     110: (9, 0), 120: (8, 7), 121: (8, 8),
 }  # fmt: skip

@@ -26,6 +26,7 @@ class Touched(Struct, Generic[K], frozen=True):
     Which threads touched which addresses, each after how many of its barriers. Where barriers of a part of a warp are
     about, `known` has for each of the threads how many barriers of each lane come before it, by a chain of barriers.
     `atomic` names an atomic operation, '' for none: one does not race with others of its name, as any order will do.
+    One that is atomic for the threads of its block only (`in_block`) does race with those of other blocks.
     """
 
     key: K
@@ -36,6 +37,7 @@ class Touched(Struct, Generic[K], frozen=True):
     warp_epoch: Lanes
     known: Lanes | None = None
     atomic: str = ""
+    in_block: bool = False
 
     def before(self, row: int) -> Lanes:
         """Return how many barriers of each lane of its warp come before what a thread did."""
@@ -88,7 +90,12 @@ def races(accesses: list[Touched[K]], shape: LaunchShape, between_blocks: bool) 
         kinds = {"": -1, **{a.atomic: number for number, a in enumerate(accesses) if a.atomic}}
         kind = np.array([kinds[a.atomic] for a in accesses])[which]
         least = np.minimum.reduceat(kind, starts)
-        shared &= (least < 0) | (least != np.maximum.reduceat(kind, starts))
+        conflicting = (least < 0) | (least != np.maximum.reduceat(kind, starts))
+        in_block = np.array([a.in_block for a in accesses])[which]
+        if in_block.any():
+            block = thread // shape.block_threads
+            conflicting |= np.logical_or.reduceat(in_block, starts) & (block[starts] != block[ends - 1])
+        shared &= conflicting
     if not between_blocks and all(a.known is None for a in accesses):
         shared &= ~_kept_apart(accesses, shape, address, thread, which, row, writes[order], starts)
     for start, end in zip(starts[shared].tolist(), ends[shared].tolist(), strict=True):
@@ -131,7 +138,7 @@ def _conflict(
 ) -> tuple[int, int] | None:
     block, warp = thread // shape.block_threads, shape.warp_base[thread]
     warp_epoch = np.array([accesses[a].warp_epoch[r] for a, r in zip(which, row, strict=True)])
-    kind = [accesses[a].atomic for a in which]
+    kind, in_block = [accesses[a].atomic for a in which], [accesses[a].in_block for a in which]
     partly = any(accesses[a].known is not None for a in set(which.tolist()))
 
     def ordered(i: int, j: int) -> bool:
@@ -145,7 +152,9 @@ def _conflict(
         if not accesses[which[i]].writes:
             continue
         for j in range(len(thread)):
-            if thread[j] == thread[i] or (kind[i] and kind[i] == kind[j]):
+            if thread[j] == thread[i]:
+                continue
+            if kind[i] and kind[i] == kind[j] and (block[i] == block[j] or not (in_block[i] or in_block[j])):
                 continue
             if block[i] == block[j] and block_epoch[i] != block_epoch[j]:
                 continue

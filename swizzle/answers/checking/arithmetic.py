@@ -7,7 +7,7 @@ from typing import Final
 
 from cuda_out.c.printer import CudaSource
 from cuda_out.compile.opaque import with_opaque_calls
-from cuda_out.compile.toolchain import Tool, compile_to_ptx
+from cuda_out.compile.toolchain import CompileError, Tool, available_tools, compile_to_ptx
 from cuda_out.ptx.arithmetic import differences
 from cuda_out.ptx.memory import Broken
 from cuda_out.ptx.syntax import NotInterpreted
@@ -22,15 +22,21 @@ def arithmetic_differences(
     text: KernelText, size: LaunchSize, ptx: str, entry: str, tool: Tool | None
 ) -> tuple[str, ...]:
     """Return in what respects a PTX computes its floats otherwise than the printed text's, made by the same
-    compiler for the same architecture; none of a text that is as printed, or that computes none otherwise."""
+    compiler (`tool`; None: whatever made a file) for the same architecture; none of a text that is as printed, or that
+    computes none otherwise."""
     program, target = size.filled.program, re.search(r"^\.target (\w+)", ptx, re.MULTILINE)
     if (
-        not (text.edited or text.edited_header)
+        not (text.edited or text.edited_header or tool is None)
         or target is None
         or not any(p.dtype.is_float for p in program.parameters)
     ):
         return ()
-    printed = compile_to_ptx(with_opaque_calls(text.printed), target[1], tool=tool or "auto")
+    if tool is None and not available_tools():
+        return ("what is not known: no compiler is installed",)
+    try:
+        printed = compile_to_ptx(with_opaque_calls(text.printed), target[1], tool=tool or "auto")
+    except CompileError as error:
+        return (f"what is not known: {str(error).splitlines()[0]}",)
     return compared_arithmetic(text.source, size, (ptx, entry), (printed, text.source.entry))
 
 

@@ -21,6 +21,7 @@ from cuda_out.compile.every_compiler import CompilerReading, Form, first_reading
 from cuda_out.compile.report import NO_DISASSEMBLER, Report, report
 from cuda_out.compile.toolchain import CompileError, Tool, available_tools, compile_both_forms, compile_to_ptx
 from cuda_out.emulate.building import missing_compiler
+from cuda_out.ptx.parse import parse
 from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.ptx.validate import Validation
 from swizzle.answers.checking.arithmetic import CANCELS, arithmetic_differences
@@ -204,6 +205,12 @@ def _validate_file(found: Emitted, text: KernelText, path: Path, validator: Size
     ptx = text_beside(path)
     validation = validator.validate(ptx, text.source.entry)
     said = _tell(found, str(path), text, validation, validator.sizes, ptx)
+    if validation.verdict == "equal" and not parse(ptx)[text.source.entry].visible:
+        found.lines.append(
+            f"  not shown equal: its entry is not .visible, so that none is found as {text.source.entry}"
+        )
+        found.settle(UNDECIDED)
+        said["status"] = _WORDS[UNDECIDED]
     found.json["ptx"] = {"file": str(path), **said}
 
 

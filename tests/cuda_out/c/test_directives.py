@@ -67,6 +67,24 @@ TEXT = 'extern "C" __global__ void k(float* y) {\n  y[0] = 1.0f;\n}\n' + HOST
         ("1.0f", "sizeof(NULL)", 2, "NULL"),
         ("1.0f", "linux", 2, "linux"),
         ("1.0f", "M_PI", 2, "M_PI"),
+        ("1.0f", "sizeof(long)", 2, "long"),
+        ("1.0f", "(unsigned long int)(1) << 40", 2, "long"),
+        ("1.0f", "sizeof(long double)", 2, "long"),
+        ("1.0f", "(1l << 40)", 2, "1l"),
+        ("1.0f", "0x10LU", 2, "0x10LU"),
+        ("1.0f", "1.0L", 2, "1.0L"),
+        ("1.0f", "int(char(200))", 2, "char"),
+        ("1.0f", "'a'", 2, "'a'"),
+        ("1.0f", "u8'\\xff'", 2, "u8'\\xff'"),
+        ("1.0f", '"\\xff"[0]', 2, '"\\xff"'),
+        ("  y[0]", '  asm("" :: "r"(int("a"[0]))); y[0]', 2, '"a"'),
+        ("1.0f", "sizeof(wchar_t)", 2, "wchar_t"),
+        ("1.0f", "sizeof(int_fast16_t)", 2, "int_fast16_t"),
+        ("1.0f", "make_ulong2(1, 2).x", 2, "make_ulong2"),
+        ("  y[0]", "  float requires = 1; y[0]", 2, "requires"),
+        ("  y[0]", "  float typeof = 1; y[0]", 2, "typeof"),
+        ("  y[0]", "  float near = 1; y[0]", 2, "near"),
+        ("  y[0]", "  __assume(y != nullptr); y[0]", 2, "__assume"),
         ("  y[0]", "/* a\n comment */ #if 1\n#endif\n  y[0]", 3, "#if 1"),
         ("1.0f", "__CUDA_ARCH__ > 1000 ? 2.0f : 1.0f", 2, "__CUDA_ARCH__"),
         ("1.0f", "1.0f * __LINE__", 2, "__LINE__"),
@@ -95,7 +113,8 @@ def test_what_other_compilers_would_read(old: str, new: str, line: int, words: s
         ("extern", "#pragma once\n#include <cuda_fp16.h>\nextern"),
         ("  y[0]", "  #pragma unroll 4 /* rounds */ // four\r\n  y[0]"),
         ("  y[0]", "  // l\u00e4nger \u00a0 (really??) a \\ b\n  y[0]"),
-        ("  y[0]", '  // "#if\n  /* #if */ const char* text = "#if __CUDA_ARCH__";\n  y[0]'),
+        ("  y[0]", '  // "#if\n  /* #if */ asm volatile("// #if __CUDA_ARCH__" : "+f"(y[0]));\n  y[0]'),
+        ("1.0f", "(unsigned long long)(1ull) + 0x1full + (signed char)(1) + (char unsigned)(2) + 0x1Fu"),
         ("1.0f", "1.0f + __float_as_int(2.0f) + __shfl_sync(~0u, 1, 2)"),
         ("1.0f", "__fmaf_rn(__ldg(y), __int2float_rn(__popc(3)), __expf(1.0f)) + __low2float(__hadd2(y, y))"),
     ],
@@ -108,6 +127,8 @@ def test_names_of_the_printed_text_are_no_macros() -> None:
     """A sketch may have an array that is called like one."""
     text = TEXT.replace("1.0f", "X_MAX[0]")
     assert asks_for_its_reader(text, "k") and asks_for_its_reader(text, "k", TEXT.replace("y", "X_MAX")) is None
+    text = TEXT.replace("1.0f", "(long)(1)")
+    assert asks_for_its_reader(text, "k") and asks_for_its_reader(text, "k", "(long)") is None
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -23,9 +24,12 @@ INF, NAN = "__int_as_float(0x7f800000)", "__int_as_float(0x7fffffff)"
 
 def verdict(
     body: str, spec: Callable[..., Any], given: DType = DType.F32, result: DType = DType.F32, before: str = "",
-    arch: str = "sm_80",
+    arch: str = "sm_80", pointer: str = "",
 ) -> Validation:  # fmt: skip
-    """Validate a kernel of one block of 32 threads with arrays x and z of 32 elements; `spec` gives an element of y."""
+    """Validate a kernel of one block of 32 threads with arrays x and z of 32 elements; `spec` gives an element of y.
+
+    `pointer` is what the PTX says of the parameter x.
+    """
     arrays = f"const {C_NAMES[given]}* x, const {C_NAMES[given]}* z, {C_NAMES[result]}* y"
     text = (
         f"#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n{before}\n"
@@ -41,7 +45,9 @@ def verdict(
     x, z = (symbolic_input(terms, name, (32,)) for name in "xz")
     said = [spec(x, z, i) for i in range(32)]
     wanted = {"y": [each.term if isinstance(each, Datum) else terms.const(each) for each in said]}
-    return validate(program, compile_to_ptx(with_opaque_calls(text), arch), "k", wanted, terms)
+    made = compile_to_ptx(with_opaque_calls(text), arch)
+    ptx = re.sub(r"(\.param \.u64) .*(k_param_0)", rf"\1 {pointer} \2", made, count=1)
+    return validate(program, ptx, "k", wanted, terms, alignment=(1, 1, 1) if pointer else None)
 
 
 def element(x: Any, z: Any, i: int) -> Any:
@@ -54,6 +60,17 @@ def total(x: Any, z: Any, i: int) -> Any:
 
 def largest(x: Any, z: Any, i: int) -> Any:
     return x[i].reduce_with("max", z[i])
+
+
+@pytest.mark.parametrize("given", [DType.F16, DType.F32, DType.F64])
+@pytest.mark.parametrize("promised", [0, 1, 2, 4, 8, 16])
+def test_an_address_is_a_multiple_of_no_more_than_its_elements_are(given: DType, promised: int) -> None:
+    """What PTX says of a pointer is what compilers build on: without a number it is 4 bytes."""
+    align = f".align {promised}" if promised else ""
+    found = verdict("y[i] = x[i];", element, given, given, pointer=f".ptr .global {align}")
+    right = (promised or 4) <= {DType.F16: 2, DType.F32: 4, DType.F64: 8}[given]
+    assert found.verdict == ("equal" if right else "unknown"), found
+    assert right or "said to be a multiple of" in found.findings[0]
 
 
 @pytest.mark.parametrize("body", [

@@ -114,6 +114,8 @@ def test_what_changes_nothing(old: str, new: str) -> None:
         ("bar.sync 0;", "bar.sync 0; /* ret;", "which is no word of PTX"),
         (".visible", "junk;\n.visible", "line 6: `junk`"),
         (".visible", ".extern .visible", "`.extern .visible"),
+        (".visible", ".extern", "`.extern .entry"),
+        (".visible", ".common", "`.common .entry"),
         (".visible", ".alias k, other;\n.visible", r"\.alias"),
         (".visible", ".global .u32 k;\n.visible", "k is declared twice"),
         (".address_size 64", ".address_size 32", "64 bits"),

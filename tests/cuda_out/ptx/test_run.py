@@ -183,6 +183,21 @@ def test_atomic_operations() -> None:
             run_text(f"{zero} {wrong}", shared=shared)
 
 
+@pytest.mark.parametrize("form", ["atom{}.global.add.s32 %r1, [%rd1], 1;", "red{}.global.add.s32 [%rd1], 1;"])
+@pytest.mark.parametrize(
+    ("scope", "blocks"), [("", 2), (".relaxed.gpu", 2), (".sys", 2), (".cta", 1), (".relaxed.cta", 1)]
+)
+def test_an_atomic_operation_of_a_block_races_with_other_blocks(form: str, scope: str, blocks: int) -> None:
+    """With the scope .cta it is one for the threads of its own block only ("PTX ISA", Memory Consistency Model)."""
+    text = f".reg .b32 %r<2>; .reg .b64 %rd<2>; ld.param.u64 %rd1, [p]; {form.format(scope)} ret;"
+    ptx, data = f"{HEADER} .visible .entry k(.param .u64 p) {{ {text} }}", np.zeros(1, np.int32)
+    interpret(ptx, "k", (blocks, 1, 1), (64, 1, 1), [data])
+    assert data[0] == 64 * blocks
+    if ".cta" in scope:
+        with pytest.raises(Broken, match="race on"):
+            interpret(ptx, "k", (2, 1, 1), (64, 1, 1), [data])
+
+
 def test_a_kernel_that_is_not_there() -> None:
     """The error lists what is."""
     with pytest.raises(NotInterpreted, match=re.escape("without f: it has g")):

@@ -44,16 +44,20 @@ SHAPE = LaunchShape((4, 1, 1), (2, 1, 1), 2)  # two blocks of two warps of two l
 def assert_races_of_all_pairs(accesses: list[Touched[int]], between_blocks: bool) -> None:
     """Compare with every pair of threads that touch one cell."""
     single = [
-        (access.key, access.writes, *map(int, row))
+        (access.key, access.writes, *map(int, row), access.atomic, access.in_block)
         for access in accesses
         for row in zip(access.threads, access.addresses, access.block_epoch, access.warp_epoch, strict=True)
     ]
 
     def meet(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-        (_, writes, t, cell, block_epoch, warp_epoch), (_, also, u, place, block_other, warp_other) = one, other
+        _, writes, t, cell, block_epoch, warp_epoch, atomic, in_block = one
+        _, also, u, place, block_other, warp_other, atomic_other, in_block_other = other
         if t == u or cell != place or not (writes or also):
             return False
-        if t // SHAPE.block_threads == u // SHAPE.block_threads and block_epoch != block_other:
+        one_block = t // SHAPE.block_threads == u // SHAPE.block_threads
+        if atomic and atomic == atomic_other and (one_block or not (in_block or in_block_other)):
+            return False
+        if one_block and block_epoch != block_other:
             return False
         return SHAPE.warp_base[t] != SHAPE.warp_base[u] or warp_epoch == warp_other
 
@@ -81,7 +85,9 @@ def test_races_are_those_of_all_pairs(data: st.DataObject) -> None:
             block_epoch = data.draw(epochs)
             rows.append((thread, cell, block_epoch, block_epoch + data.draw(epochs)))
         columns = np.array(rows, np.int64).reshape(-1, 4).T
-        accesses.append(Touched(number, data.draw(st.booleans()), *columns))
+        atomic, in_block = data.draw(st.sampled_from([("", False), ("add", False), ("add", True), ("max", True)]))
+        writes = bool(atomic) or data.draw(st.booleans())
+        accesses.append(Touched(number, writes, *columns, atomic=atomic, in_block=in_block))
     assert_races_of_all_pairs(accesses, between_blocks)
 
 

@@ -257,6 +257,9 @@ def test_the_ptx_beside_a_solution(files: Path) -> None:
     ptx.write_text(right.replace(".maxntid 32", ".maxntid 16"))
     status, out = checked(files / "shift.json", emitted=True)
     assert status == 1 and "a block of 32 threads: .maxntid allows 16\n" in out
+    ptx.write_text(right.replace(".visible .entry", ".entry"))
+    status, out = checked(files / "shift.json", emitted=True)
+    assert status == 3 and "  not shown equal: its entry is not .visible, so that none is found as shift\n" in out
 
 
 @pytest.mark.slow
