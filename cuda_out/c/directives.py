@@ -48,7 +48,9 @@ _MACRO: Final = re.compile(
 _OF_THE_HOST: Final = re.compile(
     r"wchar_t|wint_t|u?long[1-4]?|u?long4_(?:16|32)a|make_u?long[1-4]\w*|u?int_fast(?:16|32)_t|(?:clock|time|off)_t"
 )
-_LATER_WORDS: Final = re.compile(r"char8_t|concept|consteval|constinit|co_await|co_return|co_yield|requires")
+_LATER_WORDS: Final = re.compile(
+    r"char8_t|concept|consteval|constinit|co_await|co_return|co_yield|import|module|requires"
+)
 _TAKES_STRINGS: Final = ("asm", "volatile", "static_assert")
 _DIGRAPHS: Final = ("<:", ":>", "<%", "%>", "%:")
 _TRIGRAPH: Final = re.compile(r"\?\?[=/'()!<>-]")

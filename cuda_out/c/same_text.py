@@ -25,12 +25,14 @@ _CLOSING: Final = (")", "]", "}")
 _TAKEN: Final = re.compile(
     r"""[^a-z]* | _.* | .*__.* | .*_t | cu(da)?(_\w*|[A-Z]\w*)? | (nv|pthread|sched|atomic|make|tex|surf)_?\w*
     | (s6|sa|si|sigev|st|va)_\w* | (u?(char|short|int|long|longlong)|float|double)[1-4]? | half2? | dim3 | alloca
-    | assert_perror | cdecl | emit | environ | far | foreach | forever | huge | hyper | interface | major | makedev
-    | math_errhandling | minor | near | offsetof | pascal | restrict | setjmp | sigmask | signals | sigsetjmp | slots
-    | small | strn?dupa | typeof | Always | Bool | Complex | False | None | Status | Success | True""",
+    | (chx|cmb|ctl|edt|frm|grp|ico|lst|psh|rad|rct|scr|stc)[0-9]+ | assert_perror | cdecl | emit | environ | far
+    | foreach | forever | huge | hyper | import | interface | major | makedev | math_errhandling | minor | module | near
+    | offsetof | pascal | restrict | setjmp | sigmask | signals | sigsetjmp | slots | small | std | strn?dupa | typeof
+    | Always | Bool | Complex | False | None | Status | Success | True""",
     re.VERBOSE,
 )
-"""What macros, types and functions of CUDA and of C libraries are called, beside those that printed names avoid."""
+"""What macros, types and functions of CUDA, C libraries, Windows, Qt and X11 are called, beside those that printed
+names avoid."""
 
 
 class TextDifference(Struct, frozen=True):

@@ -32,6 +32,8 @@ from symbolic.ir.program import DType, Parameter, Program
 
 SHOWN: Final = 3
 """How many wrong elements are reported."""
+ANY_REGISTERS: Final = 256
+"""The threads of a block that may each have the most registers (255): a block has 65536."""
 
 
 class Validation(Struct, frozen=True):
@@ -142,6 +144,9 @@ class Validator:
 
     def _machine(self, ptx: str, entry: str, scalars: Sequence[int], shared_bytes: int) -> PtxMachine:
         kernel, shape = kernel_of(ptx, entry), launch_shape(self.program.grid, self.program.block)
+        if shape.block_threads > ANY_REGISTERS and kernel.most_threads is kernel.block is None:
+            why = f"{shape.block_threads} threads may ask for more registers than a block has"
+            raise NotInterpreted(f"{entry} says nothing of its block (.maxntid): {why}")
         given, known = [*self.arguments, *scalars], recognised(kernel, self.program)
         return PtxMachine(kernel, shape, given, self.written.deferred, known, shared_bytes)
 

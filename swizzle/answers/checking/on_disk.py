@@ -203,6 +203,7 @@ def _taken(path: Path, text: str, own: _Printed, filled: FilledKernel) -> _Print
 
 
 def _types(declared: Sequence[str]) -> list[str]:
-    """Return the types of parameters, without names and promises about aliasing."""
-    bare = [re.sub(r"__restrict__|\bconst\b", " ", each) for each in declared]
+    """Return the types of parameters, without names and what callers do not see: promises about aliasing, and whether
+    the kernel changes its own copy."""
+    bare = [re.sub(r"__restrict__|\bconst\b(?![^*]*\*)", " ", each) for each in declared]
     return ["".join(re.sub(r"\w+\s*$", "", each).split()) for each in bare]

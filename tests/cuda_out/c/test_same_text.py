@@ -139,6 +139,7 @@ def test_a_kernel_is_compared_where_it_is_asked_for(old: str, new: str, same: bo
 @pytest.mark.parametrize(
     ("name", "taken"),
     [("rows", False), ("index_2", False), ("N", True), ("cudaMalloc", True), ("uint", True), ("size_t", True),
+     ("emit", True), ("rad1", True), ("import", True), ("Success", True),
      ("float4", True), ("major", True), ("st_atime", True), ("printf", True), ("_x", True), ("a__b", True),
      ("final", False), ("xor", True), ("make_float4", True), ("known", True), ("stencil2d", True)],
 )  # fmt: skip

@@ -73,6 +73,20 @@ def test_an_address_is_a_multiple_of_no_more_than_its_elements_are(given: DType,
     assert right or "said to be a multiple of" in found.findings[0]
 
 
+@pytest.mark.parametrize(("threads", "bounds"), [(256, ""), (257, ""), (512, ""), (512, "__launch_bounds__(512)")])
+def test_a_large_block_says_how_large_it_is(threads: int, bounds: str) -> None:
+    """Else a compiler may give each thread more registers than there are for all, and the launch fails."""
+    shape, terms = (threads,), Terms()
+    parameters = (Parameter("x", DType.I32, shape, "in", HERE), Parameter("y", DType.I32, shape, "out", HERE))
+    program = Program("k", parameters, (), (), (threads, 1, 1), (1, 1, 1), 32, HERE)
+    ptx = compile_to_ptx(
+        f'extern "C" __global__ void {bounds} k(const int* x, int* y) {{ y[threadIdx.x] = x[threadIdx.x]; }}'
+    )
+    wanted = {"y": [terms.atom("x", i) for i in range(threads)]}
+    found = validate(program, ptx, "k", wanted, terms)
+    assert found.verdict == ("equal" if bounds or threads == 256 else "unknown"), found
+
+
 @pytest.mark.parametrize("body", [
     f"y[i] = (x[i] + {INF}) - {INF};",
     f"y[i] = x[i] + (x[i] * 0.f) * {INF};",

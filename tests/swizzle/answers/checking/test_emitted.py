@@ -263,6 +263,24 @@ def test_the_ptx_beside_a_solution(files: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_ptx_beside_a_solution_says_how_its_floats_differ(tmp_path: Path) -> None:
+    """As an edited text does; as the printed text's own PTX it says nothing."""
+    (tmp_path / "sums.swz").write_text(
+        "@spec\ndef sums_spec(x):\n    return [x[i] + x[i + 1] for i in range(32)]\n"
+        "@sketch(spec=sums_spec, block=32, grid=1, x=f32[33], y=f32.out[32])\n"
+        "def sums(x, y):\n    y[cuda.laneid] = x[cuda.laneid] + x[cuda.laneid + 1]\n"
+    )
+    arguments = SolveArguments(str(tmp_path / "sums.swz"), output=tmp_path, quiet=True, emit=("ptx",))
+    assert solve(arguments, io.StringIO(), io.StringIO()) == 0
+    ptx, says = tmp_path / "sums.ptx", "as real numbers; from the printed text it differs in: "
+    status, out = checked(tmp_path / "sums.json", emitted=True)
+    assert status == 0 and says not in out
+    ptx.write_text(ptx.read_text().replace("add.f32", "add.ftz.f32"))
+    status, out = checked(tmp_path / "sums.json", emitted=True)
+    assert status == 0 and f"  {says}approximations: add.ftz.f32\n" in out, out
+
+
+@pytest.mark.slow
 def test_a_right_edit_is_right(files: Path) -> None:
     """The file that was edited is what is checked, and said to be: an equal text stays equal, and needs no form."""
     edit(files / "shift.cu", "if (whole || i < left) y", "if (whole || !(i >= left)) y")
@@ -399,6 +417,7 @@ def test_names_and_spaces_are_free_in_a_header_alone(files: Path) -> None:
     ("old", "new", "complaint"),
     [
         ("const float* __restrict__ x", "const double* __restrict__ x", "takes (const double* __restrict__ x"),
+        ("const float* __restrict__ x", "float* __restrict__ x", "takes (float* __restrict__ x"),
         (" shift(\n", " shoft(\n", "is without a kernel shift"),
         ("y[begin + i] = ", "y[begin + i] = nothing + ", "does not compile"),
     ],
