@@ -209,8 +209,8 @@ def _validate_file(found: Emitted, text: KernelText, path: Path, validator: Size
         found.lines.append(
             f"  not shown equal: its entry is not .visible, so that none is found as {text.source.entry}"
         )
-        found.settle(UNDECIDED)
-        said["status"] = _WORDS[UNDECIDED]
+        found.settle(CheckStatus.UNDECIDED)
+        said["status"] = CheckStatus.UNDECIDED.word
     found.json["ptx"] = {"file": str(path), **said}
 
 
