@@ -16,11 +16,11 @@ from cuda_out.c.printer import CudaSource
 from cuda_out.compile.children import is_confined
 from cuda_out.compile.sandbox import no_sandbox
 from cuda_out.compile.toolchain import available_tools
+from swizzle.answers.checking import emitted, on_disk
 from swizzle.answers.checking.compare import Compared
 from swizzle.answers.checking.on_disk import KernelText
 from swizzle.answers.emit.emitters import cuda_source
 from swizzle.answers.emit.filled import FilledKernel
-from swizzle.commands import emitted, on_disk
 from swizzle.commands.check import CheckArguments, check
 from swizzle.commands.solve import SolveArguments, solve
 from swizzle.commands.target import Target

@@ -19,8 +19,8 @@ from cuda_out.passes.pipeline import optimize
 from cuda_out.ptx.run import interpret
 from cuda_out.ptx.syntax import NotInterpreted
 from swizzle import Solution, load, solve
+from swizzle.answers.checking import emitted
 from swizzle.answers.emit.emitters import cuda_source, numba_source
-from swizzle.commands import emitted
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.errors import SwizzleError
 from tests.cuda_out.numba_stand_in import module
