@@ -144,7 +144,7 @@ class Validator:
 
     def _machine(self, ptx: str, entry: str, scalars: Sequence[int], shared_bytes: int) -> PtxMachine:
         kernel, shape = kernel_of(ptx, entry), launch_shape(self.program.grid, self.program.block)
-        if shape.block_threads > ANY_REGISTERS and kernel.most_threads is kernel.block is None:
+        if shape.block_threads > ANY_REGISTERS and kernel.most_threads is None and kernel.block is None:
             why = f"{shape.block_threads} threads may ask for more registers than a block has"
             raise NotInterpreted(f"{entry} says nothing of its block (.maxntid): {why}")
         given, known = [*self.arguments, *scalars], recognised(kernel, self.program)
