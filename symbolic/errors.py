@@ -69,6 +69,13 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
 
 
+def shown(value: object) -> str:
+    """Return how a wrong value is quoted: as Python writes it, cut off; of a huge int, which has no text, its size."""
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"an int of {value.bit_length()} bits"
+    return f"{value!r:.60}"
+
+
 class Portable(BaseException):
     """An exception with an initializer of its own that goes from one process to another as it is, with all its fields.
 

@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
-from symbolic.errors import SwizzleError
+from symbolic.errors import SwizzleError, shown
 
 SHARE: Final = 0.75
 """The part of the memory that is free which a command takes, unless it is told how much."""
+MOST: Final = 1 << 60
+"""The most bytes that a limit may be: the system counts them in words of 64 bits, and some slack comes on top."""
 
 
 def held_bytes() -> int:
@@ -114,8 +116,11 @@ def size_text(size: int) -> str:
 
 def size_of(size: int | str) -> int:
     """Return the bytes that a size says: a number, or a text such as '4G', '512M' or '1.5GiB'."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kmgt]?)(?:i?b)?", str(size).strip().lower())
-    bytes_ = int(float(found[1]) * 1024 ** " kmgt".index(found[2] or " ")) if found else 0
-    if not bytes_:
-        raise SwizzleError(f"a memory limit of {size!r}", expected="bytes, more than 0", fix="'4G' or '512M'")
-    return bytes_
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kmgt]?)(?:i?b)?", size.strip().lower()) if isinstance(size, str) else None
+    bytes_: float = float(found[1]) * 1024 ** " kmgt".index(found[2] or " ") if found else 0
+    bytes_ = bytes_ if isinstance(size, str) else size
+    if type(bytes_) not in (int, float) or not 1 <= bytes_ <= MOST:
+        raise SwizzleError(
+            f"a memory limit of {shown(size)}", expected="bytes, more than 0 and at most 2**60", fix="'4G' or '512M'"
+        )
+    return int(bytes_)

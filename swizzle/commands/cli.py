@@ -417,7 +417,8 @@ def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
             status = cli.main(list(arguments), prog_name="swizzle", standalone_mode=False, obj=(stdout, stderr))
         return DONE if status is None else int(status)
     except click.UsageError as error:
-        print(_usage_mistake(error), file=stderr)
+        message = error.format_message()  # the help itself, where nothing was said
+        print(message if message.startswith("Usage: ") else _usage_mistake(error), file=stderr)
         return MISTAKE
     except click.ClickException as error:
         error.show(file=stderr)

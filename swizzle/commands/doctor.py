@@ -103,7 +103,7 @@ def _doctor(arguments: DoctorArguments, printed: Printed, out: TextIO, err: Text
         out.write(json.dumps({**as_json(found, given), "files": files}, indent=2) + "\n")
     else:
         out.write("".join(f"{line}\n" for line in report(found, given)))
-        out.write("".join(f"  written   {file}\n" for file in files))
+        out.write("".join(f"  written   {printable(file)}\n" for file in files))
     return STATUSES[found.verdict]
 
 

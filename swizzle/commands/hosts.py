@@ -42,7 +42,7 @@ from swizzle.solving.solution.solution import Result, Solution
 from swizzle.solving.solution.version import __version__
 from swizzle.solving.solution.words import assumed, count, rounds_in_any_order
 from symbolic.algebra.numbers import in_memory
-from symbolic.errors import SwizzleError
+from symbolic.errors import SwizzleError, printable
 from symbolic.ir.program import Program
 
 ARCHITECTURES: Final = ("sm_80", "sm_100")
@@ -125,7 +125,7 @@ def solve_host(
             )
         write_all(texts)
         told.json |= {"files": list(map(str, texts)), "sizes": sizes_as_json(host.face, *_told_sizes(filled, sizes))}
-        told.lines += [f"wrote   {path}" for path in texts]
+        told.lines += [f"wrote   {printable(str(path))}" for path in texts]
         told.lines.append(f"sizes   {sizes_text(host.face, *_told_sizes(filled, sizes))}")
     return told.tell(host, json_object, out)
 

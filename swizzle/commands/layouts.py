@@ -21,7 +21,7 @@ from swizzle.answers.emit.files import check_folder, write_all
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.exit_status import DONE, NO
 from swizzle.layouts.search import FAMILIES
-from symbolic.errors import SwizzleError
+from symbolic.errors import SwizzleError, printable
 from symbolic.suggest import near
 
 PATTERNS: Final[dict[str, Callable[..., Any]]] = {
@@ -254,4 +254,4 @@ def _tell(
     if arguments.json_object:
         out.write(json.dumps({**said, "files": files}, indent=2) + "\n")
         return
-    out.write(f"{text}\n" + "".join(f"  wrote {file}\n" for file in files) + (f"\n{code}" if code else ""))
+    out.write(f"{text}\n" + "".join(f"  wrote {printable(file)}\n" for file in files) + (f"\n{code}" if code else ""))

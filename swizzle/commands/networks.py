@@ -15,7 +15,7 @@ from swizzle.scans.network import Network
 from swizzle.scans.solving import Scan
 from swizzle.sketches.loading import load_names
 from swizzle.sketches.sketch import Sketch
-from symbolic.errors import SwizzleError
+from symbolic.errors import SwizzleError, printable
 
 SHOWN = 16
 """Elements of a solved scan that are drawn, or the next power."""
@@ -46,5 +46,5 @@ def shown(target: str, overrides: Mapping[str, int], output: Path | None, out: T
     if output.suffix != ".svg":
         raise SwizzleError(f"{output} for a network", expected="a figure", fix=f"-o {name}.svg")
     write_whole(output, found.svg())
-    out.write(f"  wrote {output}\n")
+    out.write(f"  wrote {printable(str(output))}\n")
     return DONE

@@ -25,7 +25,7 @@ from swizzle.operators.serial import Serial
 from swizzle.sketches.loading import load_names
 from swizzle.solving.solution.version import __version__
 from swizzle.solving.solution.words import count
-from symbolic.errors import SwizzleError
+from symbolic.errors import SwizzleError, printable
 from symbolic.expressions.text import text_of
 from symbolic.suggest import near
 
@@ -66,7 +66,7 @@ def operator(arguments: OperatorArguments, out: TextIO, err: TextIO) -> int:
             if arguments.json_object:
                 out.write(json.dumps({**as_json(found), "files": files}, indent=2) + "\n")
             else:
-                out.write(report(found) + "".join(f"  written        {file}\n" for file in files))
+                out.write(report(found) + "".join(f"  written        {printable(file)}\n" for file in files))
             statuses.append(STATUSES[found.status])
     return worst(statuses)
 

@@ -13,6 +13,7 @@ from swizzle.commands.screen import Clean, cleaned
 from swizzle.sketches.hole_formula import holes_as_json
 from swizzle.solving.solution.solution import Result, Solution, Status
 from swizzle.solving.solution.words import cost_text, count, given_text, optimality, proved_by_name
+from symbolic.errors import printable
 
 MISMATCH: Final = "mismatch"
 """The key of a certificate under which a wrong kernel without holes has the lines that say what is wrong."""
@@ -95,7 +96,7 @@ def as_text(result: Result, files: Sequence[str], *, all_solutions: bool = False
         again = "the solution was verified again" if result.solutions else "the same sketch, limits and engine"
         lines.append(f"  cached  answered before: {again}; --no-cache solves afresh")
     lines.append(f"  time    {seconds_text(result.seconds)}")
-    lines += [f"  wrote   {file}" for file in files]
+    lines += [f"  wrote   {printable(file)}" for file in files]
     return "\n".join(lines) + "\n"
 
 

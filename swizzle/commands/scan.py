@@ -32,6 +32,7 @@ from swizzle.commands.operator import STATUSES, as_json, beside, given_names, re
 from swizzle.operators import found_of
 from swizzle.solving.solution.version import __version__
 from swizzle.solving.solution.words import count
+from symbolic.errors import printable
 
 SHOWN: Final = 300
 """Letters of a finding that are shown."""
@@ -226,7 +227,7 @@ def _report(made: DeviceScan, validations: Mapping[str, Validation], emitted: bo
         lines.append(f"  {NO_COMPILER}")
     elif not emitted:
         lines.append("  PTX            not validated: --emitted compiles the kernels and does")
-    lines += [f"  written        {file}" for file in details["files"]]
+    lines += [f"  written        {printable(file)}" for file in details["files"]]
     return "\n".join([*lines, ""])
 
 

@@ -19,7 +19,7 @@ from swizzle.commands.target import Target
 from swizzle.solving.solution.saved import load_saved
 from swizzle.solving.solution.solution import Solution
 from swizzle.solving.solution.words import count
-from symbolic.errors import SwizzleError
+from symbolic.errors import SwizzleError, printable
 
 
 class ShowArguments(Struct, frozen=True):
@@ -54,7 +54,7 @@ def show(arguments: ShowArguments, out: TextIO, err: TextIO) -> int:
             out.write(line + "\n")
         if arguments.output is not None:
             picture.save(arguments.output)
-            out.write(f"  wrote {arguments.output}\n")
+            out.write(f"  wrote {printable(str(arguments.output))}\n")
         else:
             name = picture.program.name
             out.write(f"  to see it: -o {name}.html, a page to explore, or -o {name}.svg, a figure\n")

@@ -98,7 +98,9 @@ class Parameters(Struct):
             if name not in self.declared:
                 listing = "; ".join(map(str, self.declared.values())) or "the file declares no parameters"
                 raise SwizzleError(
-                    f"{file} declares no parameter {name}", expected=listing, fix=near(name, self.declared)
+                    f"{file} declares no parameter {name}",
+                    expected=listing,
+                    fix=near(name, self.declared) or "leave it out: -D sets what the file declares with parameter(...)",
                 )
 
 

@@ -301,7 +301,7 @@ def specification_of(kernel: KernelSource, given: Any, arguments: Mapping[str, A
     given = {n: value for n, value in arguments.items() if isinstance(value, ArrayType) and value.role != "out"}
     inputs, scalars = list(given), any(not value.shape for value in given.values())
     if len(arrays) != len(inputs):
-        what = ("input" if scalars else "array") + "s" * (len(arrays) != 1 or not scalars)
+        what = ("input" if scalars else "array") + "s" * (len(arrays) != 1)
         raise SwizzleError(
             f"the specification {made.name} takes {len(arrays)} {what} ({', '.join(arrays) or 'none'})",
             place=kernel.keyword_place("spec"),

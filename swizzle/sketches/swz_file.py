@@ -19,7 +19,7 @@ from swizzle.language.operators import OperatorNames
 from swizzle.language.other_names import here
 from swizzle.language.parameters import Parameters, declare_pad
 from swizzle.language.source.hole_marks import find_marks
-from swizzle.language.source.kernel_source import KernelSource, Source, parse, split_lines
+from swizzle.language.source.kernel_source import KernelSource, Source, check_names_once, parse, split_lines
 from swizzle.language.specs.function import SequentialFunction
 from swizzle.language.specs.syntax import BUILTINS
 from swizzle.language.surface import ELEMENT_TYPES, KERNEL_NAMES
@@ -55,7 +55,9 @@ def read_file(text: str, file: str, parameters: Parameters) -> SwzReader:
     text = "\n".join(split_lines(text))
     marked, marks = find_marks(text, file)
     reader = SwzReader(Source(file, split_lines(text), marks), parameters)
-    for node in parse(marked, file).body:
+    tree = parse(marked, file)
+    check_names_once(tree, reader.source)
+    for node in tree.body:
         reader.statement(node)
     return reader
 

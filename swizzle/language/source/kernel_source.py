@@ -91,6 +91,22 @@ def parse(text: str, file: str) -> ast.Module:
         ) from None
 
 
+def check_names_once(tree: ast.AST, source: Source) -> None:
+    """Refuse a name that one list of parameters or arguments has twice: Python's compiler does, its parser doesn't."""
+    for node in ast.walk(tree):
+        parts: list[ast.arg] | list[ast.keyword] = []
+        if isinstance(node, ast.arguments):
+            parts = [*node.posonlyargs, *node.args, *node.kwonlyargs]
+        elif isinstance(node, ast.Call):
+            parts = node.keywords
+        for k, part in enumerate(parts):
+            if any(part.arg == before.arg for before in parts[:k]):
+                what = "parameter" if isinstance(part, ast.arg) else "argument"
+                source.mistake(
+                    part, f"the {what} {part.arg} is given twice", "each name once", "leave one out, or rename it"
+                )
+
+
 def syntax_mistake(error: SyntaxError, file: str) -> SwizzleError:
     """Say where Python's parser stopped."""
     line, column = error.lineno or 1, max(error.offset or 1, 1)

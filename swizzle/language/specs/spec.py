@@ -74,6 +74,13 @@ def spec(function: Callable[..., Any]) -> Spec:
             fix="write @spec above one `def`",
         )
     code = function.__code__
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise SwizzleError(
+            f"the specification {function.__name__} is an async function",
+            place=definition_place(code),
+            expected="a function that returns the out arrays when it is called",
+            fix="write def in the place of async def",
+        )
     names = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from swizzle.language.other_names import here
 from swizzle.language.specs.spec import Spec
 from swizzle.language.specs.wrapping import unwrapped, wrapping_array
-from symbolic.algebra.datum import Datum, symbolic_input
+from symbolic.algebra.datum import DataComparison, Datum, symbolic_input
 from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, as_numbers
 from symbolic.algebra.terms import Term, Terms
 from symbolic.elements import is_exact
@@ -258,7 +258,7 @@ def _no_number(parameter: Parameter, kind: str, place: Place) -> SwizzleError:
         f"the specification gives {kind} as an element of {parameter.name}",
         place=place,
         expected="numbers made of the input arrays' elements",
-        fix="give every element a value",
+        fix="write where(a < b, 1, 0)" if kind == "a comparison" else "give every element a value",
     )
 
 
@@ -356,7 +356,8 @@ def _flatten(
         elif isinstance(value, (int, float)) or hasattr(value, "item"):
             flat.append(terms.const(value.item() if hasattr(value, "item") else value))
         else:
-            raise _no_number(parameter, type(value).__name__, place)
+            what = "a comparison" if isinstance(value, DataComparison) else type(value).__name__
+            raise _no_number(parameter, what, place)
         return
     if not hasattr(value, "__len__") or len(value) != shape[0]:
         raise _wrong_shape(parameter, _shape_of(value), place)

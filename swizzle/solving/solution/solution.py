@@ -21,7 +21,7 @@ from swizzle.language.element_types import caller_place
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.sketch import Sketch
 from swizzle.solving.solution.abilities import HANDED_IN
-from symbolic.errors import SwizzleError
+from symbolic.errors import SwizzleError, shown
 from symbolic.ir.program import Program
 from templates.holes import SPACES, Space
 
@@ -76,9 +76,11 @@ class Limits(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.timeout is not None and not _is_time(self.timeout):
-            raise SwizzleError(f"a timeout of {self.timeout!r:.60}", expected="seconds, a number", fix="timeout=60")
+            raise SwizzleError(f"a timeout of {shown(self.timeout)}", expected="seconds, a number", fix="timeout=60")
         if self.memory is not None and type(self.memory) is not int:
-            raise SwizzleError(f"a memory limit of {self.memory!r:.60}", expected="bytes, an int", fix="memory=4 << 30")
+            raise SwizzleError(
+                f"a memory limit of {shown(self.memory)}", expected="bytes, an int", fix="memory=4 << 30"
+            )
         choices = {
             "space": (None, "all", *SPACES),
             "solver": get_args(SolverChoice),

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from case_studies.conv1d import conv1d
+from swizzle import SwizzleError, solve
 from swizzle.commands.cli import execute
 from swizzle.solving.solution.saved import FORMAT
 
@@ -204,3 +206,71 @@ def test_a_solution_that_names_an_impossible_file_is_one_message(key: str, name:
 def test_a_name_that_is_too_long_is_one_message(target: str) -> None:
     status, out = swizzle("check", target.format("a" * 5000))
     assert status == 2 and re.search("too long|not a sketch file", out), out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("def wanted(x)", "def wanted(x, x)", "k.swz:2:15: error: the parameter x is given twice"),
+        ("def k(x, y)", "def k(x, x)", "k.swz:6:10: error: the parameter x is given twice"),
+        ("x=f32[8]", "x=f32[8], x=f32[8]", "k.swz:5:54: error: the argument x is given twice"),
+        ("[x[i] for", "[(lambda a, a: a)(x[i], 1) for", "k.swz:3:24: error: the parameter a is given twice"),
+        ("x[lane]", "x[f(a=1, a=lane)]", "k.swz:8:24: error: the argument a is given twice"),
+        ("@spec", "def f(v, v):\n    return v\n\n@spec", "k.swz:1:10: error: the parameter v is "),
+    ],
+)  # fmt: skip
+def test_a_name_is_given_once(old: str, new: str, said: str, tmp_path: Path) -> None:
+    """What Python's compiler refuses and its parser lets through is no `.swz` either: the last one was taken."""
+    (tmp_path / "k.swz").write_text(SKETCH.format(**PLAIN).replace(old, new, 1))
+    status, text = swizzle("check", tmp_path / "k.swz")
+    assert status == 2 and text.count("error: ") == 1 and said in text
+
+
+@pytest.mark.parametrize("size", ["9" * 22 + "G", "9" * 400, "9" * 6000])
+def test_more_memory_than_there_can_be_is_one_message(size: str, tmp_path: Path) -> None:
+    """The system takes no such limit, and a float no such number."""
+    (tmp_path / "k.swz").write_text(SKETCH.format(**PLAIN))
+    status, text = swizzle("check", tmp_path / "k.swz", "--memory", size)
+    assert status == 2 and text.count("error: ") == 1 and "a size, such as 4G" in text
+
+
+@pytest.mark.parametrize("limit", ["timeout", "memory"])
+@pytest.mark.parametrize("digits", [400, 6000])
+def test_a_limit_of_thousands_of_digits_is_a_mistake(limit: str, digits: int) -> None:
+    """Python refuses to write such an int."""
+    with pytest.raises(SwizzleError, match=r"an int of [0-9]+ bits"):
+        solve(conv1d, **{limit: 10**digits})
+
+
+def test_a_folder_cannot_speak_for_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line feed in its name begins no line."""
+    monkeypatch.chdir(tmp_path)
+    Path("k.swz").write_text(SKETCH.format(**PLAIN))
+    status, text = swizzle("solve", "k.swz", "-q", "-o", "out\nk: not equal")
+    assert status == 0 and "wrote   out\\nk: not equal/k.cu" in text and "\nk: not equal" not in text
+    status, text = swizzle("show", "k.swz", "-q", "-o", "a\nb.svg")
+    assert status == 0 and "wrote a\\nb.svg" in text
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_coroutine_is_no_specification(tmp_path: Path) -> None:
+    """It was called, and Python complained of it behind the message."""
+    text = IMPORTS + SKETCH.format(**PLAIN).replace("def wanted", "async def wanted")
+    for body in ("return [x[i]", "yield [x[i]"):
+        (tmp_path / "k.py").write_text(text.replace("return [x[i]", body))
+        status, said = swizzle("check", tmp_path / "k.py")
+        assert status == 2 and "k.py:4:11: error: the specification wanted is an async function" in said
+
+
+def test_a_comparison_is_no_element(tmp_path: Path) -> None:
+    """It is called what a user calls it."""
+    (tmp_path / "k.swz").write_text(SKETCH.format(**{**PLAIN, "spec": "[x[i] > 0 for i in range(8)]"}))
+    status, said = swizzle("check", tmp_path / "k.swz")
+    assert status == 2 and "the specification gives a comparison as an element of y" in said and "where(a < b" in said
+
+
+@pytest.mark.parametrize("words", [(), ("layouts",)])
+def test_no_command_is_answered_by_the_help(words: tuple[str, ...]) -> None:
+    """It is no error that has the help as its text."""
+    status, text = swizzle(*words)
+    assert status == 2 and text.startswith("Usage: swizzle") and "error" not in text and "\n  fix:" not in text

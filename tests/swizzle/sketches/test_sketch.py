@@ -142,7 +142,7 @@ def test_inout_arrays_are_given_to_the_specification() -> None:
 
     assert [p.role for p in plus.program.parameters] == ["in", "inout"]
     assert error_of(lambda: sketch(spec=same, block=32, x=f32[32], z=f32.inout[32])(plain)).found == (
-        "the specification same takes 1 arrays (x)"
+        "the specification same takes 1 array (x)"
     )
 
 
