@@ -247,6 +247,12 @@ class SketchFile(Struct):
         return made
 
 
+def _no_text(file: Path, found: str, before: str) -> SwizzleError:
+    """Say what of a file is no text, behind the part that is."""
+    place = Place(str(file), before.count("\n") + 1, len(before) - before.rfind("\n"))
+    return SwizzleError(found, place=place, expected="a text in UTF-8", fix="save the file as UTF-8")
+
+
 def _read(file: Path) -> str:
     try:
         if file.stat().st_size > MAX_BYTES:
@@ -255,16 +261,13 @@ def _read(file: Path) -> str:
                 expected="a sketch file",
                 fix="put the sketch into a file of its own",
             )
-        return file_text(file)
+        text = file_text(file)
+        if (null := text.find("\0")) < 0:
+            return text
+        raise _no_text(file, "the byte 0x00 is no text", text[:null])
     except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        before = error.object[error.object.rfind(b"\n", 0, error.start) + 1 : error.start]
-        raise SwizzleError(
-            f"the byte 0x{error.object[error.start]:02x} is not UTF-8",
-            place=Place(str(file), line, len(before.decode(errors="replace")) + 1),
-            expected="a text in UTF-8",
-            fix="save the file as UTF-8",
-        ) from None
+        before = error.object[: error.start].decode(errors="replace")
+        raise _no_text(file, f"the byte 0x{error.object[error.start]:02x} is not UTF-8", before) from None
     except OSError as error:
         raise SwizzleError(
             f"{file} cannot be read: {error.strerror}", expected="a .py or a .swz file", fix=_near_files(file)

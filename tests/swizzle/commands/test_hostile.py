@@ -274,3 +274,12 @@ def test_no_command_is_answered_by_the_help(words: tuple[str, ...]) -> None:
     """It is no error that has the help as its text."""
     status, text = swizzle(*words)
     assert status == 2 and text.startswith("Usage: swizzle") and "error" not in text and "\n  fix:" not in text
+
+
+@pytest.mark.parametrize("name", ["k.swz", "k.py"])
+@pytest.mark.parametrize("byte", [b"\0", b"\xff"])
+def test_what_is_no_text_has_its_place(byte: bytes, name: str, tmp_path: Path) -> None:
+    """Python says of a null byte only that there is one."""
+    (tmp_path / name).write_bytes(b"# two\n" + "# \u00e4".encode() + byte + b"\n")
+    status, text = swizzle("check", tmp_path / name)
+    assert status == 2 and f"{name}:2:4: error: the byte 0x{byte.hex()} is no" in text
