@@ -6,7 +6,7 @@ import ast
 import linecache
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NoReturn
 
 from msgspec import Struct
@@ -94,7 +94,7 @@ def parse(text: str, file: str) -> ast.Module:
 def check_names_once(tree: ast.AST, source: Source) -> None:
     """Refuse a name that one list of parameters or arguments has twice: Python's compiler does, its parser doesn't."""
     for node in ast.walk(tree):
-        parts: list[ast.arg] | list[ast.keyword] = []
+        parts: Sequence[ast.arg | ast.keyword] = ()
         if isinstance(node, ast.arguments):
             parts = [*node.posonlyargs, *node.args, *node.kwonlyargs]
         elif isinstance(node, ast.Call):
