@@ -454,7 +454,12 @@ def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
             return int(stop.code or 0)
         raise BrokenPipeError from stop  # click's answer to a reader that went away
     except Exception as error:
-        return _bug(error, stderr)
+        if not isinstance(error, ValueError) or "integer string conversion" not in str(error):
+            return _bug(error, stderr)
+        print(SwizzleError("an int of thousands of digits, which Python does not write",
+                           expected="sizes, constants and data of 64 bits", fix="compute with smaller numbers"),
+              file=stderr)  # fmt: skip
+        return MISTAKE
 
 
 def _usage_mistake(error: click.UsageError) -> SwizzleError:

@@ -344,6 +344,8 @@ def _listed(host: HostSketch) -> str:
 
 def _is_theirs(error: BaseException, file: str) -> bool:
     """Tell whether an exception comes from the file, or from what it calls, and not from inside Swizzle."""
+    if isinstance(error, ValueError) and "integer string conversion" in str(error):
+        return True  # an int of theirs, of so many digits that Python does not write it into a message
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.filename == file:
             return True

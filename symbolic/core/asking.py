@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from symbolic.errors import SwizzleError
+from symbolic.errors import SwizzleError, shown
 from symbolic.solve.answer import Answer, Sat, Unknown
 from symbolic.solve.solver import Solver
 
@@ -20,7 +20,7 @@ class Clock:
 
     def __init__(self, timeout: float | None, query: str) -> None:
         if timeout is not None and not (isinstance(timeout, int | float) and 0 < timeout < threading.TIMEOUT_MAX):
-            raise SwizzleError(f"a timeout of {timeout!r}", expected="seconds, more than 0", fix="timeout=10")
+            raise SwizzleError(f"a timeout of {shown(timeout)}", expected="seconds, more than 0", fix="timeout=10")
         self._timeout = timeout
         self._query = query
         self._deadline = None if timeout is None else time.monotonic() + timeout

@@ -283,3 +283,20 @@ def test_what_is_no_text_has_its_place(byte: bytes, name: str, tmp_path: Path) -
     (tmp_path / name).write_bytes(b"# two\n" + "# \u00e4".encode() + byte + b"\n")
     status, text = swizzle("check", tmp_path / name)
     assert status == 2 and f"{name}:2:4: error: the byte 0x{byte.hex()} is no" in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("block=8", "block=10**5000", "error: running the file failed: ValueError"),
+        ("x=f32[8]", "x=f32[10**5000]", "error: running the file failed: ValueError"),
+        ("[x[i] for", "[x[i] * 10**5000 for", "error: an int of thousands of digits"),
+        ("[x[i] for", "[10**5000 for", "error: an int of thousands of digits"),
+    ],
+)
+def test_an_int_that_python_does_not_write(old: str, new: str, said: str, tmp_path: Path) -> None:
+    """A message that would quote it is a mistake of the file's, too."""
+    imports = "from swizzle import cuda, f32, sketch, spec\n\n\n"
+    (tmp_path / "k.py").write_text(imports + SKETCH.format(**PLAIN).replace(old, new, 1))
+    status, text = swizzle("check", tmp_path / "k.py")
+    assert status == 2 and text.count("error: ") == 1 and said in text
