@@ -77,7 +77,8 @@ def asks_for_its_reader(text: str, entry: str, printed: str = "") -> Directive |
     """Return the first words of a text by which it may be another text for another compiler, None for none.
 
     The host function, behind the kernel, stands between `#if defined(__CUDACC__) && !defined(__CUDACC_RTC__)` and
-    `#endif`. Names of the `printed` text are right even where they look like macros.
+    `#endif`. Names of the `printed` text are right even where they look like macros. Types are asked for in the kernel:
+    what is around it is compared with the printed text, word by word.
     """
     return lines_that_go_on(text) or _hidden_function(text) or _unlike_printed(text, entry, printed)
 
@@ -111,7 +112,7 @@ def _hidden_function(text: str) -> Directive | None:
 def _unlike_printed(text: str, entry: str, printed: str) -> Directive | None:
     """Return the first token of a text that the printer never makes, and that compilers may read in several ways."""
     known = {token.text for token in tokens(printed) if token.kind == "name"}
-    kernel_end, inside = kernel_extent(text, entry)[1], False
+    (kernel_start, kernel_end), inside = kernel_extent(text, entry), False
     for token, following in pairwise([*tokens(text), _END]):
         if token.kind == "directive":
             said = " ".join(token.text.replace("%:", "#").lstrip("#").split())
@@ -129,7 +130,7 @@ def _unlike_printed(text: str, entry: str, printed: str) -> Directive | None:
             return _at(text, token.at, token.text, "code for the GPU that NVRTC does not see")
     host_types = {words for words, _ in _host_types(printed)}
     for words, token in _host_types(text):
-        if words not in host_types:
+        if words not in host_types and kernel_start <= token.at < kernel_end:
             why = "whose type another host has with other bits or another sign"
             return _at(text, token.at, token.text[:40], why, _SAME_TYPE)
     return None
