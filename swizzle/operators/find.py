@@ -22,7 +22,7 @@ from swizzle.operators.loop import BOOL, Domain, Loop
 from swizzle.operators.neighbours import with_answers
 from swizzle.operators.proof import LawProof, Proofs, Prover
 from swizzle.operators.ranges import OverflowProof, ranges_of
-from swizzle.operators.reading import too_deep
+from swizzle.operators.reading import numbers_of, too_deep
 from swizzle.operators.update import ITSELF, updated
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import FALSE, TRUE, Expression, subexpressions
@@ -166,9 +166,22 @@ def with_divisors(found: Found) -> Found:
 def operator_of(loop: Loop, domain: Domain = "words") -> Found:
     """Find the operator of a serial loop, and prove its laws."""
     try:
-        return with_divisors(_operator_of(loop, domain, time.perf_counter()))
+        return _with_cancelled(with_divisors(_operator_of(loop, domain, time.perf_counter())))
     except RecursionError:
         raise too_deep(loop.name, loop.place) from None
+
+
+def _with_cancelled(found: Found) -> Found:
+    """Return what was found, with a word on elements that a loop computes with and a proved operator does not."""
+    if found.status != "proved" or found.carrier is None:
+        return found
+    loop = found.loop
+    computed = {name for word in loop.live for name in numbers_of(loop.step[word])}
+    kept = {name for each in found.carrier.lift.values() for name in each.names}
+    said = {name for some in loop.cancelled.values() for name in some}
+    gone = tuple(name for name, dtype in loop.elements.items() if dtype.is_float and name in computed - kept - said)
+    cancelled = {**loop.cancelled, "the result": (*loop.cancelled.get("the result", ()), *gone)}
+    return replace(found, loop=replaced(loop, cancelled=cancelled)) if gone else found
 
 
 def _operator_of(loop: Loop, domain: Domain, started: float) -> Found:

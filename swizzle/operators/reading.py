@@ -207,7 +207,7 @@ class _Reader:
                 continue
             if any(each.truth for each in node.arguments):
                 continue
-            kinds = {types[name] for each in node.arguments for name in _numbers(each)} - {BOOL}
+            kinds = {types[name] for each in node.arguments for name in numbers_of(each)} - {BOOL}
             if not kinds or any(each.is_float for each in kinds):
                 continue
             widest = max(kinds, key=lambda dtype: (int(dtype.value[1:]), dtype.value[0] == "u"))
@@ -342,9 +342,9 @@ class _Reader:
             self._fail(node, f"{name} becomes {error}", "numbers, conditions, and operators on them", fix)
 
     def _check_reached(self, types: Mapping[str, DType], initial: Mapping[str, Expression]) -> None:
-        """Refuse comparisons that one of the states before the first rounds cannot have otherwise, and NaN can: a sum of
+        """Refuse comparisons with one answer in all the states before the first rounds, and another of NaN: a sum of
         squares is never below 0. Of a word that begins with an infinity nothing is known."""
-        parts, counter = self.parts, self.parts.counter
+        counter = self.parts.counter
         values, _ = self._compared[A_ROUND]
         begun = {name: each.value for name, each in initial.items()}
         symbols = {name: self._symbol(name, dtype) for name, dtype in types.items()}
@@ -374,7 +374,7 @@ class _Reader:
             if len(noted) <= MOST_COMPARED:
                 of_reached = [Boolean(each.formula.substitute(reached)) for each in some if hasattr(each, "formula")]
                 of_state = {each.substitute(reached): what for each, what in noted.items()}
-                check_comparisons(of_reached, of_state, Boolean(manager().And(premises)))
+                check_comparisons(of_reached, of_state, Boolean(manager().And(premises)), undecided=False)
 
     # -- what is promised ----------------------------------------------------------------------------------------
 
@@ -465,7 +465,7 @@ def _numbers_in(expression: Expression) -> Iterable[Expression]:
             pending.extend(inner)
 
 
-def _numbers(expression: Expression) -> Iterable[str]:
+def numbers_of(expression: Expression) -> Iterable[str]:
     """Yield the names of a number, but for those in its conditions."""
     return (node.value for node in _numbers_in(expression) if node.operator == "name")
 

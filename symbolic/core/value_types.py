@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar, cast
 
 from symbolic.core.refusals import Refusals, refuse
 from symbolic.errors import SwizzleError
@@ -28,9 +28,6 @@ from symbolic.solve.floor_division import (
 
 if TYPE_CHECKING:
     from pysmt.fnode import FNode
-
-_SPELLED: Final = 512
-"""A number of more bits is not written out in a message."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -328,8 +325,7 @@ class BitVector(IntegerLike):
     """A symbolic machine integer of fixed width that wraps around.
 
     In + - * & | ^ a Python int may be any number of the width, signed or not; where its sign matters (comparisons,
-    // and %) it must be one that the bit-vector can have. A shift's count is read as unsigned; shifting by the width
-    or more shifts everything out.
+    // and %) it must be one that the bit-vector can have. A shift's count is unsigned; a large one shifts all out.
     """
 
     formula: FNode
@@ -365,7 +361,7 @@ class BitVector(IntegerLike):
             )
         low, high = self.bounds if exact else (-(1 << (width - 1)), (1 << width) - 1)
         if not low <= other <= high:
-            number = other if other.bit_length() <= _SPELLED else f"a number of {other.bit_length()} bits"
+            number = str(other) if other.bit_length() <= 512 else "a number of more than 512 bits"
             raise SwizzleError(
                 f"{number} does not fit {describe(self)}", expected=f"{low} to {high}",
                 fix=f"{other % (1 << width)}, its lowest {width} bits, or a wider BitVector: resize(width)",

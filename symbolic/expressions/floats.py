@@ -27,12 +27,16 @@ from symbolic.bottom_up import bottom_up
 from symbolic.expressions.expression import FALSE, NAME, TRUE, expanded, same_ratio, subtract, terms
 from symbolic.expressions.formulas import REALS, decide
 from symbolic.expressions.reading import Unreadable, read_formula
-from symbolic.solve.answer import Sat, Unsat
+from symbolic.solve.answer import Unknown, Unsat
 from symbolic.solve.floor_division import manager
 from symbolic.solve.solver import Solver
 
+WORK: Final = 600_000
+"""Steps of the solver for one question, a second's or less."""
+TOO_LONG: Final = "resource limit"
+"""What the solver says where these are too few."""
 SECONDS: Final = 1.0
-"""For one question to the solver."""
+"""For one question about exponentials and logarithms, beside what the solver is asked."""
 MOST: Final = 400
 """So many nodes are looked at under the tests before them; of what is left, each alone."""
 QUESTIONS: Final = 60
@@ -49,19 +53,20 @@ Path: TypeAlias = tuple[FNode, ...]
 
 
 def decided_beforehand(
-    formulas: Iterable[FNode], noted: Collection[FNode], premises: Sequence[FNode] = ()
+    formulas: Iterable[FNode], noted: Collection[FNode], premises: Sequence[FNode] = (), *, undecided: bool = True
 ) -> tuple[FNode, str] | None:
     """Return a comparison, among `noted` ones in formulas, that real numbers decide and floating-point ones do not, and
-    of which kind these are; None where there is none. `premises` hold of all inputs."""
-    check = _Check(noted, tuple(premises))
+    of which kind these are; None where there is none. `premises` hold of all inputs. Such a one is, with `undecided`,
+    also what a solver does not decide of real numbers."""
+    check = _Check(noted, tuple(premises), undecided)
     return next(filter(None, map(check.look, formulas)), None)
 
 
 class _Check:
     """Looks at comparisons, each under the tests before it."""
 
-    def __init__(self, noted: Collection[FNode], premises: Path) -> None:
-        self.noted, self.premises = noted, premises
+    def __init__(self, noted: Collection[FNode], premises: Path, undecided: bool) -> None:
+        self.noted, self.premises, self.undecided = noted, premises, undecided
         self._seen: set[tuple[FNode, frozenset[FNode]]] = set()
         self._names: dict[FNode, frozenset[FNode]] = {}
         self._asked = 0
@@ -110,20 +115,25 @@ class _Check:
         known = _by_functions(node)
         for answer in (node, manager().Not(node)):
             asked = [*near, answer]
-            if known is (answer is not node) or self._is_impossible(asked):
+            impossible = known is (answer is not node) or self._is_impossible(asked)
+            if impossible or impossible is None:
                 kind = next((kind for kind in KINDS if _possible(asked, kind)), "")
                 if kind or _is_rounding(node):
-                    return kind or KINDS[-1]
+                    return (kind or KINDS[-1]) + ("" if impossible else ", or is too hard to decide of real numbers")
         return ""
 
-    def _is_impossible(self, conditions: Sequence[FNode]) -> bool:
+    def _is_impossible(self, conditions: Sequence[FNode]) -> bool | None:
+        """Tell whether no real numbers meet conditions; None where that takes a solver too long."""
         facts = [
             manager().GT(each, manager().Real(0)) for each in _functions(conditions)
             if each.function_name().symbol_name().startswith("exp")
         ]  # fmt: skip
-        with Solver("z3") as solver:
+        with Solver("z3", work=WORK) as solver:
             solver.add([*conditions, *facts])
-            return isinstance(solver.check(timeout=SECONDS), Unsat)
+            answer = solver.check()
+        if self.undecided and isinstance(answer, Unknown) and TOO_LONG in answer.reason:
+            return None
+        return isinstance(answer, Unsat)
 
     def _near(self, node: FNode, path: Path) -> list[FNode]:
         """Return what on a path is about the names of a comparison, or about names beside these."""
@@ -212,12 +222,12 @@ class Float(Struct, frozen=True):
 
 
 def _possible(conditions: Sequence[FNode], kind: str) -> bool:
-    """Tell whether floating-point numbers meet conditions: real ones, or one of a kind."""
+    """Tell whether floating-point numbers may meet conditions: real ones, or one of a kind."""
     model = _Floats(kind)
-    with Solver("z3") as solver:
+    with Solver("z3", work=WORK) as solver:
         found = [model.condition(each) for each in conditions]
         solver.add([*found, *model.facts])
-        return isinstance(solver.check(timeout=SECONDS), Sat)
+        return not isinstance(solver.check(), Unsat)
 
 
 @dataclass(slots=True)

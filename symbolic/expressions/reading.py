@@ -44,8 +44,8 @@ def expression_of(value: Any, names: Mapping[str, str] | None = None) -> Express
 def cancelled_in(value: Any, names: Mapping[str, str]) -> tuple[str, ...]:
     """Return what a symbolic number adds and takes away again, of real numbers: names, and numbers.
 
-    So do the sides of a comparison that both have it: `t == s`, of `t = s + v`, is `v == 0`. Floating-point numbers
-    leave there what rounding did to them, for which such differences may have been written.
+    So does `0 / v`, and so do the sides of a comparison that both have it: `t == s`, of `t = s + v`, is `v == 0`.
+    Floating-point numbers leave there what rounding did to them, for which such differences may have been written.
     """
     formula = getattr(value, "formula", None)
     found: dict[str, None] = {}
@@ -58,6 +58,12 @@ def cancelled_in(value: Any, names: Mapping[str, str]) -> tuple[str, ...]:
             one, other = ({what for _, what in e.terms(each)} for each in inner)
             left = {what for _, what in e.terms(e.subtract(*inner))}
             gone = [what for _, what in e.terms(inner[0]) if what in one & other - left]
+        elif node.node_type() == op.DIV and kind(node).is_real_type():
+            gone = (
+                [inner[1]]
+                if inner[1].names and not any(each.operator == "/" for each in e.subexpressions(made))
+                else []
+            )
         elif not (node.is_plus() or node.is_minus() or node.is_times()) or not kind(node).is_real_type():
             return
         elif node.is_times():

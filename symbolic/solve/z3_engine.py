@@ -47,11 +47,13 @@ class Z3Engine:
     name = "z3"
     holds_gil = False
 
-    def __init__(self, fragment: Fragment) -> None:
+    def __init__(self, fragment: Fragment, work: int | None = None) -> None:
         self._fragment = fragment
         self._converter = _converter()
         context, name = self._converter.ctx, _LOGIC[fragment]
         self._z3 = z3.SolverFor(name, ctx=context) if name else z3.Solver(ctx=context)
+        if work is not None:
+            self._z3.set("rlimit", work)
         self._z3.set("ctrl_c", False)  # otherwise z3 swallows Ctrl-C and answers unknown
         self._running: Interruptible[Any] = Interruptible(self._interrupt)
         self._reusable = True
