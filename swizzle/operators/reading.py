@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any, Final, NoReturn
 
 from msgspec.structs import replace
-from pysmt.fnode import FNode
 
 from swizzle.language.element_types import ElementType
 from swizzle.language.surface import ELEMENT_TYPES
@@ -358,7 +357,7 @@ class _Reader:
         elements = {name: self._symbol(name, dtype).formula for name, dtype in self.elements.items()}
         promised = self._promised.formula if isinstance(self._promised, Boolean) else None
         state = {symbols[name].formula: _as(symbols[name], begun[name]) for name in known}
-        reached, premises = state, list[FNode]()
+        reached, premises = state, list[Any]()
         for k in range(1, REACHED):
             others = {each: self._symbol(f"{name} before {k}", self.elements[name]).formula
                       for name, each in elements.items()}  # fmt: skip
@@ -421,10 +420,9 @@ class _Reader:
         raise SwizzleError(found, place=self.code.text.place(node), expected=expected, fix=fix)
 
 
-def _as(symbol: Any, value: Any) -> FNode:
+def _as(symbol: Any, value: Any) -> Any:
     """Return the formula of a value of a symbol's kind."""
-    formula: FNode = as_condition(value) if isinstance(symbol, Boolean) else symbol.lift(value, exact=True).formula
-    return formula
+    return as_condition(value) if isinstance(symbol, Boolean) else symbol.lift(value, exact=True).formula
 
 
 def _depth(expression: Expression) -> int:
