@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.swizzle.commands.test_trial import HERE, kernel
 
 from swizzle.answers.checking.rounding import Rounding
 from swizzle.answers.checking.trial import SLACK, Array, Arrays, RandomRun, trials
@@ -20,6 +19,7 @@ from swizzle.sketches.swz_file import read_swz
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.terms import Term, Terms
 from symbolic.ir.program import Binary, Const, DType, Load, Program, Store
+from tests.swizzle.answers.checking.test_trial import HERE, kernel
 
 SIZE = 64
 
