@@ -163,6 +163,9 @@ class Expected:
 
     def _converted(self, kind: str, target: DType, operand: Term) -> Term:
         normal, to = self.normal, number_kind(target)
+        op, args = normal.terms.nodes[operand]
+        if is_float(to) and op.startswith(WIDEN) and not DType(op.removeprefix(WIDEN)).is_float:
+            (operand,) = args  # a wider integer is the same number
         source = self._own_kind(operand, to)
         inner = self.written_out(source, operand)
         if is_float(to):

@@ -100,7 +100,7 @@ def check_names_once(tree: ast.AST, source: Source) -> None:
         elif isinstance(node, ast.Call):
             parts = node.keywords
         for k, part in enumerate(parts):
-            if any(part.arg == before.arg for before in parts[:k]):
+            if part.arg is not None and any(part.arg == before.arg for before in parts[:k]):
                 what = "parameter" if isinstance(part, ast.arg) else "argument"
                 source.mistake(
                     part, f"the {what} {part.arg} is given twice", "each name once", "leave one out, or rename it"

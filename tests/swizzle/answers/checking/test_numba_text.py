@@ -27,7 +27,7 @@ from tests.swizzle.test_gather import SKETCHES as GATHERS
 
 WHY_NOT = why_not_compiled() or no_sandbox()
 compiled = pytest.mark.skipif(WHY_NOT != "", reason=WHY_NOT)
-CASES = Path(__file__).resolve().parents[3] / "case_studies"
+CASES = Path(__file__).resolve().parents[4] / "case_studies"
 GRID, LEFT, BEGIN = "((n - 1) // 64 + 1, 1, 1)", "left = min(n - begin, 64)", "begin = cuda.blockIdx.x * 64"
 
 

@@ -231,7 +231,7 @@ def test_the_printed_text_names_the_functions() -> None:
 # ---- mistakes that tests/errors does not show ---------------------------------------------------------------------
 
 MISTAKES = {
-    "y[0] = turned(x, k=1, k=2)": "the parameter k of turned is given twice",
+    "y[0] = turned(x, k=1, k=2)": "the argument k is given twice",
     "y[0] = turned(x, 1, k=2)": "the parameter k of turned is given twice",
     "y[0] = turned(x, j=2)": "turned has no parameter `j`",
     "y[0] = turned(*x)": "`*` in a call",
