@@ -22,8 +22,8 @@ from itertools import islice
 from pathlib import Path
 
 from cuda_out.compile.toolchain import compile_to_ptx
-from cuda_out.ptx.lexer import END, Token, tokens
-from cuda_out.ptx.parse import parse
+from cuda_out.ptx.reading.lexer import END, Token, tokens
+from cuda_out.ptx.reading.parse import parse
 from cuda_out.ptx.syntax import NotInterpreted
 
 ARCH = "sm_80"

@@ -39,10 +39,15 @@ ROOMS: dict[str, str] = {
     "cuda_out.passes": "cuda_out.analysis",
     "cuda_out.tiling": "cuda_out.analysis cuda_out.passes",
     "cuda_out.c": "cuda_out.analysis cuda_out.passes cuda_out.tiling",
-    "cuda_out.numba": "cuda_out.analysis cuda_out.passes cuda_out.tiling cuda_out.c cuda_out.compile cuda_out.ptx",
+    "cuda_out.numba": "cuda_out.analysis cuda_out.passes cuda_out.tiling cuda_out.c cuda_out.compile cuda_out.ptx "
+    "cuda_out.ptx.reading",
     "cuda_out.compile": "",
     "cuda_out.emulate": "cuda_out.compile cuda_out.c",
-    "cuda_out.ptx": "cuda_out.compile cuda_out.tiling",
+    "cuda_out.ptx": "",
+    "cuda_out.ptx.instructions": "cuda_out.ptx cuda_out.compile",
+    "cuda_out.ptx.reading": "cuda_out.ptx cuda_out.ptx.instructions",
+    "cuda_out.ptx.running": "cuda_out.ptx cuda_out.ptx.instructions cuda_out.ptx.reading cuda_out.compile",
+    "cuda_out.ptx.every_length": "cuda_out.ptx cuda_out.ptx.instructions cuda_out.ptx.running cuda_out.tiling",
 }
 """The rooms of its own package that each room may import. The public faces know all rooms."""
 

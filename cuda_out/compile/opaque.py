@@ -5,7 +5,7 @@ calls a declared function instead, `swizzle_opaque_expf`, which its PTX still ca
 compiler's work on the printed text. What is trusted beyond other validations: that the compiler puts CUDA's function
 where the call stands (docs/checking.md). A function of the user's own (`cuda.external`) loses its body for the same
 reason. A function on words keeps its body and is not inlined, so that its PTX is there to be tried by itself
-(`cuda_out.ptx.operators`).
+(`cuda_out.ptx.running.operators`).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ import pytest
 
 from cuda_out.compile.toolchain import available_tools
 from cuda_out.passes.pipeline import optimize
-from cuda_out.ptx.validate import validate
+from cuda_out.ptx.running.validate import validate
 from symbolic.algebra.terms import Terms
 from tests.cuda_out.ptx.kernels import compiled, machine_terms
 from tests.cuda_out.random_programs import RandomKernel

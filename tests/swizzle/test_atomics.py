@@ -9,7 +9,7 @@ import pytest
 
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.emulate.emulate import EmulationError, emulate
-from cuda_out.ptx.validate import Validator, WrittenOut
+from cuda_out.ptx.running.validate import Validator, WrittenOut
 from swizzle import Sketch, SwizzleError, solve
 from swizzle.answers.checking.compare import compare, on_cpu
 from swizzle.answers.checking.difference import numeric_difference

@@ -13,8 +13,8 @@ import pytest
 
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
-from cuda_out.ptx.tiles import TileValidator
-from cuda_out.ptx.validate import WrittenOut
+from cuda_out.ptx.every_length.tiles import TileValidator
+from cuda_out.ptx.running.validate import WrittenOut
 from swizzle import Limits, Sketch, SwizzleError, load, solve
 from swizzle.answers.checking.difference import numeric_difference
 from swizzle.answers.checking.emitted import check_emitted

@@ -11,8 +11,8 @@ import pytest
 
 from cuda_out.c.printer import CudaSource
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
-from cuda_out.ptx.tiles import TileValidator
-from cuda_out.ptx.validate import Validator, WrittenOut
+from cuda_out.ptx.every_length.tiles import TileValidator
+from cuda_out.ptx.running.validate import Validator, WrittenOut
 from cuda_out.tiling.tiling import Tiling
 from swizzle import Limits, Sketch, Solution, SwizzleError, gather, i32, load, solve
 from swizzle.answers.checking.difference import numeric_difference

@@ -11,7 +11,7 @@ import pytest
 
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
-from cuda_out.ptx.validate import Validator, WrittenOut
+from cuda_out.ptx.running.validate import Validator, WrittenOut
 from swizzle import Limits, Sketch, SwizzleError, solve
 from swizzle.answers.checking.difference import numeric_difference
 from swizzle.answers.checking.rounding import Rounding

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
-from cuda_out.ptx.validate import Validator, WrittenOut
+from cuda_out.ptx.running.validate import Validator, WrittenOut
 from swizzle import Limits, Sketch, Solution, SwizzleError, solve
 from swizzle.answers.checking.difference import numeric_difference
 from swizzle.answers.checking.trial import trials

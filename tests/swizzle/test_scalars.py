@@ -14,8 +14,8 @@ from cuda_out.c.printer import CudaSource
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.emulate.host import NotRun, calls, wrong_calls
-from cuda_out.ptx.tiles import TileValidator
-from cuda_out.ptx.validate import Validator, WrittenOut
+from cuda_out.ptx.every_length.tiles import TileValidator
+from cuda_out.ptx.running.validate import Validator, WrittenOut
 from cuda_out.tiling.tiling import Tiling
 from swizzle import Sketch, Solution, f32, load, solve
 from swizzle.answers.checking.trial import trials

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
-from cuda_out.ptx.parse import parse
-from cuda_out.ptx.validate import validate
+from cuda_out.ptx.reading.parse import parse
+from cuda_out.ptx.running.validate import validate
 from swizzle import Limits, load, load_solution, solve
 from swizzle.commands.report import as_text
 from swizzle.solving.problem.problem import Problem

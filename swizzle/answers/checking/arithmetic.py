@@ -8,10 +8,10 @@ from typing import Final
 from cuda_out.c.printer import CudaSource
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import CompileError, Tool, available_tools, compile_to_ptx
-from cuda_out.ptx.arithmetic import differences
-from cuda_out.ptx.memory import Broken
+from cuda_out.ptx.running.arithmetic import differences
+from cuda_out.ptx.running.memory import Broken
+from cuda_out.ptx.running.validate import Validator, WrittenOut
 from cuda_out.ptx.syntax import NotInterpreted
-from cuda_out.ptx.validate import Validator, WrittenOut
 from swizzle.answers.checking.on_disk import KernelText
 from swizzle.answers.checking.sizes import LaunchSize
 

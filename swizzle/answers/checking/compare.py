@@ -13,8 +13,8 @@ from msgspec import Struct
 from cuda_out.c.printer import CudaSource
 from cuda_out.compile.launch import launch, structure
 from cuda_out.emulate.emulate import EmulationError, emulate_checked
-from cuda_out.ptx.memory import Broken
-from cuda_out.ptx.run import interpret
+from cuda_out.ptx.running.memory import Broken
+from cuda_out.ptx.running.run import interpret
 from swizzle.answers.checking.sizes import LaunchSize, at_the_lengths
 from swizzle.answers.checking.trial import Array, trials
 from swizzle.answers.status import CheckStatus

@@ -21,9 +21,9 @@ from cuda_out.compile.every_compiler import CompilerReading, Form, first_reading
 from cuda_out.compile.report import NO_DISASSEMBLER, Report, report
 from cuda_out.compile.toolchain import CompileError, Tool, available_tools, compile_both_forms, compile_to_ptx
 from cuda_out.emulate.building import missing_compiler
-from cuda_out.ptx.parse import parse
+from cuda_out.ptx.reading.parse import parse
+from cuda_out.ptx.running.validate import Validation
 from cuda_out.ptx.syntax import NotInterpreted
-from cuda_out.ptx.validate import Validation
 from swizzle.answers.checking.arithmetic import CANCELS, arithmetic_differences
 from swizzle.answers.checking.compare import Compared, Runner, compare, on_cpu, on_ptx
 from swizzle.answers.checking.host_function import try_host_function

@@ -35,8 +35,8 @@ from cuda_out.numba.launching import (
 )
 from cuda_out.numba.parameters import with_lengths
 from cuda_out.numba.reading import NumbaModule, read_module
+from cuda_out.ptx.running.validate import Validation
 from cuda_out.ptx.syntax import NotInterpreted
-from cuda_out.ptx.validate import Validation
 from cuda_out.tiling.tiling import Tiling
 from swizzle.answers.checking.arithmetic import CANCELS, compared_arithmetic
 from swizzle.answers.checking.on_disk import text_beside

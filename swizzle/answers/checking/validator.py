@@ -1,6 +1,6 @@
 """Translation validation of one text at several sizes, and, where it takes any length, for all of them at once.
 
-Where that does not succeed, or cannot be tried, blocks far out are validated (`cuda_out.ptx.far`).
+Where that does not succeed, or cannot be tried, blocks far out are validated (`cuda_out.ptx.every_length.far`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from cuda_out.c.printer import CudaSource
-from cuda_out.ptx.far import FarValidator, far_validators
-from cuda_out.ptx.long_loops import LongValidator, long_validators, turning
-from cuda_out.ptx.long_tiles import UNIT
+from cuda_out.ptx.every_length.far import FarValidator, far_validators
+from cuda_out.ptx.every_length.long_loops import LongValidator, long_validators, turning
+from cuda_out.ptx.every_length.long_tiles import UNIT
+from cuda_out.ptx.every_length.tiles import Said, TileValidator
+from cuda_out.ptx.every_length.windows import Cut, NotTiled
+from cuda_out.ptx.running.validate import Validation, Validator, WrittenOut
 from cuda_out.ptx.syntax import NotInterpreted
-from cuda_out.ptx.tiles import Said, TileValidator
-from cuda_out.ptx.validate import Validation, Validator, WrittenOut
-from cuda_out.ptx.windows import Cut, NotTiled
 from cuda_out.tiling.tiling import Tiling
 from swizzle.answers.checking.compare import compare, on_ptx
 from swizzle.answers.checking.sizes import LaunchSize, at_the_lengths, size_at
@@ -38,7 +38,7 @@ class SizesValidator:
 
     They are given arrays whose addresses are what the printed text asks for, and nothing more. Where loops run along a
     length, that one is a number for all blocks; some blocks are validated at huge ones, too, most of whose trips are
-    left out (`cuda_out.ptx.long_loops`).
+    left out (`cuda_out.ptx.every_length.long_loops`).
 
     `why_not` says why the latter is not tried, '' where it is.
     """

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from cuda_out.ptx.forms import form
+from cuda_out.ptx.instructions.forms import form
 from cuda_out.ptx.kinds import width
-from cuda_out.ptx.memory import Seen
+from cuda_out.ptx.running.memory import Seen
 from cuda_out.ptx.syntax import Immediate, Instruction
 from swizzle.strangers.doctor.run import Ran, line_of
 from symbolic.ir.program import LANES

@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from cuda_out.ptx.memory import Broken, Seen
+from cuda_out.ptx.running.memory import Broken, Seen
 from cuda_out.ptx.syntax import Kernel, NotInterpreted
 from swizzle.layouts.search import Family
 from swizzle.strangers.doctor.accesses import LineAccess, by_line, not_run, of_array

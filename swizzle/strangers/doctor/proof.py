@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuda_out.ptx.kinds import is_float
-from cuda_out.ptx.memory import UNWRITTEN, Seen
+from cuda_out.ptx.running.memory import UNWRITTEN, Seen
 from swizzle.strangers.doctor.accesses import not_run
 from swizzle.strangers.doctor.mends import Mend, Tile, moved
 from swizzle.strangers.doctor.run import Ran

@@ -11,13 +11,13 @@ import numpy as np
 from msgspec import Struct
 
 from cuda_out.compile.toolchain import CompileError, compile_to_ptx
-from cuda_out.ptx.arguments import LaunchArray, LaunchRecord, LaunchScalar
+from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.kinds import Bits, untyped, width
-from cuda_out.ptx.machine import PtxMachine
-from cuda_out.ptx.memory import Seen
-from cuda_out.ptx.normal import Normal
-from cuda_out.ptx.notes import Notes
-from cuda_out.ptx.parse import parse
+from cuda_out.ptx.reading.parse import parse
+from cuda_out.ptx.running.arguments import LaunchArray, LaunchRecord, LaunchScalar
+from cuda_out.ptx.running.machine import PtxMachine
+from cuda_out.ptx.running.memory import Seen
+from cuda_out.ptx.running.notes import Notes
 from cuda_out.ptx.syntax import Kernel, NotInterpreted
 from swizzle.strangers.doctor.launch import GivenArgument, KernelLaunch, number_of
 from swizzle.strangers.doctor.text import CudaKernel, CudaText

@@ -14,7 +14,7 @@ from cuda_out.emulate.emulate import EmulationError, emulate
 from cuda_out.emulate.host import calls, wrong_calls
 from cuda_out.numba.printer import print_numba
 from cuda_out.passes.pipeline import optimize
-from cuda_out.ptx.validate import validate
+from cuda_out.ptx.running.validate import validate
 from swizzle import SwizzleError
 from swizzle.language.parameters import Parameters
 from swizzle.language.specs.specification import Meaning

@@ -12,7 +12,7 @@ from cuda_out.numba.parameters import with_lengths
 from cuda_out.numba.printer import print_numba
 from cuda_out.numba.reading import read_module
 from cuda_out.passes.pipeline import optimize
-from cuda_out.ptx.run import interpret
+from cuda_out.ptx.running.run import interpret
 from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.tiling.tiling import Span, TiledAxis, Tiling
 from symbolic.ir.program import DType

@@ -13,7 +13,7 @@ from cuda_out.compile.toolchain import uses_local
 from cuda_out.numba.compiling import why_not_compiled
 from cuda_out.numba.printer import print_numba
 from cuda_out.passes.pipeline import optimize
-from cuda_out.ptx.run import interpret
+from cuda_out.ptx.running.run import interpret
 from cuda_out.ptx.syntax import NotInterpreted
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import DType, Program

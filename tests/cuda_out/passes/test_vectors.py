@@ -18,7 +18,7 @@ from cuda_out.passes.pipeline import optimize
 from cuda_out.passes.simplify import simplify
 from cuda_out.passes.vectorize import vectorize
 from cuda_out.passes.vectors import multiple_of, vector_accesses
-from cuda_out.ptx.validate import validate
+from cuda_out.ptx.running.validate import validate
 from symbolic.algebra.terms import Terms
 from symbolic.ir import program as ir
 from symbolic.ir.facts import launch_facts

@@ -10,7 +10,7 @@ from cuda_out.compile.toolchain import available_tools
 from cuda_out.passes.accesses import printed_moves
 from cuda_out.passes.pipeline import optimize
 from cuda_out.passes.words import PackedWords, write_out_words
-from cuda_out.ptx.validate import validate
+from cuda_out.ptx.running.validate import validate
 from swizzle.language.parameters import Parameters
 from swizzle.sketches.swz_file import read_swz
 from symbolic.algebra.terms import Terms

@@ -116,7 +116,7 @@ def test_what_is_not_interpreted_is_undecided(tmp_path: Path) -> None:
 
 def test_terms_that_differ_are_undecided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A signed quotient is another term in PTX; where no solver is asked of it, numbers agree: status 3."""
-    monkeypatch.setattr("cuda_out.ptx.words.LARGEST", 1)
+    monkeypatch.setattr("cuda_out.ptx.instructions.words.LARGEST", 1)
     status, out = checked(one_array(tmp_path, "x[t] // 7", "x[i] // 7"), emitted=True)
     assert (status, "the numbers agree on random inputs, but terms differ:" in out) == (3, True)
 

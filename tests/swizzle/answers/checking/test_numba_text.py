@@ -22,7 +22,7 @@ from swizzle.language.specs.specification import Remembered
 from swizzle.sketches.loading import load
 from swizzle.sketches.sketch import Sketch
 from swizzle.solving.solution.solution import Solution
-from tests.cuda_out.ptx.test_own_operators import reduced
+from tests.cuda_out.ptx.running.test_own_operators import reduced
 from tests.swizzle.test_gather import SKETCHES as GATHERS
 
 WHY_NOT = why_not_compiled() or no_sandbox()

@@ -16,7 +16,7 @@ from cuda_out.emulate.host import calls, wrong_calls
 from cuda_out.numba.printer import print_numba
 from cuda_out.numba.reading import read_module
 from cuda_out.passes.pipeline import optimize
-from cuda_out.ptx.run import interpret
+from cuda_out.ptx.running.run import interpret
 from cuda_out.ptx.syntax import NotInterpreted
 from swizzle import Solution, load, solve
 from swizzle.answers.checking import emitted

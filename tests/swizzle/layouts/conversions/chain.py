@@ -6,11 +6,11 @@ import numpy as np
 
 from bench.conversions import kernel_text, words
 from cuda_out.compile.toolchain import compile_cuda
-from cuda_out.ptx.arguments import LaunchArray
-from cuda_out.ptx.machine import PtxMachine
-from cuda_out.ptx.normal import Normal
-from cuda_out.ptx.notes import Notes
-from cuda_out.ptx.run import kernel_of, launch_shape
+from cuda_out.ptx.instructions.normal import Normal
+from cuda_out.ptx.running.arguments import LaunchArray
+from cuda_out.ptx.running.machine import PtxMachine
+from cuda_out.ptx.running.notes import Notes
+from cuda_out.ptx.running.run import kernel_of, launch_shape
 from swizzle.layouts import Conversion
 from symbolic.algebra.terms import Terms
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.emulate.emulate import emulate
-from cuda_out.ptx.validate import validate
+from cuda_out.ptx.running.validate import validate
 from swizzle import load_solution, solve
 from swizzle.language.parameters import Parameters
 from swizzle.language.specs.specification import Meaning

@@ -14,7 +14,7 @@ from cuda_out.c.printer import print_cuda
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.passes.pipeline import optimize
-from cuda_out.ptx.validate import validate
+from cuda_out.ptx.running.validate import validate
 from swizzle import (
     Limits,
     SwizzleError,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from cuda_out.ptx.memory import Broken
+from cuda_out.ptx.running.memory import Broken
 from cuda_out.ptx.syntax import NotInterpreted
 from swizzle.strangers.doctor.diagnosis import ArrayFindings, Doctor, chosen_kernel
 from swizzle.strangers.doctor.mends import Mend

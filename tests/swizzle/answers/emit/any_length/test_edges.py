@@ -11,8 +11,8 @@ import pytest
 
 from cuda_out.c.printer import CudaSource
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
-from cuda_out.ptx.tiles import TileValidator
-from cuda_out.ptx.validate import Validation, WrittenOut
+from cuda_out.ptx.every_length.tiles import TileValidator
+from cuda_out.ptx.running.validate import Validation, WrittenOut
 from cuda_out.tiling.tiling import Tiling
 from swizzle import accumulator, cuda, f32, i32, sketch, solve, spec
 from swizzle.answers.checking.sizes import LaunchSize

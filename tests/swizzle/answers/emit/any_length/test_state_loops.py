@@ -10,7 +10,7 @@ import pytest
 
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
-from cuda_out.ptx.validate import Validation
+from cuda_out.ptx.running.validate import Validation
 from cuda_out.tiling.tiling import Tiling
 from swizzle import load
 from swizzle.answers.checking.sizes import sizes_to_try

@@ -1,0 +1,133 @@
+"""ldmatrix, stmatrix, movmatrix and mma: what a whole warp does with the fragments of small matrices.
+
+A matrix has 8 rows of 16 bytes; lane 8 * j + i says where row i of matrix j begins. Of each matrix, lane l has the
+halves 2 * (l % 4) and the next one of row l // 4; with `.trans`, of column l // 4. A product of matrices is a function
+of all fragments of the warp, and nothing else is known of it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cuda_out.ptx.instructions.concrete import Operation
+from cuda_out.ptx.instructions.forms import InstructionForm
+from cuda_out.ptx.kinds import Typed
+from cuda_out.ptx.running.memory import Broken, Lanes, Region
+from cuda_out.ptx.running.registers import Register
+from cuda_out.ptx.running.transfers import Transfers
+from cuda_out.ptx.syntax import Group, Instruction, Name, NotInterpreted, Operand
+from symbolic.ir.program import LANES
+
+_ROW = InstructionForm("b32", "", "shared", 4, ())
+_HALF = 2
+
+
+class Matrices:
+    """Moves and multiplies matrices for some whole warps at a time."""
+
+    def __init__(self, transfers: Transfers) -> None:
+        self.transfers, self.registers = transfers, transfers.registers
+        self.memory, self.shape = transfers.memory, transfers.shape
+
+    def load(self, instruction: Instruction, place: int, at: Lanes) -> None:
+        target, source = instruction.operands
+        assert isinstance(target, Group)
+        rows = self._rows(instruction, source, at, len(target.items), writes=False)
+        for item, (region, first) in zip(target.items, rows, strict=True):
+            halves = []
+            for row, half in self._places(instruction, at):
+                cells = first[row] + half * _HALF // region.cell
+                halves.append(self.transfers.taken(instruction, place, region, at, cells, _HALF // region.cell))
+            self.registers.write(item, self.registers.packed(halves, 8 * _HALF), at)
+
+    def store(self, instruction: Instruction, place: int, at: Lanes) -> None:
+        target, source = instruction.operands
+        assert isinstance(source, Group)
+        rows = self._rows(instruction, target, at, len(source.items), writes=True)
+        for item, (region, first) in zip(source.items, rows, strict=True):
+            halves = self.registers.unpacked(self.registers.read(item, "b32", at), 8 * _HALF, 2)
+            for (row, half), value in zip(self._places(instruction, at), halves, strict=True):
+                cells = first[row] + half * _HALF // region.cell
+                self.transfers.put(place, region, at, cells, _HALF // region.cell, value)
+
+    def transpose(self, instruction: Instruction, at: Lanes) -> None:
+        """Give each lane its part of the matrix that the warp holds, transposed."""
+        self._whole_warps(instruction, at)
+        target, source = instruction.operands
+        halves = self.registers.unpacked(self.registers.read(source, "b32", at), 8 * _HALF, 2)
+        bits = np.stack([half[0] for half in halves], axis=1).reshape(-1)
+        terms = np.stack([half[1] for half in halves], axis=1).reshape(-1)
+        taken: list[Register] = []
+        for row, half in self._places(instruction, at):
+            base = row // LANES * LANES
+            place = 2 * base + 8 * (row - base) + half
+            taken.append((bits[place], terms[place]))
+        self.registers.write(target, self.registers.packed(taken, 8 * _HALF), at)
+
+    def _places(self, instruction: Instruction, at: Lanes) -> list[tuple[Lanes, Lanes]]:
+        """Return for the lower and the upper half of a register which row, as a place in `at`, and which half it is."""
+        base = np.arange(len(at)) // LANES * LANES
+        own, pair = (np.arange(len(at)) - base) // 4, (np.arange(len(at)) - base) % 4 * 2
+        if "trans" in instruction.op:
+            return [(base + pair + upper, own) for upper in (0, 1)]
+        return [(base + own, pair + upper) for upper in (0, 1)]
+
+    def _rows(
+        self, instruction: Instruction, operand: Operand, at: Lanes, count: int, *, writes: bool
+    ) -> list[tuple[Region, Lanes]]:
+        """Return for each matrix its array, and for each lane of a warp where the row begins that it would name: of
+        matrix j, the lanes 0 to 7 of what is returned are those that 8 * j to 8 * j + 7 name."""
+        self._whole_warps(instruction, at)
+        lane = np.arange(len(at)) % LANES
+        naming = np.flatnonzero(lane < 8 * count)
+        where = self.transfers.addresses(instruction, operand, at[naming])
+        touched = self.memory.cells(instruction, at[naming], where, _ROW, writes=writes)
+        if len(touched) != 1:
+            raise NotInterpreted(f"{instruction}, rows of several arrays")
+        ((region, some, cells),) = touched
+        if region.cell > _HALF:
+            raise NotInterpreted(f"{instruction}, halves of elements of {region.cell} bytes")
+        first = np.zeros(len(at), np.int64)
+        first[naming[some]] = cells
+        by_warp = first.reshape(-1, LANES)
+        return [(region, np.roll(by_warp, -8 * number, axis=1).reshape(-1)) for number in range(count)]
+
+    def _whole_warps(self, instruction: Instruction, at: Lanes) -> None:
+        warps = self.shape.warp_base[at]
+        if len(at) % LANES or (warps.reshape(-1, LANES) != warps[::LANES, None]).any():
+            raise Broken(f"{instruction}: {self.shape.describe(int(at[0]))} is in a warp that is not there as a whole")
+
+    # -- products ----------------------------------------------------------------------------------------------------
+
+    def multiply(self, instruction: Instruction, at: Lanes) -> None:
+        """Give each lane its part of a product: a function of all that the lanes of its warp have."""
+        self._whole_warps(instruction, at)
+        name, result = "_".join(instruction.op), instruction.operands[0]
+        assert isinstance(result, Group)
+        given: list[Register] = []
+        kinds: list[str] = []
+        for operand in instruction.operands[1:]:
+            assert isinstance(operand, Group)
+            for item in operand.items:
+                kind = self.registers.types[item.text] if isinstance(item, Name) else "f32" if item.width else "b32"
+                bits, terms = self.registers.read(item, kind, at)
+                given += zip(bits.reshape(-1, LANES).T, terms.reshape(-1, LANES).T, strict=True)
+                kinds += [kind] * LANES
+        if not np.any([terms for _, terms in given], axis=0).all():
+            raise NotInterpreted(f"{instruction} on numbers")
+        notes = self.registers.deferred
+        together = notes.apply(Operation(f"fragments.{name}", tuple(kinds), "b32", _unknown), given)
+        none = np.zeros(len(together), np.uint64)
+        for number, item in enumerate(result.items):
+            assert isinstance(item, Name)
+            kind = self.registers.types[item.text]
+            own = [
+                notes.apply(Operation(f"{name}.{number}.{lane}", ("b32",), kind, _unknown), [(none, together)])
+                for lane in range(LANES)
+            ]
+            terms = np.stack(own, axis=1).reshape(-1)
+            self.registers.write(item, (np.zeros(len(at), np.uint64), terms), at)
+
+
+def _unknown(*values: Typed) -> Typed:
+    raise NotInterpreted("a product of matrices on numbers")

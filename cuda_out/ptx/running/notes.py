@@ -1,0 +1,293 @@
+"""Values that are written out when they are asked for.
+
+A kernel makes many partial sums, each as long as what has been summed, and only its outputs are compared. So an
+instruction on terms is noted, not computed: equal instructions on equal operands are one note. What is asked for in
+the end is written out from the notes below it, each note once, and a chain of sums in one piece: the partial sums that
+only the next one uses are never made.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from cuda_out.ptx.instructions.concrete import Operation
+from cuda_out.ptx.instructions.normal import Normal
+from cuda_out.ptx.instructions.roundings import (
+    WIDER,
+    FloatTypes,
+    chooses,
+    is_of_type,
+    narrows,
+    of_bits,
+    of_result,
+    widens,
+)
+from cuda_out.ptx.instructions.symbolic import Ring, Value, evaluate, evaluate_sum, ring, summands
+from cuda_out.ptx.kinds import Bits, is_float, width
+from cuda_out.ptx.running.memory import Lanes
+from symbolic.algebra.terms import Term
+
+FIRST: Final = 1 << 40
+"""The term of the first note; smaller ones are written out."""
+_COMMUTATIVE: Final = frozenset(("add", "mul", "mad", "and", "or", "xor", "min", "max"))
+"""The instructions whose first two operands may be exchanged."""
+Operands: TypeAlias = tuple[int, ...]
+"""A term for each operand, or the complement of a number's place in the table of numbers."""
+
+
+def _added(operation: Operation, row: Sequence[Value | None]) -> Sequence[Value | None]:
+    """Return the operands of a sum that are added or taken off as they are."""
+    return row[2:] if operation.name == "mad" else row
+
+
+class Notes:
+    """The notes on one table of terms; they may serve several runs, which then share what they have in common.
+
+    Arithmetic of a float type is that of real numbers, and what it gives is rounded where another type reads it. One
+    operation on numbers of a type that is computed in a wider one and rounded at once is arithmetic of that type: so
+    bf16 is computed. Where a text says such a rounding for itself, it is one: `written_out` gives both readings.
+    `in_types` are the types in which that made a difference.
+    """
+
+    def __init__(self, normal: Normal) -> None:
+        self.normal = normal
+        self._notes: list[tuple[Operation, Ring | None, Operands]] = []
+        self._known: dict[tuple[str, tuple[str, ...], str], dict[Operands, Term]] = {}
+        self._numbers: list[int] = []
+        self._number: dict[int, int] = {}
+        self._forms: dict[bool, dict[Term, Value]] = {False: {}, True: {}}
+        self._rounding, self._written = False, self._forms[False]
+        self._inside_type: dict[tuple[str, Term], Value] = {}
+        self.in_types = set[str]()
+        self._cancelling = set[Term]()
+        self._types: list[FloatTypes] = []
+        self._alike: list[Term] = []
+        self._first_alike: dict[tuple[int, Operands], Term] = {}
+        self._instructions: dict[tuple[str, tuple[str, ...], str], int] = {}
+
+    def apply(self, operation: Operation, operands: Sequence[tuple[Bits, Lanes]]) -> Lanes:
+        """Note an operation for some threads, of whose operands at least one is a term each; return its terms."""
+        unwritten = np.logical_or.reduce([terms < 0 for _, terms in operands]).tolist()
+        rows = zip(unwritten, *(self._codes(bits, terms).tolist() for bits, terms in operands), strict=True)
+        sums = ring(operation)
+        known = self._known.setdefault((operation.name, operation.sources, operation.result), {})
+        found = []
+        for none, *codes in rows:
+            if none:
+                found.append(0)
+                continue
+            row = tuple(codes)
+            term = known.get(row)
+            if term is None:
+                term = known[row] = FIRST + len(self._notes)
+                self._notes.append((operation, sums, row))
+            found.append(term)
+        result: Lanes = np.array(found, np.int64)
+        for _, terms in reversed(operands):  # what was never written, of the first operand that is so
+            result = np.where(terms < 0, terms, result)
+        return result
+
+    def made_of(self, term: Term) -> Sequence[Term]:
+        """Return the terms that a term is made of."""
+        if term >= FIRST:
+            return [code for code in self._notes[term - FIRST][2] if code > 0]
+        op, operands = self.normal.terms.nodes[term]
+        return () if op in ("atom", "const") else operands
+
+    def below(self, terms: Iterable[Term]) -> Iterator[tuple[Operation, list[tuple[int, int]]]]:
+        """Yield the operations that some terms are made by, each once, with the numbers among their operands."""
+        waiting = [term for term in set(terms) if term >= FIRST]
+        seen = set(waiting)
+        while waiting:
+            operation, _, row = self._notes[waiting.pop() - FIRST]
+            yield operation, [(place, self._numbers[~code]) for place, code in enumerate(row) if code < 0]
+            new = {code for code in row if code >= FIRST} - seen
+            seen |= new
+            waiting += new
+
+    def cancel(self, terms: Iterable[Term]) -> bool:
+        """Tell whether a part of a sum of floats that some terms are made of, and were written out, was 0 as a real
+        number."""
+        asked = [term for term in set(terms) if term >= FIRST] if self._cancelling else []
+        seen = set(asked)
+        while asked:
+            term = asked.pop()
+            if term in self._cancelling:
+                return True
+            new = {code for code in self._notes[term - FIRST][2] if code >= FIRST} - seen
+            seen |= new
+            asked += new
+        return False
+
+    def _codes(self, bits: Bits, terms: Lanes) -> Lanes:
+        if terms.all():
+            return terms
+        distinct, places = np.unique(bits, return_inverse=True)
+        codes = []
+        for number in distinct.tolist():
+            code = self._number.get(number)
+            if code is None:
+                code = self._number[number] = len(self._numbers)
+                self._numbers.append(number)
+            codes.append(~code)
+        found: Lanes = np.where(terms == 0, np.array(codes, np.int64)[places.reshape(-1)], terms)
+        return found
+
+    def written_out(self, bits: Bits, terms: Lanes, *, rounding: bool = False) -> tuple[Bits, Lanes]:
+        """Return registers without notes: terms, and numbers where a note turns out to be one. With `rounding`, each
+        conversion of floats rounds."""
+        at = np.flatnonzero(terms >= FIRST)
+        if len(at) == 0:
+            return bits, terms
+        self._rounding, self._written = rounding, self._forms[rounding]
+        bits, terms = bits.copy(), terms.copy()
+        asked = terms[at].tolist()
+        self._write_out(asked)
+        values = [self._written[term] for term in asked]
+        bits[at], terms[at] = [b for b, _ in values], [t for _, t in values]
+        return bits, terms
+
+    def computed_alike(self, terms: Lanes) -> Lanes:
+        """Return a number for each term: the same for notes of the same instructions on the same operands, in any order
+        where the order makes no difference. So what has one number is the same to the bit."""
+        alike, kinds = self._alike, dict[int, tuple[int, bool]]()
+        for operation, _, row in self._notes[len(alike) :]:
+            kind = kinds.get(id(operation))
+            if kind is None:
+                name = operation.name, operation.sources, operation.result
+                number = self._instructions.setdefault(name, len(self._instructions))
+                kind = kinds[id(operation)] = number, operation.name.partition(".")[0] in _COMMUTATIVE
+            operands = tuple([alike[code - FIRST] if code >= FIRST else code for code in row])
+            if kind[1] and operands[0] > operands[1]:
+                operands = operands[1], operands[0], *operands[2:]
+            alike.append(self._first_alike.setdefault((kind[0], operands), FIRST + len(alike)))
+        found = [self._alike[term - FIRST] if term >= FIRST else term for term in terms.tolist()]
+        return np.array(found, np.int64)
+
+    def _write_out(self, asked: Iterable[Term]) -> None:
+        notes, written = self._notes, self._written
+        uses, inner = Counter(asked), set[Term]()
+        waiting = list(uses)
+        needed = set(waiting)
+        while waiting:
+            term = waiting.pop()
+            if term in written:
+                continue
+            operation, sums, row = notes[term - FIRST]
+            open_to = summands(operation) if sums else ()
+            for place, operand in enumerate(row):
+                if operand < FIRST or operand in written:
+                    continue
+                uses[operand] += 1
+                if place in open_to and notes[operand - FIRST][1] == sums:
+                    inner.add(operand)
+                if operand not in needed:
+                    needed.add(operand)
+                    waiting.append(operand)
+        inside = {term for term in inner if uses[term] == 1}
+        for term in sorted(needed - inside):  # operands are older than what is made of them
+            if term not in written:
+                written[term] = self._evaluate(term, inside)
+
+    def _evaluate(self, term: Term, inside: set[Term]) -> Value:
+        operation, ring, row = self._notes[term - FIRST]
+        if ring is None:
+            given = tuple(map(self._read, row, operation.sources, repeat(operation)))
+            kind, rounds = narrows(operation), None
+            if kind is not None and is_float(operation.sources[0]):
+                inner = None if self._rounding else self._of_type(kind, row[0], operation.sources[0])
+                if inner is None:
+                    rounds = kind
+                else:
+                    given = (inner,)
+                    if inner != self._operand(row[0]):
+                        self.in_types.add(kind)
+            return evaluate(self.normal, operation, given, rounds or widens(operation))
+        sums, waiting = [], [term]
+        while waiting:
+            operation, _, row = self._notes[waiting.pop() - FIRST]
+            waiting += [operand for operand in row if operand in inside]
+            values = [
+                None if code in inside else self._read(code, kind, operation)
+                for code, kind in zip(row, operation.sources, strict=True)
+            ]
+            sums.append((operation, tuple(values)))
+        value = evaluate_sum(self.normal, sums)
+        if ring[1] and self.normal.cancels(value[1], [part[1] for op, row in sums for part in _added(op, row) if part]):
+            self._cancelling.add(term)
+        return value
+
+    def _of_type(self, kind: str, code: int, source: str) -> Value | None:
+        """Return what a type's own arithmetic gives where it is computed in a wider one; None for what is no more than
+        rounded to the type."""
+        if code < FIRST:
+            return self._operand(code) if kind in self._held(code, source) else None
+        operation, _, row = self._notes[code - FIRST]
+        if kind in self._held(code, source):
+            return self._within(kind, code)
+        operands = [self._held(code, source) for code, source in zip(row, operation.sources, strict=True) if code >= 0]
+        if not is_of_type(kind, operation, frozenset(), operands):  # constants are of any type
+            return None
+        self.in_types.add(kind)
+        return self._evaluated(operation, [self._within(kind, operand) for operand in row])
+
+    def _within(self, kind: str, code: int) -> Value:
+        """Return a number of a type as the type's own arithmetic reads it: as it was before it was widened."""
+        chosen, waiting = self._inside_type, [code]
+        while waiting:
+            part = waiting[-1]
+            operation, row = (
+                (self._notes[part - FIRST][0], self._notes[part - FIRST][2]) if part >= FIRST else (None, ())
+            )
+            if operation is None or (kind, part) in chosen or not (chooses(operation) or widens(operation) == kind):
+                chosen.setdefault((kind, part), self._operand(part))
+                waiting.pop()
+            elif widens(operation) == kind:
+                chosen[kind, part] = evaluate(self.normal, operation, tuple(map(self._operand, row)))
+                waiting.pop()
+            elif missing := [operand for operand in row if (kind, operand) not in chosen]:
+                waiting += missing
+            else:
+                chosen[kind, part] = self._evaluated(operation, [chosen[kind, operand] for operand in row])
+                waiting.pop()
+        return chosen[kind, code]
+
+    def _evaluated(self, operation: Operation, given: Sequence[Value]) -> Value:
+        if ring(operation) is not None:
+            return evaluate_sum(self.normal, [(operation, tuple(given))])
+        return evaluate(self.normal, operation, tuple(given))
+
+    def _held(self, code: int, kind: str) -> FloatTypes:
+        """Return the float types that hold an operand which is read as a number of a type."""
+        if code < 0:
+            return of_bits(kind, self._numbers[~code])
+        if code < FIRST:
+            return WIDER.get(kind, frozenset()) | self.normal.held(code)
+        if code - FIRST < len(self._types):
+            return self._types[code - FIRST]
+        for operation, _, row in self._notes[len(self._types) : code - FIRST + 1]:  # operands are older
+            self._types.append(of_result(operation, list(map(self._held, row, operation.sources))))
+        return self._types[code - FIRST]
+
+    def _read(self, code: int, kind: str, operation: Operation) -> Value:
+        """Return an operand's value; of a float that an integer instruction reads, the bits of this computation."""
+        bits, term = self._operand(code)
+        if code >= FIRST and term > 0 and not is_float(kind) and operation.name not in ("selp", "bf16.number"):
+            term = self.normal.exact_bits(width(kind), term, code)
+        return bits, term
+
+    def bits_of(self, size: int, terms: Lanes, written: Lanes) -> Lanes:
+        """Return registers' terms, written out, as what is put together from their bits."""
+        pairs = zip(terms.tolist(), written.tolist(), strict=True)
+        found = [self.normal.exact_bits(size, w, t) if t >= FIRST and w > 0 else w for t, w in pairs]
+        return np.array(found, np.int64)
+
+    def _operand(self, code: int) -> Value:
+        if code < 0:
+            return self._numbers[~code], 0
+        return self._written[code] if code >= FIRST else (0, code)

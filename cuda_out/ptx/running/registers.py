@@ -1,0 +1,203 @@
+"""The registers of a launch: for each thread bits, or a term, and what the pure instructions make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cuda_out.ptx.instructions import symbolic
+from cuda_out.ptx.instructions.concrete import Operation, decode
+from cuda_out.ptx.kinds import Bits, typed, untyped, width
+from cuda_out.ptx.running.memory import Broken, Lanes, PtxMemory
+from cuda_out.ptx.running.notes import Notes
+from cuda_out.ptx.syntax import Immediate, Instruction, Name, NotInterpreted, Operand
+from symbolic.errors import Place
+from symbolic.ir.program import LANES, Coordinate
+from symbolic.machine.launch_shape import LaunchShape
+
+_COORDINATES: Final = {"%tid": "threadIdx", "%ctaid": "blockIdx", "%ntid": "blockDim", "%nctaid": "gridDim"}
+_NOWHERE: Final = Place("", 0, 0)
+Register: TypeAlias = "tuple[Bits, Lanes]"
+
+
+class Registers:
+    """What instructions read and write, for some threads at a time.
+
+    `types` are those of the registers that were declared, `symbols` the addresses of variables.
+    """
+
+    def __init__(self, shape: LaunchShape, memory: PtxMemory, deferred: Notes, types: Mapping[str, str]) -> None:
+        self.shape, self.memory, self.deferred, self.types = shape, memory, deferred, types
+        self.every: Lanes = shape.thread
+        self.symbols: dict[str, int] = {}
+        self.registers: dict[str, Register] = {}
+        self._unset = 0
+
+    def read(self, operand: Operand, kind: str, at: Lanes) -> Register:
+        """Return an operand's bits and terms for some threads; floats in decimal registers as they are."""
+        match operand:
+            case Immediate(bits, size):
+                if size == 0 and kind[0] == "f":
+                    raise NotInterpreted(f"the integer {bits} where {kind} is read")
+                full = np.full(len(at), bits, np.uint64)
+                return full, np.zeros(len(at), np.int64)
+            case Name(text, negated, offset):
+                if text in self.registers:
+                    bits_, terms = self.registers[text]
+                    found = bits_[at], terms[at]
+                    if negated and kind == "pred":
+                        return self.apply(decode(("not", "pred")), [found], at)
+                    return found
+                return np.full(len(at), 0, np.uint64) + self._constant(text, at) + np.uint64(offset), np.zeros(
+                    len(at), np.int64
+                )
+            case _:
+                raise NotInterpreted(f"the operand {operand}")
+
+    def _constant(self, text: str, at: Lanes) -> Bits:
+        if text in self.symbols:
+            return np.full(len(at), self.symbols[text], np.uint64)
+        if text == "%laneid":
+            return (self.shape.thread % self.shape.block_threads % LANES)[at].astype(np.uint64)
+        if text == "WARP_SZ":
+            return np.full(len(at), LANES, np.uint64)
+        name, _, axis = text.partition(".")
+        if name in _COORDINATES and axis in ("x", "y", "z"):
+            node = Coordinate(_COORDINATES[name], axis, _NOWHERE)  # type: ignore[arg-type]
+            return self.shape.coordinate(node)[at].astype(np.uint64)
+        if text in self.types:
+            nothing = self.memory.nothing(f"{text}, a register that was never set")
+            raise Broken(self.memory.account(nothing))
+        raise NotInterpreted(f"the operand {text}")
+
+    def read_in_part(self, operand: Operand, kind: str, at: Lanes) -> Register:
+        """Return an operand whose bytes may not be used: of a register that was never set, nothing is known.
+
+        Compilers join two words of which one byte is to be taken by a permutation of which a byte is not.
+        """
+        if not isinstance(operand, Name) or operand.text not in self.types or operand.text in self.registers:
+            return self.read(operand, kind, at)
+        self._unset += 1  # it may be another number each time
+        terms = self.deferred.normal.terms
+        anything = terms.apply(f"{operand.text}, a register that was never set {self._unset}", (terms.const(0),))
+        return np.zeros(len(at), np.uint64), np.full(len(at), anything, np.int64)
+
+    def write(self, operand: Operand, value: Register, at: Lanes) -> None:
+        assert isinstance(operand, Name)
+        if operand.text == "_":
+            return
+        if at is self.every:
+            self.registers[operand.text] = value
+            return
+        old = self.registers.get(operand.text)
+        if old is None:
+            nothing = self.memory.nothing(f"{operand.text}, a register that was never set")
+            bits, terms = np.zeros(self.shape.count, np.uint64), np.full(self.shape.count, nothing, np.int64)
+        else:
+            bits, terms = old[0].copy(), old[1].copy()
+        bits[at], terms[at] = value
+        self.registers[operand.text] = bits, terms
+
+    def extended(self, target: Operand, kind: str, value: Register, at: Lanes) -> Register:
+        """Return a value as a register of more bits has it: narrow numbers are extended by their sign."""
+        assert isinstance(target, Name)
+        has = self.types.get(target.text, kind)
+        if width(has) == width(kind):
+            return value
+        letter = "s" if kind[0] == "s" else "u"
+        return self.apply(decode(("cvt", f"{letter}{width(has)}", f"{letter}{width(kind)}")), [value], at)
+
+    def known(self, instruction: Instruction, value: Register, at: Lanes, what: str) -> Bits:
+        """Return the numbers that a value is, which steers; refuse what is none."""
+        bits, terms = self.deferred.written_out(*value)
+        if terms.any():
+            bad = int(np.flatnonzero(terms)[0])
+            if terms[bad] < 0:
+                raise Broken(
+                    f"{instruction}: {what} of {self.shape.describe(int(at[bad]))} depends on "
+                    f"{self.memory.account(int(terms[bad]))}"
+                )
+            shown = self.deferred.normal.terms.show(int(terms[bad]))
+            raise NotInterpreted(f"{instruction}, {what} that depends on data: {shown[:200]}")
+        return bits
+
+    def numbers(self, value: Register) -> tuple[Bits, npt.NDArray[np.bool_]]:
+        """Return values as numbers, as far as addresses are, and which are none but data."""
+        return value[0], value[1] != 0
+
+    def apply(self, operation: Operation, values: list[Register], at: Lanes) -> Register:
+        """Compute an operation; raise NotInterpreted where it asks what number an array's address is."""
+        result = self.computed(operation, values, at)
+        if 64 not in map(width, operation.sources) or operation.name == "selp":
+            return result
+        numbers, data = zip(*map(self.numbers, values), strict=True)
+        near = [self.memory.near(each) for each in numbers]
+        if any(each.any() for each in near):
+            made = self.memory.near(self.numbers(result)[0]) if width(operation.result) == 64 else 0 * near[0]
+            rows = np.stack([*near, numbers[-1] == 0, made])[:, ~np.any(data, axis=0)]
+            for *sides, null, of_result in np.unique(rows, axis=1).T.tolist():
+                if any(sides) and not _keeps(operation.name, sides, bool(null), of_result):
+                    where = next(side for side in sides if side)
+                    raise NotInterpreted(f"{operation.name} of the address of {self.memory.of_number(where)}")
+        return result
+
+    def computed(self, operation: Operation, values: list[Register], at: Lanes) -> Register:
+        """Compute an operation: on numbers all lanes at once; on terms it is noted."""
+        data = np.zeros(len(at), np.bool_)
+        for _, terms in values:
+            data |= terms != 0
+        some = bool(data.any())
+        if some and operation.name == "selp" and not values[2][1].any():
+            chosen = typed(values[2][0], "pred")
+            (b, t), (other_b, other_t), _ = values
+            return np.where(chosen, b, other_b), np.where(chosen, t, other_t)
+        if some and data.all():
+            return np.zeros(len(at), np.uint64), self.deferred.apply(operation, values)
+        with np.errstate(all="ignore"):
+            numbers = [typed(b, kind) for (b, _), kind in zip(values, operation.sources, strict=True)]
+            bits = untyped(operation.compute(*numbers), operation.result)
+        found = np.zeros(len(at), np.int64)
+        if some:
+            found[data] = self.deferred.apply(operation, [(b[data], t[data]) for b, t in values])
+        return bits, found
+
+    def packed(self, parts: list[Register], size: int) -> Register:
+        written = [self.deferred.written_out(*part) for part in parts]
+        parts = [
+            (bits, self.deferred.bits_of(size, terms, now))
+            for (_, terms), (bits, now) in zip(parts, written, strict=True)
+        ]
+        return _columns([symbolic.pack(self.deferred.normal, row, size) for row in _rows(parts)])
+
+    def unpacked(self, value: Register, size: int, count: int) -> list[Register]:
+        terms = value[1]
+        bits, written = self.deferred.written_out(*value)
+        value = bits, self.deferred.bits_of(size * count, terms, written)
+        if self.memory.near(bits).any():
+            raise NotInterpreted("a part of an array's address")
+        rows = [symbolic.unpack(self.deferred.normal, row[0], size, count) for row in _rows([value])]
+        return [_columns([row[place] for row in rows]) for place in range(count)]
+
+
+def _keeps(name: str, sides: Sequence[int], null: bool, result: int) -> bool:
+    """Say whether an operation does the same wherever arrays stand; `sides` are the arrays that operands are near."""
+    given = [side for side in sides if side]
+    if name in ("add", "mad") or name.startswith("mad.wide"):
+        return given == [result]
+    if name == "sub":
+        return given == [result] == [sides[0]] or (given == [given[0]] * 2 and not result)
+    of_one = given == [given[0]] * 2 or (null and name.split(".")[1] in ("eq", "ne"))
+    return name.startswith("setp.") and of_one
+
+
+def _rows(values: Sequence[Register]) -> Iterator[tuple[symbolic.Value, ...]]:
+    """Yield for each thread its values."""
+    lists = [zip(bits.tolist(), terms.tolist(), strict=True) for bits, terms in values]
+    return zip(*lists, strict=True)
+
+
+def _columns(rows: Sequence[symbolic.Value]) -> Register:
+    return np.array([b for b, _ in rows], np.uint64), np.array([t for _, t in rows], np.int64)
