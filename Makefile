@@ -20,7 +20,7 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_
 GPU_RUN := $(or $(GPU_PYTHON),$(BIN)/python)
 GPU_READY := $(if $(GPU_PYTHON),,$(INSTALLED_GPU))
 
-.PHONY: demo test test-all test-versions lint bench mutants fuzz gpu gpu-test gpu-bench docs docs-errors gallery screenshots clean
+.PHONY: demo test test-all test-versions test-for lint bench mutants fuzz gpu gpu-test gpu-bench docs docs-errors gallery screenshots clean
 
 demo: $(PLAIN)
 	$(BIN)/swizzle solve case_studies/conv1d.py -o out
@@ -41,6 +41,10 @@ test-versions:
 	    echo "Python $$version" && $(MAKE) test PYTHON=python$$version VENV=.venv-$$version || exit 1; \
 	  else echo "Python $$version is not on this machine"; fi; \
 	done
+
+# make test-for FILE=symbolic/ir/walk.py: the tests of one module (bench/test_for.py).
+test-for: $(INSTALLED)
+	$(BIN)/python bench/test_for.py $(FILE)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
