@@ -225,3 +225,12 @@ def test_another_package_of_the_same_name_is_refused_by_name(command: tuple[str,
     assert f"the package `templates` is found in {tmp_path / 'templates'}" in refused.stderr
     assert "  fix: rename that folder" in refused.stderr
     assert (refused.returncode, refused.stderr[:6]) == (2, "error:") or command[0] == "-c"
+
+
+def test_a_fork_runs_what_ci_runs_with_each_python_that_is_supported() -> None:
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
+    versions = re.search(r"python: \[(.*)\]", workflow)
+    assert versions is not None
+    supported = re.findall(r"Python :: (3\.\d+)", configuration()["metadata"]["classifiers"])
+    assert re.findall(r"\d+\.\d+", versions.group(1)) == supported
+    assert "- run: .ci/run" in workflow
