@@ -17,7 +17,7 @@ from swizzle.language.specs.syntax import BUILTINS, EXPRESSIONS, METHODS, STATEM
 from swizzle.language.surface import ELEMENT_TYPES, HOLES, KERNEL_NAMES, LOAD_STORE
 from swizzle.sketches.declaration import OPTIONS
 from swizzle.sketches.swz_file import ROLES, read_swz
-from symbolic.algebra.functions import FUNCTIONS
+from symbolic.ir.functions import FUNCTIONS
 from symbolic.ir.spelling import BINARY_OPS
 from symbolic.lifting.operations import ARITHMETIC
 from tests.grammar import Grammar

@@ -25,6 +25,7 @@ from cuda_out.tiling.text import TileText
 from symbolic.algebra.operator_laws import infix
 from symbolic.ir import program as ir
 from symbolic.ir.facts import Facts, facts_where, range_of
+from symbolic.ir.functions import ChoiceFunction, External, FunctionRow, Gather, MathFunction, WordFunction
 from symbolic.ir.program import Axis, DType, Expr
 
 LOOSEST: Final = 0
@@ -282,13 +283,11 @@ class ExpressionPrinter(Struct):
     def _apply(self, expr: ir.Apply, facts: Facts) -> CText:
         """Return a call. What a choice chooses from are arguments, as both are computed."""
         row, dtype = expr.function.row, expr.dtype
-        if row.array:
-            return self._gathered(expr, facts)
-        if not row.compares:
+        if isinstance(row, Gather):
+            return self._gathered(expr, row, facts)
+        if not isinstance(row, ChoiceFunction):
             arguments = ", ".join(self.text(operand, facts) for operand in expr.operands)
-            return CText(
-                f"{function_name(expr.function, dtype) if row.external else row.cuda[dtype]}({arguments})", PRIMARY
-            )
+            return CText(f"{_called(row, dtype)}({arguments})", PRIMARY)
         self.helpers.add("chosen")
         a, b, *values = expr.operands
         level = PRECEDENCE[row.compares]
@@ -299,9 +298,9 @@ class ExpressionPrinter(Struct):
             return CText(f"{number}(chosen({condition}, {bits}({then}), {bits}({otherwise})))", PRIMARY)
         return CText(f"chosen({condition}, {then}, {otherwise})", PRIMARY)
 
-    def _gathered(self, expr: ir.Apply, facts: Facts) -> CText:
+    def _gathered(self, expr: ir.Apply, row: Gather, facts: Facts) -> CText:
         """Return a load by data: `x[columns[i]]`, of several dimensions row-major."""
-        row, flat = expr.function.row, CText("0", PRIMARY)
+        flat = CText("0", PRIMARY)
         for operand, extent in zip(expr.operands, row.shape, strict=True):
             steers = isinstance(operand, ir.Cast) and not operand.operand.dtype.is_data
             last = self.print(operand.operand if steers and isinstance(operand, ir.Cast) else operand, facts)
@@ -435,13 +434,24 @@ def in_single_precision(expr: Expr) -> Expr:
             found: Expr = replace(expr, left=wide(left), right=wide(right), dtype=DType.F32)
         case ir.Unary(operand=operand) if bf16:
             found = replace(expr, operand=wide(operand), dtype=DType.F32)
-        case ir.Apply(function=function, operands=operands) if expr.dtype in TO_HALF and function.row.cuda:
+        case ir.Apply(ir.FunctionName(row=MathFunction()), operands) if expr.dtype in TO_HALF:
             found = replace(expr, operands=tuple(map(wide, operands)), dtype=DType.F32)
-        case ir.Apply(function=function, operands=(a, b, *rest)) if function.row.compares and a.dtype is DType.BF16:
+        case ir.Apply(ir.FunctionName(row=ChoiceFunction()), (a, b, *rest)) if a.dtype is DType.BF16:
             return replace(expr, operands=(wide(a), wide(b), *rest))
         case _:
             return expr
     return ir.Cast(found, expr.dtype, expr.place)
+
+
+def _called(row: FunctionRow, dtype: DType) -> str:
+    match row:
+        case MathFunction(cuda=cuda):
+            return cuda[dtype]
+        case External(symbol=symbol):
+            return function_name(symbol, dtype)
+        case WordFunction(spelled=spelled):
+            return spelled
+    raise AssertionError(f"{row.symbol} is no function of the text")
 
 
 def function_name(op: str, dtype: DType) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 from cuda_out.c.expressions import PRIMARY, UNARY, CText, function_name
 from cuda_out.c.types import C_TYPE
-from symbolic.algebra.word_functions import INLINED, WordFunction
+from symbolic.algebra.word_functions import INLINED
 from symbolic.errors import SwizzleError
-from symbolic.ir.program import DType, FunctionName, OperatorName, Program
+from symbolic.ir.functions import External, WordFunction
+from symbolic.ir.program import DType, OperatorName, Program
 
 HELPERS: Mapping[str, str] = {
     "chosen": """\
@@ -140,18 +141,17 @@ def operator_text(op: OperatorName, dtype: DType, program: Program) -> str:
     return f"/// The operator {op} on {dtype.value}.\n{head} {{\n{body}}}\n"
 
 
-def external_text(function: FunctionName) -> str:
+def external_text(row: External) -> str:
     """Return the device function of a function of the user's own, with its body as it was written.
 
     What stands around it is known to `cuda_out.compile.opaque`, which leaves the declaration only.
     """
-    own = function.row.external
-    pairs = zip(own.kinds, function.row.operands, strict=True)
+    pairs = zip(row.kinds, row.operands, strict=True)
     given = ", ".join(f"{C_TYPE[kind]} {operand}" for kind, operand in pairs)
-    name = function_name(function, own.gives)
-    body = "".join(f"  {line}".rstrip() + "\n" for line in own.text.splitlines())
-    head = f"__device__ __forceinline__ {C_TYPE[own.gives]} {name}({given})"
-    return f"/// The function {function}, with its text in the sketch.\n{head} {{\n{body}}}  // {name}\n"
+    name = function_name(row.symbol, row.gives)
+    body = "".join(f"  {line}".rstrip() + "\n" for line in row.body.splitlines())
+    head = f"__device__ __forceinline__ {C_TYPE[row.gives]} {name}({given})"
+    return f"/// The function {row.symbol}, with its text in the sketch.\n{head} {{\n{body}}}  // {name}\n"
 
 
 def word_function_text(row: WordFunction) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from symbolic.algebra.functions import FUNCTIONS
+from symbolic.ir.functions import FUNCTIONS
 
 Name = TypeVar("Name", bound=str)
 

@@ -16,7 +16,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from cuda_out.c.kernel_text import argument_spans, blanked, closing, kernel_extent, parameters, signature
-from symbolic.algebra.functions import FUNCTIONS
+from symbolic.ir.functions import FUNCTIONS
 
 _ARRAY = re.compile(r"^[ \t]*(?:__shared__ )?(?:__align__\(\d+\) )?[\w ]+? (\w+)((?:\[\d+\])+)(?: = \{[^;]*\})?;", re.M)
 _NAMED = re.compile(r"^[ \t]*const (?:int|long long) (\w+) = ([^;]+);", re.M)

@@ -28,6 +28,7 @@ from symbolic.algebra.word_functions import named_apart, word_functions_of
 from symbolic.errors import Place
 from symbolic.ir import program as ir
 from symbolic.ir.facts import LONGEST
+from symbolic.ir.functions import External
 from symbolic.ir.program import Axis, DType, Parameter, Program
 from symbolic.ir.walk import functions_of, operators_of, own_expressions, statements, subexpressions
 from symbolic.machine.launch_shape import require_hardware_warp
@@ -106,7 +107,7 @@ class _File:
         self.program, self.tiling, self.form, self.vectors = program, tiling, form, vectors
         self.entry = kernel_name(program.name)
         self.operators = operators_of(program)
-        self.externals = [function for function, _ in functions_of(program) if function.row.external]
+        self.externals = [function.row for function, _ in functions_of(program) if isinstance(function.row, External)]
         self.functions = word_functions_of(program)
         self.given = [parameter for parameter in program.parameters if parameter.by_value]
         self.body, self.statements = self._statements(whole=True)
@@ -118,7 +119,7 @@ class _File:
     def _statements(self, *, whole: bool) -> tuple[Emitter, StatementPrinter]:
         """Print the kernel's body; with `whole`, as a lambda that is told whether its block is whole."""
         functions = [function_name(*operator) for operator in self.operators]
-        functions += [function_name(function, function.row.external.gives) for function in self.externals]
+        functions += [function_name(row.symbol, row.gives) for row in self.externals]
         body = Emitter(depth=2 if whole else 1)
         functions = [function_name(*operator) for operator in self.operators]
         functions += [row.spelled for row in self.functions]

@@ -13,14 +13,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from symbolic.algebra.functions import FUNCTIONS, FunctionRow
 from symbolic.algebra.word_functions import INLINED
+from symbolic.ir.functions import FUNCTIONS, MathFunction
 from symbolic.ir.program import DType
 
 _TYPE: Final = {DType.F32: "float", DType.F64: "double"}
 CALLED: Final = "static __device__ __noinline__ __attribute__((used))"
 PREFIX: Final = "swizzle_opaque_"
-SPELLED: Final[dict[str, tuple[FunctionRow, DType]]] = {
+SPELLED: Final[dict[str, tuple[MathFunction, DType]]] = {
     name: (row, dtype) for row in FUNCTIONS.values() if row.defined is None for dtype, name in row.cuda.items()
 }
 """The functions that are made calls, by CUDA's names; of the others the instructions are known."""

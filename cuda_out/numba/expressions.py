@@ -19,11 +19,11 @@ from cuda_out.c.expressions import CText
 from cuda_out.numba.identifiers import NUMBA_TYPE, python_name
 from cuda_out.tiling.text import TileText
 from symbolic.algebra.operator_laws import infix, law_of
-from symbolic.algebra.word_functions import WordFunction
 from symbolic.elements import limits
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir import program as ir
 from symbolic.ir.facts import Facts, facts_where, range_of
+from symbolic.ir.functions import ChoiceFunction, External, Gather, MathFunction, WordFunction
 from symbolic.ir.program import DType, Expr, FunctionName
 
 TERNARY, UNARY, PRIMARY = 1, 12, 16
@@ -161,11 +161,11 @@ class NumbaExpressions(Struct):
 
     def _apply(self, expr: ir.Apply, facts: Facts) -> CText:
         row = expr.function.row
-        if row.array:
+        if isinstance(row, Gather):
             whole = [o.operand if isinstance(o, ir.Cast) and not o.operand.dtype.is_data else o for o in expr.operands]
             indices = ", ".join(self.text(each, facts) for each in whole)
             return CText(f"{self.names[row.array]}[{indices}]", PRIMARY)
-        if row.external:
+        if isinstance(row, External):
             raise SwizzleError(
                 f"numba.cuda has no text of the function {expr.function}",
                 place=expr.place,
@@ -176,12 +176,13 @@ class NumbaExpressions(Struct):
             self._note(row)
             given = ", ".join(self.text(operand, facts) for operand in expr.operands)
             return CText(f"{self.functions[expr.function]}({given})", PRIMARY)
-        if not row.compares:
+        if isinstance(row, MathFunction):
             call = ", ".join(self.text(operand, facts) for operand in expr.operands)
             name = row.numba
             self.modules |= {"math", "libdevice"} & {name.partition(".")[0]}
             name += "f" if name.startswith("libdevice.") and expr.dtype is DType.F32 else ""
             return CText(self.cast(f"{name}({call})", expr.dtype, expr), PRIMARY)
+        assert isinstance(row, ChoiceFunction), "states are words by now"
         a, b, then, otherwise = expr.operands
         level = PRECEDENCE[row.compares]
         test = f"{self.text(a, facts, level + 1)} {row.compares} {self.text(b, facts, level + 1)}"

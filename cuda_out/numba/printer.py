@@ -26,9 +26,10 @@ from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.shuffles import legal_shuffles
 from cuda_out.tiling.text import TileText, tile_text
 from cuda_out.tiling.tiling import AXES, Tiling
-from symbolic.algebra.word_functions import WordFunction, word_functions_of
+from symbolic.algebra.word_functions import word_functions_of
 from symbolic.errors import SwizzleError
 from symbolic.ir.facts import LONGEST
+from symbolic.ir.functions import WordFunction
 from symbolic.ir.program import Axis, OperatorName, Parameter, Program
 from symbolic.ir.walk import FreshNames, all_names, operators_of
 from symbolic.machine.launch_shape import require_hardware_warp
@@ -98,12 +99,13 @@ class _Module:
         self.launcher = f"launch_{self.kernel}"
         operators = dict.fromkeys(op for op, _ in operators_of(program))
         self.device = {python_name(op): operator_lines(op, program) for op in operators}
+        rows = {row.name: row for row in word_functions_of(program)}
         words = different_names(
-            (row.name for row in word_functions_of(program)),
-            lambda function: python_name(function.row.spelled),
+            rows,
+            lambda function: python_name(rows[function].spelled),
             (self.kernel, self.launcher, *self.device),
         )
-        self.device |= {name: word_function_lines(function.row, name) for function, name in words.items()}
+        self.device |= {name: word_function_lines(rows[function], name) for function, name in words.items()}
         self.names = python_names(sorted(all_names(program)), (self.kernel, self.launcher, *self.device))
         self.tiles: TileText | None = None
         if tiling is not None:

@@ -20,8 +20,8 @@ from cuda_out.numba.comparing import NotPrinted, compare_functions, parsed, refu
 from cuda_out.numba.identifiers import NUMBA_TYPE, OWN, python_name
 from cuda_out.numba.printer import NumbaSource, word_function_lines
 from cuda_out.tiling.tiling import AXES
-from symbolic.algebra.functions import FUNCTIONS
-from symbolic.algebra.word_functions import WordFunction, word_functions_of
+from symbolic.algebra.word_functions import word_functions_of
+from symbolic.ir.functions import FUNCTIONS, WordFunction
 from symbolic.ir.program import FunctionName, OperatorName, Program
 from symbolic.ir.walk import operators_of
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from symbolic.algebra.functions import Joined
 from symbolic.ir import program as ir
+from symbolic.ir.functions import Joined, joined_of
 from symbolic.ir.program import Expr
 from symbolic.ir.walk import Body, bodies, names_in, same
 
@@ -49,7 +49,7 @@ def _update_at(body: Body, place: int) -> StateUpdate | None:
     first = body[place]
     if not isinstance(first, ir.Assign) or not isinstance(first.value, ir.Apply):
         return None
-    joined: Joined | None = first.value.function.row.joined
+    joined = joined_of(first.value.function)
     if joined is None:
         return None
     count, given = joined.words, first.value.operands
@@ -59,7 +59,7 @@ def _update_at(body: Body, place: int) -> StateUpdate | None:
         return None
     for number, (kept, target) in enumerate(zip(some, targets, strict=False)):
         made = kept.value
-        own = made.function.row.joined if isinstance(made, ir.Apply) else None
+        own = joined_of(made.function) if isinstance(made, ir.Apply) else None
         if own is None or (own.operator, own.word) != (joined.operator, number) or not _same(made, first.value):
             return None
         if not _is_variable(given[number], target.name) or (count > 1 and not _is_variable(target.value, kept.name)):

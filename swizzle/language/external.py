@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from swizzle.language.element_types import ElementType, caller_place
 from swizzle.language.mathematics import DataFunction
-from symbolic.algebra.functions import External, FunctionRow
 from symbolic.errors import Place, SwizzleError
+from symbolic.ir.functions import External
 from symbolic.ir.program import DType
 
 EXPECTED: Final = "a `def` that returns what the function is on numbers"
@@ -26,7 +26,7 @@ EXPECTED: Final = "a `def` that returns what the function is on numbers"
 class ExternalFunction(DataFunction):
     """A function that `cuda.external` made. Call it in a kernel, or in a specification on numbers or data."""
 
-    def __init__(self, row: FunctionRow, function: Callable[..., Any]) -> None:
+    def __init__(self, row: External, function: Callable[..., Any]) -> None:
         super().__init__(row)
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
@@ -69,9 +69,8 @@ def external(
                 fix="return what the function is on numbers: specifications and `swizzle run` compute with it",
             )
         names = tuple(inspect.signature(function).parameters)
-        shown = f"{function.__name__}({', '.join(['{}'] * len(names))})"
-        own = External(kinds, result, dedent(text).strip("\n"), function)
-        return ExternalFunction(FunctionRow(function.__name__, names, external=own, shown=shown), function)
+        body = dedent(text).strip("\n")
+        return ExternalFunction(External(function.__name__, names, kinds, result, body, function), function)
 
     return make
 

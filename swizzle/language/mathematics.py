@@ -1,7 +1,7 @@
 """The functions of mathematics on data, `math.exp` and its like, and `where`: for kernels and specifications.
 
 In a specification they take numbers, NumPy's arrays and symbolic data. To the proof, a function means nothing but that
-equal arguments give equal values (`symbolic.algebra.functions`). In a kernel, Python's own `math.exp` and `numpy.exp`
+equal arguments give equal values (`symbolic.ir.functions`). In a kernel, Python's own `math.exp` and `numpy.exp`
 are read as these.
 """
 
@@ -14,9 +14,9 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from symbolic.algebra.datum import Datum, SymbolicArray, pick
-from symbolic.algebra.functions import FUNCTIONS, FunctionRow, applied, gathered
-from symbolic.algebra.functions import where as where_row
 from symbolic.errors import SwizzleError
+from symbolic.ir.functions import FUNCTIONS, External, MathFunction, applied, gathered
+from symbolic.ir.functions import where as where_row
 
 
 class DataFunction:
@@ -25,7 +25,7 @@ class DataFunction:
     `on_numbers` is Python's function of that name, where it has one: it is what a lifted function calls.
     """
 
-    def __init__(self, row: FunctionRow) -> None:
+    def __init__(self, row: MathFunction | External) -> None:
         self.row = row
         self.__name__ = row.symbol
         self.on_numbers: Callable[..., Any] = getattr(python_math, row.symbol, self)
@@ -121,7 +121,7 @@ _OTHERS: Final = {"power": "pow", "arcsin": "asin", "arccos": "acos", "arctan": 
 """NumPy's names."""
 
 
-def data_function(found: object) -> FunctionRow | None:
+def data_function(found: object) -> MathFunction | External | None:
     """Return the function on data that an object stands for, which may be Python's or NumPy's; None for others."""
     if isinstance(found, DataFunction):
         return found.row

@@ -13,9 +13,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from symbolic.algebra.functions import applied
-from symbolic.algebra.word_functions import WordFunction
 from symbolic.errors import SwizzleError
+from symbolic.ir.functions import WordFunction, applied
 from symbolic.ir.program import DType, OperatorName
 
 

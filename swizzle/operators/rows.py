@@ -18,11 +18,10 @@ from swizzle.operators.loop import BOOL
 from swizzle.operators.on_arrays import on_arrays
 from swizzle.operators.python_texts import numba_function
 from swizzle.operators.types import as_data, result_types, whole_infinities
-from symbolic.algebra.functions import Joined, MadeWords
 from symbolic.algebra.operator_laws import Law, Order
 from symbolic.algebra.states import state_operator
-from symbolic.algebra.word_functions import WordFunction
 from symbolic.expressions.expression import Expression
+from symbolic.ir.functions import Joined, MadeWords, WordFunction
 from symbolic.ir.program import DType
 
 ANY: Final = object()
@@ -118,12 +117,11 @@ def _function(
         found = c_name(symbol.replace(".", "_"))
         rows.append(
             WordFunction(
-                symbol, tuple(names.values()), on_numbers, {as_data(dtype): found},
-                types=frozenset({as_data(dtype)}),
-                joined=None if joined is None else replace(joined, word=place),
-                given=tuple(map(as_data, given.values())), result=as_data(dtype), spelled=found, body=body,
+                symbol, tuple(names.values()), on_numbers, tuple(map(as_data, given.values())), as_data(dtype),
+                spelled=found, body=body,
                 helpers=tuple(each for each in ("greater", "lesser") if f"{each}<" in body),
                 python=numba_function(found, value, dtype, given, names, infinite or {}),
+                joined=None if joined is None else replace(joined, word=place),
             )
         )  # fmt: skip
     return WordsFunction(f"{name}.{part}", tuple(names.values()), tuple(map(as_data, given.values())), tuple(rows))

@@ -10,12 +10,12 @@ import numpy as np
 
 from symbolic.algebra.accumulation import Accumulation
 from symbolic.algebra.conversions import WIDEN, conversion, holds, is_number_of
-from symbolic.algebra.functions import gathered
 from symbolic.algebra.many import apply_pairs
 from symbolic.algebra.numbers import Lanes
 from symbolic.algebra.orders import accumulation
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.elements import wrapped
+from symbolic.ir.functions import gathered
 from symbolic.ir.program import DType, FunctionName
 
 _MANY: Final = 256

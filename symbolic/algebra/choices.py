@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, Protocol, TypeAlias
 
-from symbolic.algebra.functions import where
-from symbolic.ir.program import FunctionName
+from symbolic.ir.functions import ChoiceFunction, row_of, where
 
 Term: TypeAlias = int
 _Compared: TypeAlias = tuple[str, Term, Term, bool]
@@ -34,7 +33,7 @@ class _Table(Protocol):
 
 def is_choice(op: str) -> bool:
     """Say whether an operator chooses between two values by a comparison."""
-    return isinstance(op, FunctionName) and bool(op.row.compares)
+    return isinstance(row_of(op), ChoiceFunction)
 
 
 def _age(asked: _Compared) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from symbolic.algebra.choices import is_choice
 from symbolic.elements import DType, is_exact
-from symbolic.ir.program import FunctionName
+from symbolic.ir.functions import Gather, row_of
 
 WIDEN: Final = "widen_to_"
 """Begins the names of whole-number conversions that lose nothing."""
@@ -51,8 +51,8 @@ def holds(table: _Table, kind: DType, term: int) -> bool:
     waiting, seen = [term], {term}
     while waiting:
         op, args = table.nodes[waiting.pop()]
-        if isinstance(op, FunctionName) and op.row.array:
-            held = _has(kind, table.types.get(op.row.array))
+        if isinstance(row := row_of(op), Gather):
+            held = _has(kind, table.types.get(row.array))
         elif op == "atom":
             held = _has(kind, table.types.get(args[0]))
         elif op == "const":

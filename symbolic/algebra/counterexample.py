@@ -16,8 +16,8 @@ import numpy as np
 
 from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, as_numbers, float_limits, on_arrays
 from symbolic.algebra.operator_laws import Law
-from symbolic.algebra.word_functions import WordFunction
 from symbolic.elements import limits
+from symbolic.ir.functions import WordFunction
 from symbolic.ir.program import DType
 
 PAIRS: Final = 200

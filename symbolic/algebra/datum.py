@@ -14,11 +14,11 @@ from msgspec import Struct, field
 
 from symbolic.algebra.choices import is_choice
 from symbolic.algebra.conversions import WIDEN
-from symbolic.algebra.functions import FUNCTIONS
 from symbolic.algebra.operator_laws import LAWS, find_law
 from symbolic.algebra.terms import Term, Terms, unary
 from symbolic.elements import is_exact
 from symbolic.errors import SwizzleError
+from symbolic.ir.functions import FUNCTIONS
 from symbolic.ir.program import DType
 
 _OPAQUE = (

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from symbolic.algebra.states import StateLaw
 from symbolic.errors import SwizzleError
+from symbolic.ir.functions import StateFunction, row_of
 from symbolic.ir.program import (
     Accumulate,
     AccumulatorValue,
@@ -19,6 +20,7 @@ from symbolic.ir.program import (
     DeclareArray,
     DType,
     Expr,
+    FunctionName,
     If,
     Load,
     OperatorName,
@@ -98,9 +100,8 @@ def _given(body: Body) -> Iterator[tuple[str, Expr]]:
 def _made_by(expr: Expr) -> OperatorName | None:
     """Return the operator of a state that is made, combined or taken apart here."""
     match expr:
-        case Apply(function=function) if function.row.packed is not None:
-            found: OperatorName = function.row.packed.operator
-            return found
+        case Apply(FunctionName(row=StateFunction(operator=operator))):
+            return operator
         case Binary(op=OperatorName() as op, dtype=DType.STATE):
             return op
     return None
@@ -120,7 +121,7 @@ def _operator(expr: Expr, held: dict[str, OperatorName]) -> OperatorName | None:
 
 def _check(expr: Expr, held: dict[str, OperatorName]) -> None:
     match expr:
-        case Apply(operands=(whole,)) if expr.function.row.packed is not None and whole.dtype is DType.STATE:
+        case Apply(FunctionName(row=StateFunction()), (whole,)) if whole.dtype is DType.STATE:
             _agree(_made_by(expr), _operator(whole, held), whole)
         case Binary(left=left, right=right, dtype=DType.STATE):
             for side in (left, right):
@@ -239,8 +240,8 @@ class _Expansion:
     @staticmethod
     def _word(expr: Expr) -> int | None:
         """Return which word of a state an expression is."""
-        packed = expr.function.row.packed if isinstance(expr, Apply) else None
-        return None if packed is None else packed.word
+        row = row_of(expr.function) if isinstance(expr, Apply) else None
+        return row.word if isinstance(row, StateFunction) else None
 
     def _words(self, expr: Expr) -> tuple[Expr, ...]:
         """Return the words of a state, of which those that take work are kept."""

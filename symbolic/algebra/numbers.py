@@ -16,6 +16,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from symbolic.algebra.operator_laws import LAWS, Law, law_of
+from symbolic.ir.functions import Gather, StateFunction
 from symbolic.ir.program import DType, FunctionName, Parameter
 
 Lanes = npt.NDArray[Any]
@@ -143,8 +144,10 @@ class Numbers:
             return np.asarray(as_numbers(function(a, b), dtype))
 
     def apply(self, function: FunctionName, operands: Sequence[Lanes], dtype: DType) -> Lanes:
-        """Return a function of data (`symbolic.algebra.functions`)."""
-        return np.asarray(as_numbers(function.row.on_numbers(list(operands)), dtype))
+        """Return a function of data (`symbolic.ir.functions`)."""
+        row = function.row
+        assert not isinstance(row, Gather | StateFunction), "these are read, and taken apart"
+        return np.asarray(as_numbers(row.on_numbers(list(operands)), dtype))
 
     def gather(self, array: str, cells: Lanes, base: Lanes, at: Lanes) -> Lanes:
         """Return elements of a read-only array by data, which may be anything where a thread is off."""

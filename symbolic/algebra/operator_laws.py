@@ -11,16 +11,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
 from symbolic.elements import DType, limits
-from symbolic.ir.program import OperatorName
-
-Order: TypeAlias = Literal["bag", "linear", "set", "parity", "sequence"]
-"""What of an operator's items counts: how often each is there, with which coefficient, whether it is there, whether it
-is there an odd number of times, or in which order they come."""
+from symbolic.ir.functions import OperatorName
+from symbolic.ir.functions import Order as Order
 
 FLOATS: Final = frozenset(dtype for dtype in DType if dtype.is_float)
 INTEGERS: Final = frozenset({DType.I32, DType.U32, DType.I64, DType.U64})

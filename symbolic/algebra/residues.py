@@ -14,10 +14,10 @@ from typing import Any, Final
 import numpy as np
 from msgspec import Struct
 
-from symbolic.algebra.functions import COMPARE
 from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers, as_numbers
 from symbolic.algebra.operator_laws import Law, law_of
 from symbolic.elements import is_exact
+from symbolic.ir.functions import COMPARE, ChoiceFunction
 from symbolic.ir.program import DType, FunctionName, OperatorName
 
 PRIME = (1 << 61) - 1
@@ -99,7 +99,8 @@ class Residue(Struct, frozen=True, eq=False):
 
     def apply_function(self, function: FunctionName, arguments: Sequence[Any]) -> Any:
         """Return a function of several values, of which this is one: some fixed one, of those that mean nothing."""
-        return (chosen if function.row.compares else scattered)(function, arguments)
+        row = function.row
+        return chosen(row, arguments) if isinstance(row, ChoiceFunction) else scattered(function, arguments)
 
     def __lt__(self, other: Any) -> bool:
         return self.value < Residue.of(other).value
@@ -163,8 +164,8 @@ class Residues(Numbers):
 
     def apply(self, function: FunctionName, operands: Sequence[Lanes], dtype: DType) -> Lanes:
         rows = zip(*np.broadcast_arrays(*operands), strict=True)
-        if function.row.compares:
-            found = [chosen(function, row) for row in rows]
+        if isinstance(choice := function.row, ChoiceFunction):
+            found = [chosen(choice, row) for row in rows]
             return _objects(found) if dtype.is_float else np.array(found, NUMPY_DTYPES[dtype])
         if not dtype.is_float:
             return super().apply(function, operands, dtype)
@@ -190,12 +191,12 @@ class Residues(Numbers):
         return total
 
 
-def chosen(function: FunctionName, arguments: Sequence[Any]) -> Any:
+def chosen(choice: ChoiceFunction, arguments: Sequence[Any]) -> Any:
     """Return one of the last two of four values by a comparison of the first two, residues in some total order."""
     a, b, x, y = arguments
     if isinstance(a, Residue) or isinstance(b, Residue):
         a, b = Residue.of(a).value, Residue.of(b).value
-    return x if COMPARE[function.row.compares](a, b) else y
+    return x if COMPARE[choice.compares](a, b) else y
 
 
 def scattered(function: FunctionName, arguments: Sequence[Any]) -> Residue:

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from symbolic.algebra.functions import FunctionRow, Packed
 from symbolic.algebra.joined_words import JoinedWords
 from symbolic.algebra.operator_laws import Law, Order
+from symbolic.ir.functions import StateFunction, joined_of, row_of
 from symbolic.ir.program import DType, FunctionName, OperatorName
 
 Term: TypeAlias = int
@@ -56,22 +56,13 @@ def _by_words(a: Any, b: Any) -> Any:
 def packing(operator: OperatorName) -> FunctionName:
     """Return the function that makes a state of its words."""
     law = operator.law
-    words = ", ".join(f"{{{place}}}" for place in range(len(law.names)))
-    row = FunctionRow(
-        f"{law.symbol}.state", law.names, shown=f"{law.symbol}.state({words})", types=frozenset((DType.STATE,)),
-        packed=Packed(operator),
-    )  # fmt: skip
-    return FunctionName(row.symbol, row)
+    return StateFunction(f"{law.symbol}.state", law.names, operator).name
 
 
 def word_of(operator: OperatorName, word: int) -> FunctionName:
     """Return the function that takes a word of a state."""
     law = operator.law
-    row = FunctionRow(
-        f"{law.symbol}.{law.names[word]}", ("s",), shown=f"{{0}}.{law.names[word]}",
-        types=frozenset((law.kinds[word],)), packed=Packed(operator, word),
-    )  # fmt: skip
-    return FunctionName(row.symbol, row)
+    return StateFunction(f"{law.symbol}.{law.names[word]}", ("s",), operator, word).name
 
 
 class _Table(Protocol):
@@ -103,16 +94,16 @@ class States:
         if operator not in self._empty:
             words = operator.law.empty
             numbers = None if words is None else [self.terms.const(word) for word in words]
-            self._empty[operator] = None if numbers is None else self.apply(packing(operator), numbers)
+            self._empty[operator] = None if numbers is None else self.terms.apply(packing(operator), numbers)
         return self._empty[operator]
 
-    def apply(self, op: FunctionName, args: Sequence[Term]) -> Term:
+    def apply(self, op: FunctionName, packed: StateFunction, args: Sequence[Term]) -> Term:
         """Return a state of words, or a word of a state."""
-        packed = op.row.packed
         if packed.word is not None:
             made_by, words = self.terms.nodes[args[0]]
-            own = isinstance(made_by, FunctionName) and made_by.row.packed is not None
-            return words[packed.word] if own else self.terms.intern(op, tuple(args))
+            return (
+                words[packed.word] if isinstance(row_of(made_by), StateFunction) else self.terms.intern(op, tuple(args))
+            )
         whole = self._taken_apart(packed, args)
         if whole is not None:
             return whole
@@ -132,19 +123,19 @@ class States:
             op, args = self.terms.nodes[part]
             if part in known or op in ("atom", "const", "unwritten"):
                 continue
-            if isinstance(op, FunctionName) and op.row.packed is not None:
+            if isinstance(row_of(op), StateFunction):
                 return True
             known.add(part)
             waiting += args
         return False
 
-    def _taken_apart(self, packed: Packed, words: Sequence[Term]) -> Term | None:
+    def _taken_apart(self, packed: StateFunction, words: Sequence[Term]) -> Term | None:
         """Return the state of which these are all words, in their places."""
         found = set[Term]()
         for place, word in enumerate(words):
             made_by, args = self.terms.nodes[word]
-            own = made_by.row.packed if isinstance(made_by, FunctionName) else None
-            if own is None or own.word != place or own.operator != packed.operator:
+            own = row_of(made_by)
+            if not isinstance(own, StateFunction) or own.word != place or own.operator != packed.operator:
                 return None
             found.add(args[0])
         return found.pop() if len(found) == 1 else None
@@ -178,9 +169,9 @@ class States:
             waiting += missing
         return known[term]
 
-    def spellings(self, op: FunctionName, term: Term) -> Iterable[tuple[Term, ...]]:
+    def spellings(self, op: FunctionName, packed: StateFunction, term: Term) -> Iterable[tuple[Term, ...]]:
         """Return the arguments of which a function makes a term, as far as states are in the table."""
-        packed, (made_by, args) = op.row.packed, self.terms.nodes[term]
+        made_by, args = self.terms.nodes[term]
         if packed.word is None:
             operator = packed.operator
             words = (word_of(operator, word) for word in range(len(operator.law.names)))
@@ -198,14 +189,15 @@ class States:
     ) -> Term:
         """Return a term on words as one on states, given what it is made of."""
         op, args = self.terms.nodes[term]
-        if not isinstance(op, FunctionName) or op.row.joined is None:
+        joined = joined_of(op)
+        if joined is None:
             return term if tuple(inner) == args or not inner else self.terms.apply(op, inner)
         operator = next((each for each in operators if op in each.law.combine), None)
         if operator is None:
             return term
-        if self.terms.nodes[args[0]][0] == op.row.joined.pair:  # no kernel makes states of such words
+        if self.terms.nodes[args[0]][0] == joined.pair:  # no kernel makes states of such words
             return term
-        parts = [self.terms.nodes[part][1] for part in self.terms.words.parts(op, args[0])]
+        parts = [self.terms.nodes[part][1] for part in self.terms.words.parts(joined, args[0])]
         states = [self.terms.apply(packing(operator), [known[word] for word in words]) for words in parts]
         whole = self.terms.apply(operator, states)
-        return self.terms.apply(word_of(operator, op.row.joined.word), (whole,))
+        return self.terms.apply(word_of(operator, joined.word), (whole,))

@@ -24,11 +24,20 @@ from typing import Any, TypeAlias
 from symbolic.algebra.choices import Choices, is_choice
 from symbolic.algebra.conversions import ROUNDED, WIDEN, holds, may_keep
 from symbolic.algebra.exact import content, folded, is_finite, over
-from symbolic.algebra.functions import AND_THEN, GROUPED
 from symbolic.algebra.joined_words import JoinedWords
 from symbolic.algebra.operator_laws import LAWS, Law, find_law, infix, law_of
 from symbolic.algebra.states import StateLaw, States
-from symbolic.algebra.word_functions import WordFunction
+from symbolic.ir.functions import (
+    AND_THEN,
+    GROUPED,
+    ChoiceFunction,
+    Gather,
+    Joined,
+    StateFunction,
+    WordFunction,
+    joined_of,
+    row_of,
+)
 from symbolic.ir.program import FunctionName, OperatorName
 
 Term: TypeAlias = int
@@ -157,13 +166,17 @@ class Terms:
         if law is None:
             if may_keep(op) and self._is_kept(op, args[0]):
                 return args[0]
-            if isinstance(op, FunctionName) and op.row.joined is not None and len(args) > 1:
-                return self.words.apply(op, args)
-            if isinstance(op, FunctionName) and op.row.packed is not None:
-                return self.states.apply(op, args)
-            if isinstance(op, FunctionName) and isinstance(op.row, WordFunction) and self._constants.issuperset(args):
-                return self._of_numbers(op, args)
-            return self.choices.apply(op, *args) if is_choice(op) else self.intern(op, tuple(args))
+            match op:
+                case FunctionName(row=ChoiceFunction()):
+                    return self.choices.apply(op, *args)
+                case FunctionName(row=StateFunction() as row):
+                    return self.states.apply(op, row, args)
+                case FunctionName(row=WordFunction(joined=Joined() as joined)) if len(args) > 1:
+                    return self.words.apply(op, joined, args)
+                case FunctionName(row=WordFunction() as row) if self._constants.issuperset(args):
+                    found = row.on_numbers([self.nodes[arg][1][0] for arg in args]).item()  # as a specification has it
+                    return self.const(found) if found == found else self.intern(op, tuple(args))
+            return self.intern(op, tuple(args))
         if isinstance(law, StateLaw) and (empty := self.states.empty(op)) is not None and empty in args:
             args = [arg for arg in args if arg != empty] or [empty]
             if len(args) == 1:
@@ -179,11 +192,6 @@ class Terms:
                 if op == "+" and self.scale(a)[0] != self.scale(b)[0]:
                     return self.intern(op, (a, b) if a < b else (b, a))
         return self._put_together(op, law, args)
-
-    def _of_numbers(self, op: FunctionName, args: Sequence[Term]) -> Term:
-        """Return what a function on words makes of numbers, as a specification has it: a number where it is one."""
-        found = op.row.on_numbers([self.nodes[arg][1][0] for arg in args]).item()
-        return self.const(found) if found == found else self.intern(op, tuple(args))
 
     def _put_together(self, op: str, law: Law, args: Sequence[Term]) -> Term:
         """Return what an operator makes of its operands' items and constants, put together by its law."""
@@ -314,8 +322,8 @@ class Terms:
         """Return all arguments of which an operator that knows no law but those of choices makes a term."""
         if is_choice(op):
             return self.choices.spellings(op, term)
-        if isinstance(op, FunctionName) and op.row.packed is not None:
-            return self.states.spellings(op, term)
+        if isinstance(op, FunctionName) and isinstance(op.row, StateFunction):
+            return self.states.spellings(op, op.row, term)
         made_by, arguments = self.nodes[term]
         kept = [(term,)] if may_keep(op) and self._is_kept(op, term) else []
         return [arguments, *kept] if made_by == op else kept
@@ -349,7 +357,7 @@ class Terms:
         waiting, seen = list(self._cancelled), set(self._cancelled)
         while waiting:
             op, args = self.nodes[waiting.pop()]
-            array = args[0] if op == "atom" else op.row.array if isinstance(op, FunctionName) else ""
+            array = args[0] if op == "atom" else row.array if isinstance(row := row_of(op), Gather) else ""
             kind = self.types.get(array) if array else ROUNDED.get(op)
             if kind is not None and kind.is_float:
                 return True
@@ -477,8 +485,8 @@ class Terms:
                 return str(float(args[0]) if isinstance(args[0], Fraction) else args[0])
             case "unwritten":
                 return "an unwritten cell"
-        if isinstance(op, FunctionName) and op.row.joined is not None:
-            return str(op.row.text([self._text(part, longest, texts) for part in self.words.parts(op, args[0])]))
+        if isinstance(op, FunctionName) and (joined := joined_of(op)) is not None:
+            return op.row.text([self._text(part, longest, texts) for part in self.words.parts(joined, args[0])])
         if op.endswith((AND_THEN, GROUPED)):
             found = ", ".join(self._text(part, longest, texts) for part in args)
             return f"({found})" if op.endswith(GROUPED) else found
@@ -487,7 +495,7 @@ class Terms:
             args = tuple(sorted(args, key=self.reading_order))
         parts = [self._text(arg, longest, texts) for arg in args]
         if isinstance(op, FunctionName):
-            return str(op.row.text(parts))
+            return op.row.text(parts)
         if op == "~":
             return f"~{parts[0]}"
         if not infix(op) or not (find_law(op) or len(op) <= 2):

@@ -11,50 +11,12 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from symbolic.algebra.functions import FunctionRow
-from symbolic.ir.program import Apply, DType, Expr, FunctionName, Program
+from symbolic.ir.functions import WordFunction
+from symbolic.ir.program import Apply, Expr, FunctionName, Program
 from symbolic.ir.walk import functions_of, rewrite_program
 
 INLINED: Final = "static __device__ __forceinline__"
 """How the definitions of functions on words begin in printed texts, and nothing else there."""
-
-
-class WordFunction(FunctionRow, frozen=True, kw_only=True):
-    """A function of values of the types `given` that gives one of the type `result`.
-
-    `spelled` is its name in printed texts, `body` what it returns in C++, in its operands' names; `helpers` are the
-    device functions that the body calls. `python` is the `def` of it for numba.cuda.
-    """
-
-    given: tuple[DType, ...]
-    result: DType
-    spelled: str
-    body: str
-    helpers: tuple[str, ...] = ()
-    python: str = ""
-
-    def __hash__(self) -> int:
-        return hash(self.symbol)
-
-    @property
-    def row(self) -> tuple[Any, ...]:
-        kinds = [kind.value for kind in (*self.given, self.result)]
-        return *super().row, self.operands, self.body, self.helpers, kinds
-
-    @property
-    def name(self) -> FunctionName:
-        return FunctionName(self.symbol, self)
-
-    def text(self, arguments: list[str]) -> str:
-        return f"{self.symbol}({', '.join(arguments)})"
-
-    def on_numbers(self, arguments: list[Any]) -> Any:
-        """Return the function of NumPy numbers or arrays, each of its own type."""
-        import numpy as np
-
-        assert not isinstance(self.numpy, str)
-        with np.errstate(all="ignore"):
-            return self.numpy(*arguments)
 
 
 def named_apart(program: Program) -> tuple[Program, dict[FunctionName, WordFunction]]:
@@ -69,7 +31,7 @@ def named_apart(program: Program) -> tuple[Program, dict[FunctionName, WordFunct
         if found in {each.spelled for each in apart.values()}:
             found = next(f"{found}_{n}" for n in range(2, place + 3) if f"{found}_{n}" not in taken)
             taken.add(found)
-        apart[row.name] = replace(row, spelled=found, cuda=dict.fromkeys(row.cuda, found))
+        apart[row.name] = replace(row, spelled=found)
     if all(apart[row.name].spelled == row.spelled for row in rows):
         return program, {row.name: row for row in rows}
 

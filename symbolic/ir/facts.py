@@ -15,6 +15,7 @@ from typing_extensions import assert_never
 
 from symbolic.elements import limits
 from symbolic.ir import program as ir
+from symbolic.ir.functions import ChoiceFunction, Gather
 from symbolic.ir.intervals import ANY, NOTHING, Range
 from symbolic.ir.program import DType, Expr, Program, Stmt
 from symbolic.ir.walk import Body, assigned_in
@@ -108,9 +109,12 @@ def _before_wrapping(expr: Expr, facts: Facts, whole: Range) -> Range:
         case ir.HoleCall(hole=hole):
             return facts.get(f"?{hole}", whole)
         case ir.Apply(function=function, operands=operands):
-            if function.row.compares:
-                return range_of(operands[2], facts).join(range_of(operands[3], facts))
-            return facts.get(f"{function.row.array}[]", whole) if function.row.array else whole
+            match function.row:
+                case ChoiceFunction():
+                    return range_of(operands[2], facts).join(range_of(operands[3], facts))
+                case Gather(array=array):
+                    return facts.get(f"{array}[]", whole)
+            return whole
         case ir.AccumulatorValue() | ir.Compare() | ir.Logic():
             return whole
         case _:

@@ -10,13 +10,14 @@ and never steer: no data in an index, a condition or a loop bound (paper, sectio
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
-from typing_extensions import Self
 
 from symbolic.elements import DType as DType
 from symbolic.errors import Place
+from symbolic.ir.functions import FunctionName as FunctionName
+from symbolic.ir.functions import OperatorName as OperatorName
 
 LANES = 32
 """The lanes of a warp of the hardware; `Program.warp_size` is what a program takes for one."""
@@ -30,43 +31,6 @@ CoordinateName: TypeAlias = Literal[
 ]
 UnaryOp: TypeAlias = Literal["-", "~", "not", "abs"]
 CompareOp: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
-
-
-class _RowName(str):
-    """The name of a row that is in no table and travels with whatever mentions it. Two of one name are the same only if
-    their rows are equal."""
-
-    __slots__ = ("row",)
-    row: Any
-
-    def __new__(cls, name: str, row: Any) -> Self:
-        made = super().__new__(cls, name)
-        made.row = row
-        return made
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and (self.row is other.row or self.row == other.row)
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    __hash__ = str.__hash__
-
-
-class OperatorName(_RowName):
-    """The name of a user's operator; its row is a `symbolic.algebra.operator_laws.Law`."""
-
-    __slots__ = ()
-
-    @property
-    def law(self) -> Any:
-        return self.row
-
-
-class FunctionName(_RowName):
-    """The name of a function on data; its row is a `symbolic.algebra.functions.FunctionRow`."""
-
-    __slots__ = ()
 
 
 BinaryOp: TypeAlias = Literal["+", "-", "*", "/", "//", "%", "<<", ">>", "&", "|", "^", "min", "max"] | OperatorName

@@ -23,10 +23,10 @@ from typing_extensions import assert_never
 
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.conversions import conversion
-from symbolic.algebra.functions import defined_with, gathered
 from symbolic.algebra.numbers import Algebra
 from symbolic.elements import is_exact
 from symbolic.errors import SwizzleError
+from symbolic.ir.functions import ChoiceFunction, Gather, StateFunction, defined_with, gathered, joined_of
 from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY, looked_up
 from symbolic.ir.program import (
     Accumulate,
@@ -331,13 +331,14 @@ class Machine:
             case Binary():
                 return self._binary(node, mask)
             case Apply(function, operands):
-                if function.row.array:
-                    return self._gather(node, mask)
-                steering = 2 if function.row.compares else 0
+                if isinstance(function.row, Gather):
+                    return self._gather(node, function.row, mask)
+                compares = isinstance(function.row, ChoiceFunction)
+                steering = 2 if compares else 0
                 asked = (*map(self._leaving, operands[:steering]), *operands[steering:])
                 values = [self.value(operand, mask) for operand in asked]
                 compared = [value for value in values[:2] if isinstance(value, np.ndarray)]
-                if function.row.compares and isinstance(self.algebra, Canonical):
+                if compares and isinstance(self.algebra, Canonical):
                     self.algebra.compare(operands[0].dtype, compared)
                 found = defined_with(partial(self._built, node), function.row, values)
                 return found  # type: ignore[no-any-return]
@@ -414,22 +415,21 @@ class Machine:
             return self._data(op, node, *operands)
         if all(isinstance(o, np.ndarray) for o in operands):
             return self.algebra.apply(op, operands, node.dtype)
-        if op.row.joined is not None:
+        if (joined := joined_of(op)) is not None:
             raise SwizzleError(
-                f"the words that {op.row.joined.operator} combines depend on a hole",
+                f"the words that {joined.operator} combines depend on a hole",
                 place=node.place,
                 expected="states behind holes: all words of an operator as one value",
                 fix="keep the words together: s = op.lift(x[i]), op.combine(s, t)"
-                if op.row.joined.words > 1
+                if joined.words > 1
                 else "use an operator on one number, such as `+`, or an @operator of your own",
             )
-        terms, packed = self._canonical().terms, op.row.packed
-        if packed is None:
-            return Mapped(terms, op, operands, node.place)
-        if packed.word is not None:
+        terms = self._canonical().terms
+        if isinstance(op.row, StateFunction) and op.row.word is not None:
             return WordOf(terms, op, operands, node.place)
         found = Mapped(terms, op, operands, node.place)
-        terms.states.open |= any(found.possible(t) is None for t in range(self.shape.count))
+        if isinstance(op.row, StateFunction):
+            terms.states.open |= any(found.possible(t) is None for t in range(self.shape.count))
         return found
 
     def _leaving(self, operand: Expr) -> Expr:
@@ -440,12 +440,12 @@ class Machine:
         wide = self.wide.get(operand.dtype)
         return operand if wide is None else Cast(operand, wide, operand.place)
 
-    def _gather(self, node: Apply, mask: Vector) -> DataVector:
+    def _gather(self, node: Apply, row: Gather, mask: Vector) -> DataVector:
         """Read elements of a read-only array by data; in terms that is a function of the place in it, row-major.
 
         Data is within the extents, which the front end sees to; the indices among the operands are checked here.
         """
-        row, memory = node.function.row, self.memories[node.function.row.array]
+        memory = self.memories[row.array]
         steered: list[Vector] = [np.zeros(self.shape.count, np.int64) for _ in row.shape]
         total: DataVector | None = None
         for axis, operand in enumerate(node.operands):

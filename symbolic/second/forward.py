@@ -17,9 +17,9 @@ from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from typing_extensions import assert_never
 
-from symbolic.algebra.functions import defined_with, gathered
 from symbolic.elements import is_exact
 from symbolic.ir import program as ir
+from symbolic.ir.functions import ChoiceFunction, Gather, defined_with, gathered
 from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY
 from symbolic.ir.program import LANES, DType, Expr, Program, Stmt
 from symbolic.ir.walk import never_read_back
@@ -241,9 +241,9 @@ class Forward:
                     return ir.Cast(operand, wide, operand.place)
         return operand
 
-    def _gather(self, node: ir.Apply, mask: Lazy) -> Lazy:
+    def _gather(self, node: ir.Apply, row: Gather, mask: Lazy) -> Lazy:
         """Return an element that data chooses: a function of the element's place in the array, row-major."""
-        row, values = node.function.row, self.values
+        values = self.values
         zero = ir.Const(0, DType.INDEX, node.place)
         whole = [isinstance(o, ir.Cast) and not o.operand.dtype.is_data for o in node.operands]
         pairs = list(zip(node.operands, whole, strict=True))
@@ -342,9 +342,9 @@ class Forward:
                     return Lazy(lambda t: combine(safe, a(t), b(t)))
                 return Lazy(lambda t: combine(scalar, a(t), b(t)))
             case ir.Apply(function, operands):
-                if function.row.array:
-                    return self._gather(node, mask)
-                compared = 2 if function.row.compares else 0
+                if isinstance(function.row, Gather):
+                    return self._gather(node, function.row, mask)
+                compared = 2 if isinstance(function.row, ChoiceFunction) else 0
                 operands = (*map(self._unwrapped, operands[:compared]), *operands[compared:])
                 values = [self._value(operand, mask) for operand in operands]
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from symbolic.algebra.functions import FUNCTIONS
+from symbolic.ir.functions import FUNCTIONS
 
 FLOATS, SIGNED = ("float32", "float64"), ("int8", "int16", "int32", "int64")
 UNSIGNED = tuple(f"u{each}" for each in SIGNED)

@@ -21,8 +21,8 @@ from swizzle.language.specs.specification import Meaning
 from swizzle.language.specs.verify import verify
 from swizzle.sketches.sketch import Sketch
 from swizzle.solving.audit.random_check import disagreement
-from symbolic.algebra.functions import FUNCTIONS
 from symbolic.algebra.numbers import Numbers
+from symbolic.ir.functions import FUNCTIONS
 from symbolic.machine.machine import Machine
 from symbolic.values import mapped
 from tests.sketches import sketch_of

@@ -9,16 +9,15 @@ from cuda_out.compile.opaque import BF16, PREFIX, SPELLED
 from cuda_out.ptx.instructions.concrete import Operation
 from cuda_out.ptx.kinds import KIND_OF, KINDS, width
 from cuda_out.ptx.syntax import Kernel
-from symbolic.algebra.functions import FunctionRow
 from symbolic.algebra.numbers import from_memory, in_memory
+from symbolic.ir.functions import External, FunctionRow, MathFunction
 from symbolic.ir.program import DType
 
 
 def term_name(row: FunctionRow) -> str:
     """Return the operator of a function in written-out terms. Floats are real numbers, so it is one for all types."""
-    if row.external is not None:
-        own = row.external.gives
-        return f"external {row.symbol}:{'f64' if own.is_float else KIND_OF[own]}"
+    if isinstance(row, External):
+        return f"external {row.symbol}:{'f64' if row.gives.is_float else KIND_OF[row.gives]}"
     return f"{row.symbol}:f64"
 
 
@@ -49,5 +48,5 @@ def _of_bf16(function: Kernel) -> Operation | None:
     return None
 
 
-def _numbers(row: FunctionRow, kind: type, *values: Any) -> Any:
+def _numbers(row: MathFunction, kind: type, *values: Any) -> Any:
     return row.on_numbers(list(values)).astype(kind)

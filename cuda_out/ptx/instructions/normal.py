@@ -33,7 +33,7 @@ from cuda_out.ptx.instructions.roundings import (
 from cuda_out.ptx.kinds import KINDS, is_float, width
 from symbolic.algebra.numbers import from_memory, in_memory
 from symbolic.algebra.terms import Term, Terms
-from symbolic.algebra.word_functions import WordFunction
+from symbolic.ir.functions import WordFunction
 from symbolic.ir.program import DType, FunctionName
 
 _REAL: Final = frozenset(

@@ -14,9 +14,8 @@ from cuda_out.ptx.kinds import KIND_OF, is_float, number_kind, width
 from cuda_out.ptx.running.gathers import gather_name
 from cuda_out.ptx.running.operators import of_kind
 from symbolic.algebra.conversions import WIDEN
-from symbolic.algebra.functions import Joined
 from symbolic.algebra.terms import Term
-from symbolic.algebra.word_functions import WordFunction
+from symbolic.ir.functions import ChoiceFunction, External, Gather, Joined, WordFunction, row_of
 from symbolic.ir.program import DType, FunctionName, OperatorName
 
 
@@ -56,15 +55,16 @@ class Expected:
             return normal.of_kind(kind, term)
         if op.startswith(("to_", WIDEN)):
             return self._converted(kind, DType(op.rpartition("_")[2]), args[0])
-        if isinstance(op, FunctionName) and op.row.compares:
-            return self._chosen(kind, op.row.compares, args)
-        if isinstance(op, FunctionName) and op.row.array:
-            return self._gathered(op.row.array, args[0])
-        if isinstance(op, FunctionName) and op.row.external:
-            kinds = [KIND_OF[each] for each in op.row.external.kinds]
-            return terms.apply(term_name(op.row), tuple(map(self.written_out, kinds, args)))
-        if isinstance(op, FunctionName) and isinstance(op.row, WordFunction):
-            return self._words(op, op.row, args)
+        match op:
+            case FunctionName(row=ChoiceFunction(compares=compares)):
+                return self._chosen(kind, compares, args)
+            case FunctionName(row=Gather(array=array)):
+                return self._gathered(array, args[0])
+            case FunctionName(row=External() as row):
+                kinds = [KIND_OF[each] for each in row.kinds]
+                return terms.apply(term_name(row), tuple(map(self.written_out, kinds, args)))
+            case FunctionName(row=WordFunction() as row):
+                return self._words(op, row, args)
         parts = [self.written_out(kind, arg) for arg in args]
         match op:
             case "+":
@@ -112,7 +112,7 @@ class Expected:
         kinds, terms = [KIND_OF[dtype] for dtype in row.given], self.normal.terms
         if row.joined is None:
             return terms.apply(op, [self.written_out(kind, arg) for kind, arg in zip(kinds, args, strict=True)])
-        return terms.words.word(op, self._sequence(op, row.joined, kinds, args[0]))
+        return terms.words.word(op, row.joined, self._sequence(op, row.joined, kinds, args[0]))
 
     def _sequence(self, op: FunctionName, joined: Joined, kinds: Sequence[str], sequence: Term) -> Term:
         """Return a sequence of parts with their words written out; what it begins with is, as a rule, known."""
@@ -135,7 +135,7 @@ class Expected:
                 continue
             if inner:  # what is written out may come in another order
                 then = known[args[1]] if head == joined.pair else part(args[1])
-                known[whole] = terms.words.joined(op, known[args[0]], then)
+                known[whole] = terms.words.joined(joined, known[args[0]], then)
             else:
                 known[whole] = part(whole)
         return known[sequence]
@@ -191,11 +191,13 @@ class Expected:
             return number_kind(self.arrays[args[0]])
         if op.startswith(("to_", WIDEN)):
             return number_kind(DType(op.rpartition("_")[2]))
-        if isinstance(op, FunctionName) and op.row.array:
-            return number_kind(self.arrays[op.row.array])
-        if isinstance(op, FunctionName) and op.row.external:
-            return KIND_OF[op.row.external.gives]
-        args = args[2:] if isinstance(op, FunctionName) and op.row.compares else args
+        match row_of(op):
+            case Gather(array=array):
+                return number_kind(self.arrays[array])
+            case External(gives=gives):
+                return KIND_OF[gives]
+            case ChoiceFunction():
+                args = args[2:]
         kinds = [self._own_kind(arg, "") for arg in args] if op != "const" else []
         found = [kind for kind in kinds if kind]
         return max(found, key=width) if found else default

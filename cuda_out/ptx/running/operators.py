@@ -23,8 +23,9 @@ from cuda_out.ptx.running.memory import Broken
 from cuda_out.ptx.syntax import Kernel, Name, NotInterpreted
 from symbolic.algebra.counterexample import first_difference, first_word_difference, tried_columns, word_columns
 from symbolic.algebra.operator_laws import Law
-from symbolic.algebra.word_functions import WordFunction, named_apart
-from symbolic.ir.program import DType, FunctionName, OperatorName, Program
+from symbolic.algebra.word_functions import named_apart, word_functions_of
+from symbolic.ir.functions import External, WordFunction
+from symbolic.ir.program import DType, OperatorName, Program
 from symbolic.ir.walk import functions_of, operators_of
 
 
@@ -54,30 +55,29 @@ def recognised(kernel: Kernel, program: Program) -> dict[str, Operation]:
     found: dict[str, Operation] = {}
     operators, (_, rows) = operators_of(program), named_apart(program)
     for name, function in kernel.functions.items():
-        for each, row in rows.items():
-            if name in called and _is_called(name, row.spelled):
-                found[name] = _word_function(function, each.row)
+        for row in word_functions_of(program):
+            if name in called and _is_called(name, rows[row.name].spelled):
+                found[name] = _word_function(function, row)
         for op, dtype in operators:
             if name in called and _is_called(name, f"{op}_{dtype.value}"):
                 found[name] = _checked(function, op, dtype)
         for each, dtype in functions_of(program):
-            if each.row.external and name in called and name == f"{each}_{dtype.value}":
-                found[name] = _declared(function, each)
+            if isinstance(each.row, External) and name in called and name == f"{each}_{dtype.value}":
+                found[name] = _declared(function, each.row)
     return found
 
 
-def _declared(function: Kernel, name: FunctionName) -> Operation:
+def _declared(function: Kernel, own: External) -> Operation:
     """Return a function of the user's own, of which the module knows nothing but its types."""
-    own = name.row.external
     kinds, gives = tuple(KIND_OF[kind] for kind in own.kinds), KIND_OF[own.gives]
     given = [kind for _, kind in (*function.parameters, *([function.result] if function.result else []))]
     if not function.declared or list(map(width, given)) != [*map(width, kinds), width(gives)]:
-        raise NotInterpreted(f"{function.name} is no function that is declared with the types of {name}")
+        raise NotInterpreted(f"{function.name} is no function that is declared with the types of {own.symbol}")
 
     def numbers(*values: Any) -> Any:
         return own.on_numbers(list(values)).astype(KINDS[gives])
 
-    return Operation(term_name(name.row), kinds, gives, numbers)
+    return Operation(term_name(own), kinds, gives, numbers)
 
 
 def _is_called(symbol: str, name: str) -> bool:

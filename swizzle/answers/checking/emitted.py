@@ -36,6 +36,7 @@ from swizzle.answers.checking.validator import SizesValidator, settled
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.status import CheckStatus, worst
 from symbolic.errors import SwizzleError
+from symbolic.ir.functions import External
 from symbolic.ir.program import Program
 from symbolic.ir.walk import functions_of
 
@@ -122,7 +123,7 @@ def _compile(found: Emitted, program: Program, text: KernelText) -> tuple[tuple[
             edited |= {"header": used} if text.edited_header else {}
             readings += other_readings(available_tools(), reports, edited, source.entry, source.namespace)
     except CompileError as error:
-        own = [name.row.symbol for name, _ in functions_of(program) if name.row.external]
+        own = [name.row.symbol for name, _ in functions_of(program) if isinstance(name.row, External)]
         if own and not text.edited:
             raise SwizzleError(
                 f"the text of cuda.external does not compile without warnings:\n{error}",

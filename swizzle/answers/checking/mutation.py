@@ -27,6 +27,7 @@ from swizzle.answers.checking.sizes import LaunchSize
 from swizzle.answers.checking.trial import Array, Arrays, first_wrong_trial
 from swizzle.answers.checking.validator import SizesValidator
 from swizzle.solving.solution.words import count
+from symbolic.ir.functions import Gather
 from symbolic.ir.walk import functions_of
 
 
@@ -73,7 +74,9 @@ def try_mutants(
     if not variants:
         return MutationOutcome(0, (), ())
     killed, same, unseen = 0, [], []
-    rounds = any(not name.row.array for name, _ in functions_of(sizes[0].filled.program))  # then no numbers are exact
+    rounds = any(
+        not isinstance(name.row, Gather) for name, _ in functions_of(sizes[0].filled.program)
+    )  # then no numbers are exact
     text, names = together(source.text, source.entry, variants, dispatch=False)
     ptx, validator = compile_to_ptx(with_opaque_calls(text)), SizesValidator(sizes, source)
     differences = _differences(source, sizes, variants, (ptx, names))

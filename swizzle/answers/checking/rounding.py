@@ -21,10 +21,11 @@ from cuda_out.c.division import products
 from cuda_out.c.types import reciprocal
 from swizzle.answers.checking.computed_errors import computed_errors
 from swizzle.language.specs.specification import Meaning, outputs
+from symbolic.algebra.choices import is_choice
 from symbolic.algebra.conversions import WIDEN
-from symbolic.algebra.functions import FunctionRow
 from symbolic.algebra.numbers import NUMPY_DTYPES, as_numbers, float_limits
 from symbolic.algebra.terms import UNWRITTEN, Term
+from symbolic.ir.functions import ChoiceFunction, Gather, MathFunction, WordFunction, row_of
 from symbolic.ir.program import Apply, Binary, Cast, Const, DeclareAccumulator, DType, FunctionName, Program, Store
 from symbolic.ir.walk import own_expressions, statements, subexpressions
 
@@ -133,7 +134,7 @@ class Rounding:
                 continue
             waiting.pop()
             memo[part] = any(memo[arg] for arg in below)
-            compares = isinstance(op, FunctionName) and bool(op.row.compares)
+            compares = is_choice(op)
             converts = not isinstance(op, FunctionName) and op.startswith("to_") and not DType(op[3:]).is_float
             if not memo[part] and (compares or converts) and any(map(self._is_float, below[: 2 if compares else 1])):
                 try:
@@ -153,11 +154,11 @@ class Rounding:
         op, args = self.meaning.terms.nodes[term]
         if op in ("atom", "const"):
             return op == "atom" and any(p.dtype.is_float for p in self.program.parameters if p.name == args[0])
-        if isinstance(op, FunctionName):
-            if op.row.array:
-                return any(p.dtype.is_float for p in self.program.parameters if p.name == op.row.array)
-            args = args[2:] if op.row.compares else args
-        elif op.startswith(("to_", WIDEN)):
+        if isinstance(row := row_of(op), Gather):
+            return any(p.dtype.is_float for p in self.program.parameters if p.name == row.array)
+        if isinstance(row, ChoiceFunction):
+            args = args[2:]
+        elif row is None and op.startswith(("to_", WIDEN)):
             return DType(op.rpartition("_")[2]).is_float
         return any(map(self._is_float, args))
 
@@ -180,10 +181,8 @@ class Rounding:
     def keeps_infinities(self) -> bool:
         """Tell whether infinities in the inputs are infinities or no numbers in each precision: a function of
         mathematics may be 0 in single precision and tiny in double."""
-        return not any(
-            isinstance(op, FunctionName) and not op.row.compares and not op.row.array
-            for op, _ in self.meaning.terms.nodes
-        )
+        kinds = (type(row_of(op)) for op, _ in self.meaning.terms.nodes)
+        return {type(None), ChoiceFunction, Gather}.issuperset(kinds)
 
     def divisor(self) -> int:
         """Return what all inputs should be a multiple of, so that quotients by whole constants are whole."""
@@ -254,12 +253,10 @@ def _combined(
             errors = max(n.error for n in v)
         case "abs":
             value, magnitude = abs(v[0].value), v[0].magnitude
-        case FunctionName() if op.row.array:
-            return _exact(float(given[op.row.array][int(v[0].value)]))
-        case FunctionName() if op.row.external:
-            raise _Unknown
-        case FunctionName():
-            value, errors, magnitude = _function(op.row, [(n.value, n.error) for n in v], u, tiny, dtype)
+        case FunctionName(row=Gather(array=array)):
+            return _exact(float(given[array][int(v[0].value)]))
+        case FunctionName(row=ChoiceFunction() | MathFunction() | WordFunction() as row):
+            value, errors, magnitude = _function(row, [(n.value, n.error) for n in v], u, tiny, dtype)
         case _:
             raise _Unknown
     if math.isnan(errors):
@@ -268,23 +265,27 @@ def _combined(
 
 
 def _function(
-    row: FunctionRow, given: list[tuple[float, float]], u: float, tiny: float, dtype: DType
+    row: ChoiceFunction | MathFunction | WordFunction,
+    given: list[tuple[float, float]],
+    u: float,
+    tiny: float,
+    dtype: DType,
 ) -> tuple[float, float, float]:
     """Return a function's value, how far it may be from what CUDA gives, and its magnitude."""
     values = [value for value, _ in given]
     found = float(row.on_numbers(values))
-    if row.compares:
+    if isinstance(row, ChoiceFunction):
         (a, least), (b, most), *chosen = given
         decided = abs(a - b) > least + most or (least == most == 0)  # else rounding may choose the other one
         error = max(error for _, error in chosen) + (0.0 if decided else abs(chosen[0][0] - chosen[1][0]))
         return found, error, max(abs(value) for value, _ in chosen)
-    slope = 0.0
-    if row.lipschitz is not None:
-        slope = row.lipschitz * sum(error for _, error in given)
+    slope, known = 0.0, row if isinstance(row, MathFunction) else None
+    if known is not None and known.lipschitz is not None:
+        slope = known.lipschitz * sum(error for _, error in given)
     elif any(error for _, error in given):
         corners = itertools.product(*((value - error, value + error) for value, error in given))
         slope = max(abs(float(row.on_numbers(list(corner))) - found) for corner in corners)
-    units = row.ulp.get(dtype, 0.0 if set(row.ulp.values()) == {0} else 1.0)
+    units = 1.0 if known is None else known.ulp.get(dtype, 0.0 if set(known.ulp.values()) == {0} else 1.0)
     if not units:  # what rounds to whole numbers is exact in every type
         return found, slope, abs(found)
     return found, slope + 2 * units * u * (abs(found) + slope) + tiny * max(1, units), abs(found)

@@ -18,6 +18,7 @@ from msgspec import Struct
 from swizzle.answers.checking.rounding import SLACK, ElementBounds, Rounding
 from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, as_numbers, float_limits, from_memory, in_memory
 from symbolic.algebra.word_functions import word_functions_of
+from symbolic.ir.functions import ChoiceFunction, External, Gather
 from symbolic.ir.program import Apply, Binary, Const, DeclareAccumulator, DType, Parameter, Program
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -252,7 +253,7 @@ def stays_whole(program: Program) -> bool:
         match node:
             case Binary(op="/"):
                 return False
-            case Apply(function=function) if not function.row.array:
+            case Apply(function=function) if not isinstance(function.row, Gather):
                 return False
             case Const(value=float(value)) if not value.is_integer():
                 return False
@@ -272,7 +273,7 @@ def _cancels(program: Program) -> bool:
         match node:
             case Binary(op="+" | "-", dtype=dtype) if dtype.is_float:
                 return True
-            case Apply(function=function) if not (function.row.array or function.row.compares or function.row.external):
+            case Apply(function=function) if not isinstance(function.row, Gather | ChoiceFunction | External):
                 return True
             case DeclareAccumulator():
                 return True

@@ -30,7 +30,8 @@ from cuda_out.c.types import C_TYPE
 from swizzle.answers.device_scans.backward import VIEW
 from swizzle.answers.device_scans.kernels import THREADS, TILE, Level, PassKernel
 from swizzle.answers.emit.emitters import cuda_source
-from symbolic.algebra.word_functions import INLINED, WordFunction
+from symbolic.algebra.word_functions import INLINED
+from symbolic.ir.functions import WordFunction
 from symbolic.ir.program import DType
 
 _LOOK_BACK: Final = """\

@@ -14,20 +14,23 @@ from swizzle.language.frontend.expressions import ExpressionReader
 from swizzle.language.frontend.operators import BOOL, INDEX, FloatLiteral, Value
 from swizzle.language.frontend.scope import ComparisonName
 from swizzle.language.words import FixedWord, WordsFunction
-from symbolic.algebra.functions import External, FunctionRow, where
+from symbolic.algebra.operator_laws import FLOATS
 from symbolic.algebra.states import packing, word_of
 from symbolic.errors import Place, SwizzleError
+from symbolic.ir.functions import External, MathFunction, where
 from symbolic.ir.program import Apply, Assign, Binary, Const, DType, Expr, OperatorName, Select, Stmt, Var
 from symbolic.ir.spelling import COMPARE_OPS
 
 _BITS: Final = {ast.BitAnd: ast.And, ast.BitOr: ast.Or}
 
 
-def read_function(reader: ExpressionReader, row: FunctionRow, nodes: Sequence[ast.expr], place: Place) -> Value:
+def read_function(
+    reader: ExpressionReader, row: MathFunction | External, nodes: Sequence[ast.expr], place: Place
+) -> Value:
     """Read a call of a function; its operands and its result have one type. Of numbers it is a number."""
     values = [reader.value(node) for node in nodes]
-    if row.external is not None:
-        return _external(row, row.external, values, place)
+    if isinstance(row, External):
+        return _external(row, values, place)
     name = row.text(["..."])
     if all(isinstance(v, FloatLiteral) or (isinstance(v, Const) and v.dtype is INDEX) for v in values):
         found = float(row.on_numbers([float(v.value) for v in values if isinstance(v, Const | FloatLiteral)]))
@@ -36,25 +39,25 @@ def read_function(reader: ExpressionReader, row: FunctionRow, nodes: Sequence[as
     for value in values:
         operators.common_dtype(first, value, f"`{name}`", place)
     dtype = operators.dtype_of(first) or INDEX
-    if not row.takes(dtype):
+    if dtype not in FLOATS:
         kind = "an index" if dtype is INDEX else f"{dtype.value} data"
-        *some, last = (each.value for each in DType if row.takes(each))
+        *some, last = (each.value for each in DType if each in FLOATS)
         takes = f"{', '.join(some)} or {last}"
         operators.fail(place, f"`{name}` of {kind}", f"{takes} data", "convert it: f32(...)")
     return Apply(row.name, tuple(operators.coerce(v, dtype, f"an operand of `{name}`") for v in values), dtype, place)
 
 
-def _external(row: FunctionRow, own: External, values: Sequence[Value], place: Place) -> Value:
+def _external(row: External, values: Sequence[Value], place: Place) -> Value:
     """Return a call of a function of the user's own, whose operands have types of their own."""
     name = f"`{row.symbol}(...)`"
     if all(isinstance(v, FloatLiteral) or (isinstance(v, Const) and v.dtype is INDEX) for v in values):
-        found = own.on_numbers([v.value for v in values if isinstance(v, Const | FloatLiteral)])
-        return FloatLiteral(float(found), place) if own.gives.is_float else Const(int(found), own.gives, place)
+        found = row.on_numbers([v.value for v in values if isinstance(v, Const | FloatLiteral)])
+        return FloatLiteral(float(found), place) if row.gives.is_float else Const(int(found), row.gives, place)
     operands = [
         operators.coerce(value, kind, f"the argument {operand} of {name}")
-        for value, kind, operand in zip(values, own.kinds, row.operands, strict=True)
+        for value, kind, operand in zip(values, row.kinds, row.operands, strict=True)
     ]
-    return Apply(row.name, tuple(operands), own.gives, place)
+    return Apply(row.name, tuple(operands), row.gives, place)
 
 
 def read_words(

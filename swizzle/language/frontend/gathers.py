@@ -15,10 +15,10 @@ from swizzle.language.frontend import operators
 from swizzle.language.frontend.expressions import ExpressionReader
 from swizzle.language.frontend.resolve import element
 from swizzle.language.frontend.scope import ArrayName
-from symbolic.algebra.functions import gather
 from symbolic.errors import SwizzleError
 from symbolic.ir import program as ir
 from symbolic.ir.facts import Facts, launch_facts, numbers_of, range_of, trip_range
+from symbolic.ir.functions import Gather, gather
 from symbolic.ir.intervals import NOTHING, Range
 from symbolic.ir.program import Apply, Cast, DType, Expr, HoleCall, Load, Program, Stmt
 from symbolic.ir.text import python_text
@@ -77,27 +77,27 @@ def _wide(value: Expr) -> Expr:
 def check_gathers(program: Program) -> None:
     """Refuse a gather whose index may be outside of its array by what the text says of ranges."""
     gathers = [
-        (part, stmt)
+        (part, part.function.row, stmt)
         for stmt in statements(program.body)
         for expr in (*own_expressions(stmt), *_final(stmt))
         for part in subexpressions(expr)
-        if isinstance(part, Apply) and part.function.row.array
+        if isinstance(part, Apply) and isinstance(part.function.row, Gather)
     ]
     if not gathers:
         return
     facts = _settled(program)
-    for node, stmt in gathers:
+    for node, row, stmt in gathers:
         given = {stmt.final.parameter} if isinstance(stmt, ir.DeclareAccumulator) and stmt.final else set()
         known = {name: found for name, found in facts.items() if name not in given}
-        for extent, operand in zip(node.function.row.shape, node.operands, strict=True):
+        for extent, operand in zip(row.shape, node.operands, strict=True):
             if not (isinstance(operand, Cast) and not operand.operand.dtype.is_data):
-                _check(program, range_of(operand, known), node, extent, operand)
+                _check(program, range_of(operand, known), row.array, extent, operand)
 
 
-def _check(program: Program, found: Range, node: Apply, extent: int, operand: Expr) -> None:
+def _check(program: Program, found: Range, array: str, extent: int, operand: Expr) -> None:
     if found.within(0, extent - 1):
         return
-    array, dtype = node.function.row.array, operand.dtype
+    dtype = operand.dtype
     loaded = next((p.array for p in subexpressions(operand) if isinstance(p, Load)), "")
     known = next((p for p in program.parameters if p.name == loaded), None)
     said = f"may be any {dtype.value}" if found == numbers_of(dtype) else f"may be from {found.lo:g} to {found.hi:g}"

@@ -23,6 +23,7 @@ from swizzle.solving.solution.solution import Limits
 from symbolic.algebra.operator_laws import find_law
 from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import Place
+from symbolic.ir.functions import Gather
 from symbolic.ir.program import (
     Accumulate,
     AccumulatorValue,
@@ -103,8 +104,8 @@ def normal_form(node: Any, names: dict[str, int]) -> Any:
             return node.value
         case OperatorName():
             return node.law.row
-        case FunctionName() if node.row.array:
-            return "gather", names.setdefault(node.row.array, len(names)), *node.row.shape
+        case FunctionName(row=Gather(array=array, shape=shape)):
+            return "gather", names.setdefault(array, len(names)), *shape
         case FunctionName():
             return node.row.row
         case Struct():

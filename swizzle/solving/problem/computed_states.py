@@ -18,7 +18,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from symbolic.algebra.terms import Term, Terms
-from symbolic.ir.program import Const, DType, Expr, FunctionName, Load, Parameter, Program, Stmt, Store
+from symbolic.ir.functions import StateFunction, row_of
+from symbolic.ir.program import Const, DType, Expr, Load, Parameter, Program, Stmt, Store
 from symbolic.ir.walk import Body, children, map_bodies, rebuild, spelling, subexpressions
 from symbolic.machine.run import Run
 from symbolic.values.vector import Lanes
@@ -121,7 +122,7 @@ def state_in(value: Expr) -> bool:
 def _state_of(terms: Terms, value: Term, unknown: Term, wanted: Term) -> Term | None:
     """Return the only state in the place of an unknown one of which a value is what is wanted; None if there is none,
     or more than one."""
-    operators = {op.row.packed.operator for op, state in _words(terms, value) if state == unknown}
+    operators = {row.operator for row, state in _words(terms, value) if state == unknown}
     inside = {state for _, state in _words(terms, wanted)}
     if len(operators) != 1 or len(inside) > 1:
         return None
@@ -134,19 +135,17 @@ def _state_of(terms: Terms, value: Term, unknown: Term, wanted: Term) -> Term | 
     return right[0] if len(right) == 1 else None
 
 
-def _words(terms: Terms, term: Term) -> list[tuple[FunctionName, Term]]:
+def _words(terms: Terms, term: Term) -> list[tuple[StateFunction, Term]]:
     """Return the words of states that a term has, each with its state; a state that is made there counts as one."""
-    found, known, waiting = list[tuple[FunctionName, Term]](), set[Term](), [term]
+    found, known, waiting = list[tuple[StateFunction, Term]](), set[Term](), [term]
     while waiting:
         part = waiting.pop()
         op, args = terms.nodes[part]
         if part in known or op in ("atom", "const", "unwritten"):
             continue
         known.add(part)
-        packed = op.row.packed if isinstance(op, FunctionName) else None
-        if packed is None:
-            waiting += args
+        if isinstance(row := row_of(op), StateFunction):
+            found.append((row, part if row.word is None else args[0]))
         else:
-            assert isinstance(op, FunctionName)
-            found.append((op, part if packed.word is None else args[0]))
+            waiting += args
     return found

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from swizzle.solving.problem.computed_states import ComputedStates, state_in, state_of
 from symbolic.algebra.expansion import state_operators
 from symbolic.algebra.terms import Term, Terms
+from symbolic.ir.functions import External, MathFunction, StateFunction, WordFunction
 from symbolic.ir.program import (
     Apply,
     Assign,
@@ -31,6 +32,7 @@ from symbolic.ir.program import (
     DType,
     Expr,
     For,
+    FunctionName,
     HoleCall,
     If,
     Load,
@@ -263,7 +265,7 @@ def _result(value: Expr) -> Expr | None:
                 return Var("s", DType.STATE, expr.place)
             case Const():
                 return expr
-            case Apply(function=function) if not (function.row.defined or function.row.compares or function.row.array):
+            case Apply(FunctionName(row=StateFunction() | WordFunction() | External() | MathFunction(defined=None))):
                 return rebuild(expr, taken)
         states[()] = None
         return expr

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from swizzle.solving.solution.solution import Result
+from symbolic.ir.functions import External
 from symbolic.ir.program import Program, Store
 from symbolic.ir.walk import functions_of, statements
 
@@ -41,7 +42,7 @@ def rounds_in_any_order(program: Program) -> list[str]:
 def assumed(program: Program) -> list[str]:
     """Return what is assumed: of every call for each array of index data, and of the texts of `cuda.external`."""
     ranges = [f"each element of {p.name} is from 0 to {p.below - 1}" for p in program.parameters if p.below]
-    own = dict.fromkeys(str(function) for function, _ in functions_of(program) if function.row.external)
+    own = dict.fromkeys(str(function) for function, _ in functions_of(program) if isinstance(function.row, External))
     order = "is summed in another order in each run, which is of no matter"
     summed = [f"{name} {order}" for name in rounds_in_any_order(program)]
     return [*ranges, *summed, *(f"the C++ text of {name} computes what its Python function does" for name in own)]

@@ -42,6 +42,7 @@ from swizzle.language.specs.specification import Meaning, outputs
 from swizzle.language.specs.verify import run_canonical
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import Place, SwizzleError
+from symbolic.ir.functions import Gather
 from symbolic.ir.program import Axis, Program, Store
 from symbolic.ir.walk import functions_of, statements
 
@@ -168,9 +169,10 @@ def _choices(found: list[Extents]) -> list[list[Extents]]:
 def _gathered(program: Program, grown: Extents) -> NotTranslated | None:
     """Refuse that an array grows whose elements data chooses: the range of that data is declared for one extent."""
     for function, _ in functions_of(program):
-        if function.row.array and any(grown.spans[function.row.array]):
-            place = next(p.place for p in program.parameters if p.name == function.row.array)
-            what = f"{function.row.array} grows along {grown.axis.axis}"
+        row = function.row
+        if isinstance(row, Gather) and any(grown.spans[row.array]):
+            place = next(p.place for p in program.parameters if p.name == row.array)
+            what = f"{row.array} grows along {grown.axis.axis}"
             return NotTranslated(f"{what}, and data whose range is declared chooses its elements", place)
     return None
 

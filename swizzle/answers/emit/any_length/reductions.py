@@ -34,6 +34,7 @@ from symbolic.algebra.operator_laws import find_law
 from symbolic.errors import SwizzleError
 from symbolic.ir import program as ir
 from symbolic.ir.facts import Facts, launch_facts, range_of
+from symbolic.ir.functions import Gather
 from symbolic.ir.program import Axis, Expr, Program, Stmt
 from symbolic.ir.walk import (
     Body,
@@ -102,8 +103,11 @@ class _Loops:
         if stored:
             raise Fixed(f"line {stored[0].place.line} adds to what other blocks add to")
         for function, _ in functions_of(self.program):
-            if any(span and span.axis == "k" for span in self.tiling.spans.get(function.row.array, ())):
-                raise Fixed(f"data whose range is declared chooses elements of {function.row.array}")
+            row = function.row
+            if isinstance(row, Gather) and any(
+                span and span.axis == "k" for span in self.tiling.spans.get(row.array, ())
+            ):
+                raise Fixed(f"data whose range is declared chooses elements of {row.array}")
         self._apart()
         self._rightly_masked()
         lengths = list(self._lengths())

@@ -40,8 +40,8 @@ from swizzle.operators import operator_of, segmented
 from swizzle.operators.rows import scan_operator_of
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.terms import Terms
-from symbolic.algebra.word_functions import WordFunction
 from symbolic.errors import SwizzleError
+from symbolic.ir.functions import WordFunction
 from symbolic.ir.program import LANES, FunctionName
 from tests.swizzle.operators import loops
 
