@@ -117,8 +117,11 @@ def _gathered(x: SymbolicArray, indices: tuple[Any, ...]) -> Any:
     return total.apply_function(gathered(x.name), [total]) if isinstance(total, Datum) else x[indices]
 
 
-_OTHERS: Final = {"power": "pow", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "fix": "trunc"}
-"""NumPy's names."""
+_BY_NAME: Final = {
+    **{row.numpy: row for row in FUNCTIONS.values() if isinstance(row.numpy, str)}, **FUNCTIONS,
+    "fix": FUNCTIONS["trunc"],
+}  # fmt: skip
+"""The functions by Python's names and by NumPy's."""
 
 
 def data_function(found: object) -> MathFunction | External | None:
@@ -126,6 +129,5 @@ def data_function(found: object) -> MathFunction | External | None:
     if isinstance(found, DataFunction):
         return found.row
     if getattr(found, "__module__", None) == "math" or type(found).__name__ == "ufunc":
-        name = str(getattr(found, "__name__", ""))
-        return FUNCTIONS.get(_OTHERS.get(name, name))
+        return _BY_NAME.get(str(getattr(found, "__name__", "")))
     return None

@@ -353,7 +353,7 @@ def _each(function: Callable[[float], float]) -> Callable[[Any], Any]:
     return on_arrays
 
 
-def _row(
+def mathematics(
     symbol: str, numpy: Any, single: float, double: float, lipschitz: float | None = None, operands: str = "x",
     numba: str = "", defined: Any = None,
 ) -> MathFunction:  # fmt: skip
@@ -367,27 +367,27 @@ def _row(
 FUNCTIONS: Final[dict[str, MathFunction]] = {
     row.symbol: row
     for row in (
-        _row("exp", "exp", 2, 1),
-        _row("exp2", "exp2", 2, 1, numba="libdevice.exp2"),
-        _row("expm1", "expm1", 1, 1),
-        _row("log", "log", 1, 1),
-        _row("log2", "log2", 1, 1),
-        _row("log10", "log10", 2, 1),
-        _row("log1p", "log1p", 1, 1),
-        _row("sqrt", "sqrt", 0.5, 0.5),
-        _row("rsqrt", lambda x: 1 / x**0.5, 2, 1, numba="libdevice.rsqrt"),
-        _row("sin", "sin", 2, 2, 1),
-        _row("cos", "cos", 2, 2, 1),
-        _row("asin", "arcsin", 2, 2),
-        _row("acos", "arccos", 2, 2),
-        _row("atan", "arctan", 2, 2),
-        _row("sinh", "sinh", 3, 2),
-        _row("tanh", "tanh", 2, 2),
-        _row("erf", _each(math.erf), 2, 2),
-        _row("erfc", _each(math.erfc), 4, 5),
-        _row("pow", "power", 4, 2, operands="x y"),
-        *(_row(name, name, 0, 0, numba=f"libdevice.{name}") for name in ("floor", "ceil", "trunc", "rint")),
-        _row("fma", lambda a, b, c: a * b + c, 0.5, 0.5, operands="a b c", numba="cuda.fma", defined=_fused),
+        mathematics("exp", "exp", 2, 1),
+        mathematics("exp2", "exp2", 2, 1, numba="libdevice.exp2"),
+        mathematics("expm1", "expm1", 1, 1),
+        mathematics("log", "log", 1, 1),
+        mathematics("log2", "log2", 1, 1),
+        mathematics("log10", "log10", 2, 1),
+        mathematics("log1p", "log1p", 1, 1),
+        mathematics("sqrt", "sqrt", 0.5, 0.5),
+        mathematics("rsqrt", lambda x: 1 / x**0.5, 2, 1, numba="libdevice.rsqrt"),
+        mathematics("sin", "sin", 2, 2, 1),
+        mathematics("cos", "cos", 2, 2, 1),
+        mathematics("asin", "arcsin", 2, 2),
+        mathematics("acos", "arccos", 2, 2),
+        mathematics("atan", "arctan", 2, 2),
+        mathematics("sinh", "sinh", 3, 2),
+        mathematics("tanh", "tanh", 2, 2),
+        mathematics("erf", _each(math.erf), 2, 2),
+        mathematics("erfc", _each(math.erfc), 4, 5),
+        mathematics("pow", "power", 4, 2, operands="x y"),
+        *(mathematics(name, name, 0, 0, numba=f"libdevice.{name}") for name in ("floor", "ceil", "trunc", "rint")),
+        mathematics("fma", lambda a, b, c: a * b + c, 0.5, 0.5, operands="a b c", numba="cuda.fma", defined=_fused),
     )
 }
 """The functions of mathematics, as `math.exp` and its like."""
