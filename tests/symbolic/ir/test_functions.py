@@ -1,4 +1,4 @@
-"""A function of mathematics is one row: with it, sketches, specifications, printers and validation know the function."""
+"""A function of mathematics is one row: with it sketches, specifications, printers and validation know the function."""
 
 from __future__ import annotations
 
