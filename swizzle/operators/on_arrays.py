@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,14 @@ def on_arrays(
 
     `infinite` are the names of whole numbers that may be an infinity.
     """
-    found = evaluate(expression, values, _Typed(types, infinite or {}), BOOL if expression.truth else dtype)
+    domain = _domain_of(tuple(types.items()), tuple((infinite or {}).items()))
+    found = evaluate(expression, values, domain, BOOL if expression.truth else dtype)
     return np.asarray(found).astype(NUMPY_DTYPES[DType.I32 if dtype is BOOL else dtype])[()]
+
+
+@lru_cache(maxsize=64)
+def _domain_of(types: tuple[tuple[str, DType], ...], infinite: tuple[tuple[str, int], ...]) -> _Typed:
+    return _Typed(dict(types), dict(infinite))
 
 
 class _Typed(SeveralKinds):
@@ -59,8 +65,7 @@ class _Typed(SeveralKinds):
                 kind = computed_in(self._types, node.arguments[0])
         return [(each, kind) for each in node.arguments]
 
-    def applied(self, key: Key, values: Sequence[Any]) -> Any:
-        node, kind = key
+    def applied(self, node: Expression, kind: DType, *values: Any) -> Any:
         if node.operator == "+":
             return self._sum(node, kind, values)
         found = self.table[node.operator](*values)

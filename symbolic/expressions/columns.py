@@ -37,9 +37,21 @@ def _remainders(a: Any, b: Any) -> Any:
     return np.where(np.equal(b, 0), a, np.remainder(a, b + np.equal(b, 0)))
 
 
+def _whole(*some: Any) -> bool:
+    return all(np.asarray(each).dtype.kind in "iub" for each in some)
+
+
+def _greater(a: Any, b: Any) -> Any:
+    return np.maximum(a, b) if _whole(a, b) else np.where(np.less(a, b), b, a)
+
+
+def _lesser(a: Any, b: Any) -> Any:
+    return np.minimum(a, b) if _whole(a, b) else np.where(np.less(b, a), b, a)
+
+
 ON_COLUMNS: Final[OperatorTable] = {
     "+": _all(np.add), "*": _all(np.multiply), "/": np.divide, "//": _quotients, "%": _remainders,
-    "max": _all(lambda a, b: np.where(np.less(a, b), b, a)), "min": _all(lambda a, b: np.where(np.less(b, a), b, a)),
+    "max": _all(_greater), "min": _all(_lesser),
     "exp": np.exp, "log": np.log, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
     "<<": np.left_shift, ">>": np.right_shift, "<": np.less, "<=": np.less_equal, "==": np.equal,
     "and": _all(np.logical_and), "or": _all(np.logical_or), "not": np.logical_not, "select": np.where,

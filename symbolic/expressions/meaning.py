@@ -17,11 +17,13 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, partial, reduce
 from typing import Any, Final, TypeAlias
 
-from symbolic.expressions.expression import NAME, Expression, subexpressions
+from symbolic.bottom_up import bottom_up
+from symbolic.expressions.expression import NAME, Expression
 
 Key: TypeAlias = Any
 """A node; or a node and the kind of numbers that it is computed as, where a domain has several."""
@@ -52,9 +54,9 @@ class NumberDomain:
         """Return what a name stands for, or a constant."""
         return names[key.value] if key.operator == NAME else self.number(key.value)
 
-    def applied(self, key: Key, values: Sequence[Any]) -> Any:
-        """Return an operator's value, given those of its `arguments`; of a choice between numbers, the chosen one's."""
-        return self.table[key.operator](*values)
+    def operation(self, key: Key) -> Callable[..., Any]:
+        """Return what an operator makes of its arguments' values; of a choice between numbers, of the chosen one's."""
+        return self.table[key.operator]
 
 
 class SeveralKinds(NumberDomain):
@@ -74,6 +76,13 @@ class SeveralKinds(NumberDomain):
 
     def arguments_of(self, node: Expression, kind: Any) -> Sequence[Key]:
         """Return what an operator is computed of."""
+        raise NotImplementedError
+
+    def operation(self, key: Key) -> Callable[..., Any]:
+        return partial(self.applied, *key)
+
+    def applied(self, node: Expression, kind: Any, *values: Any) -> Any:
+        """Return an operator's value."""
         raise NotImplementedError
 
     def name(self, value: Any, kind: Any) -> Any:
@@ -103,6 +112,9 @@ def evaluate(
     """
     known = {} if known is None else known
     root = (expression, kind) if domain.kinds else expression
+    if not known and not domain.lazy:  # everything is needed, in an order that is the same each time
+        for key, operation, arguments in _in_order(root, domain):
+            known[key] = domain.leaf(key, names) if operation is None else operation(*[known[a] for a in arguments])
     pending: list[Key] = [root]
     while pending:
         key = pending[-1]
@@ -119,8 +131,21 @@ def evaluate(
             if missing:
                 pending += missing
             else:
-                known[pending.pop()] = domain.applied(key, [known[each] for each in arguments])
+                known[pending.pop()] = domain.operation(key)(*[known[each] for each in arguments])
     return known[root]
+
+
+@lru_cache(maxsize=1024)
+def _in_order(root: Key, domain: NumberDomain) -> list[tuple[Key, Callable[..., Any] | None, Sequence[Key]]]:
+    """Return what is computed for a value, each after what it is computed of; None of the operator is a leaf."""
+
+    def arguments(key: Key) -> Sequence[Key]:
+        node = key[0] if domain.kinds else key
+        return domain.arguments(key) if node.arguments else ()
+
+    order: dict[Key, None] = {}
+    bottom_up(root, arguments, lambda key, _: None, order)
+    return [(key, domain.operation(key) if arguments(key) else None, arguments(key)) for key in order]
 
 
 _LAZY: Final = ("select", "and", "or")
@@ -137,17 +162,41 @@ def _needed(node: Expression, keys: Sequence[Key], known: Mapping[Key, Any]) -> 
 
 
 def function_of(names: Sequence[str], results: Sequence[Expression]) -> Callable[..., tuple[Any, ...]]:
-    """Return a function of Python's numbers, one for each name, that returns the values of expressions."""
+    """Return a function of Python's numbers, one for each name, that returns the values of expressions.
 
-    leaves = {node for each in results for node in subexpressions(each) if not node.arguments}
-    places = [(node, names.index(node.value)) for node in leaves if node.operator == NAME]
-    constants: dict[Key, Any] = {node: NUMBERS.leaf(node, {}) for node in leaves if node.constant}
-
-    def function(*numbers: Any) -> tuple[Any, ...]:
-        known = constants | {node: numbers[place] for node, place in places}
-        return tuple(evaluate(each, {}, NUMBERS, known=known) for each in results)
-
+    >>> from symbolic.expressions.expression import add, number_name
+    >>> function_of(["x"], [add(number_name("x"), number_name("x"))])(4)
+    (8,)
+    """
+    needed: dict[Expression, None] = {}
+    for each in results:
+        bottom_up(each, _surely, lambda _, __: None, needed)
+    uses = Counter([*results, *(each for node in needed for each in node.arguments)])
+    spelled = {name: f"v{place}" for place, name in enumerate(names)}
+    texts: dict[Key, str] = {}
+    lines = [f"def function({', '.join(spelled.values())}):"]
+    try:
+        for node in needed:
+            if uses[node] > 1 and node.arguments:
+                lines.append(f" s{len(lines)} = {evaluate(node, spelled, _WRITTEN, known=texts)}")
+                texts[node] = f"s{len(lines) - 1}"
+        lines.append(f" return {', '.join(evaluate(each, spelled, _WRITTEN, known=texts) for each in results)},")
+        scope = dict(_CALLED)
+        exec("\n".join(lines), scope)  # our own text, no user's
+    except (_TooLong, SyntaxError, MemoryError, RecursionError):  # parentheses within each other, say
+        return lambda *numbers: _one_by_one(dict(zip(names, numbers, strict=True)), results)
+    function: Callable[..., tuple[Any, ...]] = scope["function"]
     return function
+
+
+def _one_by_one(names: Mapping[str, Any], results: Sequence[Expression]) -> tuple[Any, ...]:
+    known: dict[Key, Any] = {}
+    return tuple(evaluate(each, names, NUMBERS, known=known) for each in results)
+
+
+def _surely(node: Expression) -> Sequence[Expression]:
+    """Return what is needed of an operator's arguments whatever the first one is."""
+    return node.arguments[:1] if node.operator in _LAZY else node.arguments
 
 
 # ---- Python's numbers ----------------------------------------------------------------------------------------------
@@ -188,3 +237,36 @@ ON_NUMBERS: Final[OperatorTable] = {
 
 NUMBERS: Final = NumberDomain(ON_NUMBERS, lambda value: value if isinstance(value, int) else float(value), lazy=True)
 """Python's integers and floats."""
+
+
+# ---- Python's source, of which functions are made --------------------------------------------------------------------
+
+LONGEST: Final = 4000
+"""Characters of a text, which has a part again wherever it is used."""
+
+
+class _TooLong(Exception):
+    """A text is too long to be a function."""
+
+
+def _written(operator: str) -> Callable[..., str]:
+    """Return how an operator of `ON_NUMBERS` is written that is not one of Python's, or as Python's is."""
+    called = _CALLED_AS.get(operator)
+
+    def text(*values: str) -> str:
+        if sum(map(len, values)) > LONGEST:
+            raise _TooLong
+        if operator == "select":
+            return f"({values[1]} if {values[0]} else {values[2]})"
+        if operator == "not":
+            return f"(not {values[0]})"
+        return f"{called}({', '.join(values)})" if called else f"({f' {operator} '.join(values)})"
+
+    return text
+
+
+_CALLED_AS: Final = {"max": "max", "min": "min", "exp": "exp", "log": "log", "<<": "left", ">>": "right"}
+_CALLED: Final[dict[str, Any]] = {name: ON_NUMBERS[operator] for operator, name in _CALLED_AS.items()} | {
+    "inf": math.inf
+}
+_WRITTEN: Final = NumberDomain({op: _written(op) for op in ON_NUMBERS}, lambda value: f"({NUMBERS.number(value)!r})")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final
 
 from symbolic.expressions.expression import Expression
@@ -19,8 +20,13 @@ def value_of(expression: Expression, values: Mapping[str, Any], sorts: Mapping[s
     >>> value_of(add(x, x), {"x": 100}, {"x": Sort("word", 8)})
     -56
     """
-    domain = _Sorted(sorts)
+    domain = _domain_of(tuple(sorts.items()))
     return evaluate(expression, values, domain, domain.sort_of(expression))
+
+
+@lru_cache(maxsize=64)
+def _domain_of(sorts: tuple[tuple[str, Sort], ...]) -> _Sorted:
+    return _Sorted(dict(sorts))
 
 
 class _Sorted(SeveralKinds):
@@ -50,8 +56,7 @@ class _Sorted(SeveralKinds):
             sort = None
         return [(each, sort) for each in node.arguments]
 
-    def applied(self, key: Key, values: Sequence[Any]) -> Any:
-        node, sort = key
+    def applied(self, node: Expression, sort: Sort | None, *values: Any) -> Any:
         if node.operator in ("<<", ">>") and sort is not None and sort.kind == "word":
             value, amount = values
             values = (value, amount if 0 <= amount < sort.bits else sort.bits)

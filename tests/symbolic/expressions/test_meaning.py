@@ -18,7 +18,7 @@ from symbolic.expressions import expression as e
 from symbolic.expressions.columns import FLOATS, ON_COLUMNS, WHOLE, on_columns
 from symbolic.expressions.expression import BUILDERS, Expression, constant, number_name
 from symbolic.expressions.formulas import INTEGER, REALS, Sort, decide
-from symbolic.expressions.meaning import ON_NUMBERS, NumberDomain, function_of
+from symbolic.expressions.meaning import NUMBERS, ON_NUMBERS, NumberDomain, evaluate, function_of
 from symbolic.expressions.numbers import value_of
 from symbolic.expressions.text import text_of
 from symbolic.ir.program import DType
@@ -56,8 +56,22 @@ def in_the_table(node: Expression, values: Values) -> Any:
     return Together([[[node.operator, *(each.value for each in node.arguments)]]]).values(columns).item()
 
 
+def of_python(node: Expression, values: Values) -> Any:
+    """Return what the function of an expression gives, once it is sure that node by node it is the same."""
+    made = function_of(list(values), [node, node])
+    try:
+        wanted = evaluate(node, values, NUMBERS)
+    except ZeroDivisionError:
+        with pytest.raises(ZeroDivisionError):
+            made(*values.values())
+        raise
+    found = made(*values.values())
+    assert repr(found) == repr((wanted, wanted))
+    return found[0]
+
+
 DOMAINS: dict[str, Callable[[Expression, Values], Any]] = {
-    "Python": lambda node, values: function_of(list(values), [node])(*values.values())[0],
+    "Python": of_python,
     "integers": lambda node, values: value_of(node, values, dict.fromkeys(values, INTEGER)),
     "reals": lambda node, values: value_of(node, values, dict.fromkeys(values, REALS)),
     "words": lambda node, values: value_of(node, values, dict.fromkeys(values, I32)),
@@ -213,6 +227,22 @@ def test_only_what_is_chosen_is_computed_of_numbers() -> None:
     assert value_of(e.select(e.equal(y, e.ZERO), x, e.divide(x, y)), {"x": 1, "y": 0}, {"x": REALS, "y": REALS}) == 1
     big = e.select(e.less(y, constant(32)), e.bits("<<", x, y), e.ZERO)
     assert function_of(["x", "y"], [big])(1, 10**12) == (0,)
+    twice = e.maximum(e.floor_divide(x, y), e.modulo(e.floor_divide(x, y), z))
+    several = [e.select(e.equal(y, e.ZERO), constant(-1), twice), e.both(e.less(e.ZERO, y), e.less(twice, z))]
+    assert function_of(["x", "y", "z"], several)(7, 0, 5) == (-1, False)
+    assert function_of(["x", "y", "z"], several)(7, 2, 5) == (3, True)
+
+
+def test_what_is_shared_is_computed_once_or_too_long_to_write() -> None:
+    """A part that is in the next one twice, forty times over: a text without sharing had a billion of them."""
+    sure, chosen = x, x
+    for place in range(40):
+        sure = e.maximum(e.modulo(sure, constant(1009)), e.bits("^", sure, constant(place)))
+        chosen = e.select(e.less(y, chosen), e.bits("^", chosen, constant(place)), e.modulo(chosen, constant(1009)))
+    values = {"x": 3, "y": 5}
+    assert [DOMAINS["Python"](node, values) for node in (sure, chosen)] == [
+        DOMAINS["int64"](node, values) for node in (sure, chosen)
+    ]
 
 
 def test_deep_expressions_have_values_in_every_domain() -> None:
