@@ -82,10 +82,11 @@ IN_SWIZZLE = {
     "answers.hosts": "language.specs sketches solving.solution solving.search answers.emit answers.emit.any_length",
     "answers.checking": "language.specs sketches solving.solution answers answers.emit answers.emit.any_length "
     "answers.hosts",
-    "strangers.doctor": "layouts",
+    "strangers.reading": "",
+    "strangers.doctor": "layouts strangers.reading",
     "commands": "language.source language language.specs sketches solving.costs solving.solution operators "
     "answers answers.checking answers.device_scans answers.hosts solving.search solving.cache answers.emit "
-    "answers.emit.any_length answers.explain answers.show layouts strangers.doctor scans",
+    "answers.emit.any_length answers.explain answers.show layouts strangers.reading strangers.doctor scans",
 }
 """The same of the rooms of `swizzle`, by wing, the names without `swizzle.`."""
 ROOMS |= {

@@ -78,8 +78,22 @@ def compile_cuda(
             assert_never(never)
 
 
+class ByHand(Struct, frozen=True):
+    """What a text that was written by hand is compiled with: macros, `NAME=VALUE`; for nvcc, folders of headers, and
+    others that it may read; for NVRTC, the texts of headers by their names."""
+
+    defines: tuple[str, ...] = ()
+    includes: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    headers: Mapping[str, str] = {}
+
+
 def compile_to_ptx(
-    text: str, arch: str = "sm_80", *, by_hand: bool = False, tool: Literal["nvcc", "nvrtc", "auto"] = "auto"
+    text: str,
+    arch: str = "sm_80",
+    *,
+    by_hand: ByHand | None = None,
+    tool: Literal["nvcc", "nvrtc", "auto"] = "auto",
 ) -> str:
     """Compile CUDA C++ `text` to PTX only, and ignore warnings: for text that is altered on purpose.
 
@@ -91,17 +105,22 @@ def compile_to_ptx(
     match _choose(tool):
         case "nvrtc":
             options = [f"--gpu-architecture={arch.replace('sm_', 'compute_')}", *separate]
-            options += ["--generate-line-info", "--device-as-default-execution-space"] if by_hand else []
-            return _run_nvrtc(text, arch, "kernel.cu", options)[1]
+            if by_hand is not None:
+                options += ["--generate-line-info", "--device-as-default-execution-space"]
+                options += [f"--define-macro={each}" for each in by_hand.defines]
+            return _run_nvrtc(text, arch, "kernel.cu", options, by_hand)[1]
         case "nvcc":
             with scratch_folder() as scratch:
                 source = Path(scratch, "kernel.cu")
                 source.write_bytes(text.encode())
                 made = Path(scratch, "kernel.ptx")
-                more = [*separate, "-lineinfo", "--expt-relaxed-constexpr"] if by_hand else separate
-                done = run_compiler(
-                    ["nvcc", "-std=c++17", f"-arch={arch}", "-w", *more, "-ptx", "-o", str(made), str(source)], made
-                )
+                more, reads = separate, list[Path]()
+                if by_hand is not None:
+                    more = [*separate, "-lineinfo", "--expt-relaxed-constexpr", "--expt-extended-lambda"]
+                    more += [*(f"-D{each}" for each in by_hand.defines), *(f"-I{each}" for each in by_hand.includes)]
+                    reads = [Path(folder) for folder in (*by_hand.includes, *by_hand.reads)]
+                command = ["nvcc", "-std=c++17", f"-arch={arch}", "-w", *more, "-ptx", "-o", str(made), str(source)]
+                done = run_compiler(command, made, reads)
                 if done.status:
                     raise CompileError(done.log, text)
                 return made.read_text(encoding="utf-8")
@@ -292,7 +311,9 @@ class _Answer(Struct, array_like=True):
     cubin: bytes = b""
 
 
-def _run_nvrtc(text: str, arch: str, name: str, options: Sequence[str]) -> tuple[str, str, bytes]:
+def _run_nvrtc(
+    text: str, arch: str, name: str, options: Sequence[str], by_hand: ByHand | None = None
+) -> tuple[str, str, bytes]:
     """Compile and return the log, the PTX and the cubin (empty where the options name no real architecture).
 
     A stranger's text is compiled in a process of its own, with a time limit.
@@ -300,27 +321,30 @@ def _run_nvrtc(text: str, arch: str, name: str, options: Sequence[str]) -> tuple
     nvrtc = _nvrtc()
     if int(re.sub(r"\D", "", arch)) not in _call(nvrtc, nvrtc.nvrtcGetSupportedArchs()):
         raise _unknown_arch(arch, "NVRTC")
+
+    def answer() -> _Answer:
+        return _nvrtc_answer(text, name, options, by_hand.headers if by_hand is not None else {})
+
     if is_confined() and not refused():
         code = [Path(folder) for folder in {sys.prefix, sys.base_prefix, *include_directories()}]
         try:
-            said = call_child(
-                lambda: msgspec.msgpack.encode(_nvrtc_answer(text, name, options)), seconds=COMPILE_SECONDS, reads=code
-            )
+            said = call_child(lambda: msgspec.msgpack.encode(answer()), seconds=COMPILE_SECONDS, reads=code)
         except TooLong:
             raise CompileError(f"NVRTC has no answer after {COMPILE_SECONDS} seconds, or broke down", text) from None
-        answer = msgspec.msgpack.decode(said, type=_Answer)
+        found = msgspec.msgpack.decode(said, type=_Answer)
     else:
-        answer = _nvrtc_answer(text, name, options)
-    if not answer.well:
-        raise CompileError(answer.log, text)
-    return answer.log, answer.ptx, answer.cubin
+        found = answer()
+    if not found.well:
+        raise CompileError(found.log, text)
+    return found.log, found.ptx, found.cubin
 
 
-def _nvrtc_answer(text: str, name: str, options: Sequence[str]) -> _Answer:
+def _nvrtc_answer(text: str, name: str, options: Sequence[str], headers: Mapping[str, str]) -> _Answer:
     nvrtc = _nvrtc()
     includes = [f"--include-path={folder}" for folder in include_directories()]
     words = [word.encode() for word in ("--std=c++17", *options, *includes)]
-    program = _call(nvrtc, nvrtc.nvrtcCreateProgram(text.encode(), name.encode(), 0, [], []))
+    named = [[part.encode() for part in parts] for parts in (headers.values(), headers.keys())]
+    program = _call(nvrtc, nvrtc.nvrtcCreateProgram(text.encode(), name.encode(), len(headers), *named))
     try:
         (status,) = nvrtc.nvrtcCompileProgram(program, len(words), words)
         log = _text(nvrtc, program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)

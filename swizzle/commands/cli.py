@@ -257,6 +257,8 @@ def operator(context: click.Context, /, **options: Any) -> int:
     metavar="ARGS",
     help="What it is given, a word for each argument, such as 'f32[64,64],f32.out[64,64],i32=64'.",
 )
+@click.option("-I", "includes", metavar="DIR", multiple=True, help="A folder of the file's own headers; several.")
+@click.option("-D", "defines", metavar="NAME=VALUE", multiple=True, help="A macro, as the build defines it; several.")
 @click.option(
     "-o", "output", metavar="DIR", type=click.Path(path_type=Path), help="Write the mended file into DIR, and pictures."
 )

@@ -69,7 +69,7 @@ def complete_define(context: click.Context, parameter: click.Parameter, incomple
 
 def complete_kernel(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete --kernel from the kernels of the CUDA file that was named before it."""
-    from swizzle.strangers.doctor.text import CudaText
+    from swizzle.strangers.reading.text import CudaText
     from symbolic.errors import SwizzleError
     from symbolic.files import file_text
 

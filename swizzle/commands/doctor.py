@@ -21,13 +21,13 @@ from swizzle.strangers.doctor.accesses import LineAccess
 from swizzle.strangers.doctor.diagnosis import ArrayFindings, Diagnosis, Doctor
 from swizzle.strangers.doctor.mends import Mend
 from swizzle.strangers.doctor.patch import difference
-from swizzle.strangers.doctor.text import CudaText
+from swizzle.strangers.reading.launch import check_options
+from swizzle.strangers.reading.text import MOST_BYTES, CudaText
 from symbolic.errors import Place, SwizzleError, printable
 from symbolic.files import file_bytes
 from symbolic.machine.accesses import BANKS
 
 STATUSES: Final = {"clean": DONE, "mended": DONE, "none": NO, "race": NO, "undecided": UNDECIDED}
-MOST_BYTES: Final = 1 << 20
 _SKETCHES: Final = (".py", ".swz", ".json")
 
 
@@ -38,6 +38,8 @@ class DoctorArguments(Struct, frozen=True):
     kernel: str | None = None
     launch: str | None = None
     args: str | None = None
+    includes: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
     output: Path | None = None
     json_object: bool = False
     trust: bool = False
@@ -113,7 +115,9 @@ def _doctor(arguments: DoctorArguments, printed: Printed, out: TextIO, err: Text
 def _given(arguments: DoctorArguments, printed: Printed) -> _Given:
     path = Path(arguments.target)
     if Path(arguments.target.rpartition(":")[0] or arguments.target).suffix in _SKETCHES or path.suffix in _SKETCHES:
-        flags = (("--kernel", arguments.kernel), ("--launch", arguments.launch), ("--args", arguments.args))
+        flags: list[tuple[str, object]]
+        flags = [("--kernel", arguments.kernel), ("--launch", arguments.launch), ("--args", arguments.args)]
+        flags += [("-I", arguments.includes or None), ("-D", arguments.defines or None)]
         if more := [name for name, value in flags if value is not None]:
             raise SwizzleError(
                 f"{more[0]} for a sketch, which says this itself", expected="no such flag",
@@ -144,7 +148,9 @@ def _given(arguments: DoctorArguments, printed: Printed) -> _Given:
             expected="lines that end with a line feed: no compiler takes it for the end of a line",
             fix="save the file with line feeds",
         )  # fmt: skip
-    return _Given(CudaText(str(path), text), path.name, arguments.kernel, arguments.launch, arguments.args)
+    check_options(arguments.includes, arguments.defines)
+    read = CudaText(str(path), text, arguments.includes, arguments.defines)
+    return _Given(read, path.name, arguments.kernel, arguments.launch, arguments.args)
 
 
 # ---- what is said ------------------------------------------------------------------------------------------------

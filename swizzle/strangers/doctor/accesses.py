@@ -14,7 +14,8 @@ from cuda_out.ptx.instructions.forms import form
 from cuda_out.ptx.kinds import width
 from cuda_out.ptx.running.memory import Seen
 from cuda_out.ptx.syntax import Immediate, Instruction
-from swizzle.strangers.doctor.run import Ran, line_of
+from swizzle.strangers.reading.compiled import line_of
+from swizzle.strangers.reading.run import Ran
 from symbolic.ir.program import LANES
 from symbolic.machine.accesses import SECTOR, WORD, lanes_at_once
 from symbolic.machine.banks import turns

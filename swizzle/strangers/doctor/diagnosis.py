@@ -14,15 +14,22 @@ from cuda_out.ptx.running.memory import Broken, Seen
 from cuda_out.ptx.syntax import Kernel, NotInterpreted
 from swizzle.layouts.search import Family
 from swizzle.strangers.doctor.accesses import LineAccess, by_line, not_run, of_array
-from swizzle.strangers.doctor.launch import KernelLaunch, arguments_of, base_name, flags_of, launch_of, said_kernel
 from swizzle.strangers.doctor.mends import Asking, Mend, Tile, asking, is_pitch, mends, mends_apart
 from swizzle.strangers.doctor.patch import patched, questions, tiles_of, view_cells
 from swizzle.strangers.doctor.proof import unwritten, why_not
-from swizzle.strangers.doctor.run import Inputs, Ran, Undecided, code_of, compiled, entry_of, in_source
 from swizzle.strangers.doctor.shared import SharedArray, check_own, in_macros, named, shared_arrays
-from swizzle.strangers.doctor.text import CudaKernel, CudaText
+from swizzle.strangers.reading.compiled import Undecided, code_of, compiled, entry_of, in_source
+from swizzle.strangers.reading.launch import (
+    KernelLaunch,
+    arguments_of,
+    chosen_kernel,
+    flags_of,
+    launch_of,
+    with_said_options,
+)
+from swizzle.strangers.reading.run import Inputs, Ran
+from swizzle.strangers.reading.text import CudaText
 from symbolic.errors import Place, SwizzleError
-from symbolic.suggest import near
 
 SHORT = 40_000
 """Of a run whose threads touch memory no more often than that, all mends are proved."""
@@ -92,55 +99,21 @@ class Diagnosis(Struct):
     not_run: tuple[int, ...] = ()
 
 
-def chosen_kernel(text: CudaText, name: str | None) -> tuple[CudaKernel, str]:
-    """Return a kernel by its name, or the only one, and the arguments of a template as they are spelled."""
-    kernels = text.kernels()
-    if not kernels:
-        raise SwizzleError(
-            f"{text.path} has no kernel",
-            expected="a function with __global__ and a body",
-            fix="name the file that has it",
-        )
-    name = name if name is not None else said_kernel(text)
-    bare, instance = base_name(name or ""), "".join((name or "").partition("<")[1:])
-    names = [each.name for each in kernels]
-    if name is None and len(kernels) > 1:
-        raise SwizzleError(
-            f"{text.path} has {len(kernels)} kernels: {', '.join(names)}", place=text.place(kernels[1].begin),
-            expected="one of them", fix=f"--kernel {names[0]}",
-        )  # fmt: skip
-    found = [each for each in kernels if name is None or each.name == bare]
-    if not found:
-        raise SwizzleError(
-            f"{text.path} has no kernel {bare}", expected=f"one of {', '.join(names)}",
-            fix=near(bare, names) or f"--kernel {names[0]}",
-        )  # fmt: skip
-    if len(found) > 1:
-        raise SwizzleError(
-            f"{text.path} has {len(found)} kernels with the name {bare}", place=text.place(found[1].begin),
-            expected="one", fix="give the other one another name",
-        )  # fmt: skip
-    return found[0], instance
-
-
 class Doctor:
     """Examines one kernel of one file."""
 
     def __init__(
         self, text: CudaText, kernel: str | None = None, launch: str | None = None, args: str | None = None
     ) -> None:
-        self.text = text
         self.kernel, self.instance = chosen_kernel(text, kernel)
+        self.text = text = with_said_options(text, self.kernel)
         launch, args, said = flags_of(text, self.kernel, launch, args)
         self.arguments = arguments_of(text, self.kernel, args)
         self.flags = launch, said
 
-    def _source(self, text: CudaText, added: Sequence[tuple[int, str]] = ()) -> str:
-        """Return what is compiled of a text: this kernel and what is for the GPU, with an instance of a template."""
-        kernel, _ = chosen_kernel(text, self.kernel.name)
-        name = f"{kernel.name}{self.instance}"
-        instance = [(kernel.end, f" template __global__ decltype({name}) {name};")] if self.instance else []
-        return text.for_device(kernel, [*added, *instance], instances=not self.instance)
+    def _compiled(self, text: CudaText, added: Sequence[tuple[int, str]] = ()) -> str:
+        """Return the PTX of this kernel in a text."""
+        return compiled(text, chosen_kernel(text, self.kernel.name)[0], self.instance, added)
 
     def diagnose(self) -> Diagnosis:
         """Run the kernel, look for conflicts, and mend them. Raises SwizzleError where the launch does not fit."""
@@ -177,7 +150,7 @@ class Doctor:
         return found
 
     def _first_run(self) -> Ran:
-        ptx = self.ptx = compiled(self.text, self._source(self.text))
+        ptx = self.ptx = self._compiled(self.text)
         entry = entry_of(ptx, self.kernel)
         words, said = self.flags
         self.launch = launch_of(self.text, self.kernel, words, said, entry.most_threads)
@@ -225,7 +198,7 @@ class Doctor:
         tiles: dict[SharedArray, Tile] = {}
         if any(sum(a.passes() - len(a.phases()) for a in of_array(accesses, region)) for region in regions):
             with suppress(SwizzleError):  # where the question does not compile, there is no answer
-                answers = compiled(self.text, self._source(self.text, questions(declared, self.kernel)))
+                answers = self._compiled(self.text, questions(declared, self.kernel))
                 tiles = tiles_of(answers, declared, self.launch.dynamic)
         sizes = {region.name: region.size for region in ran.machine.memory.regions}
         found = []
@@ -361,7 +334,7 @@ class Doctor:
     def _other_kernel(self, new: str) -> str:
         """Return why a patched text may change another kernel, whose functions became templates, '' where it does not:
         its code is what it was."""
-        text = CudaText(self.text.path, new)
+        text = self.text.altered(new)
         now = {text.text[f.begin : f.end] for f in text.device_functions()}
         changed = {f.name for f in self.text.device_functions() if self.text.text[f.begin : f.end] not in now}
         begins = [each.begin for each in self.text.kernels()]
@@ -370,7 +343,7 @@ class Doctor:
             for each in (self.text, text):
                 kernel = each.kernels()[begins.index(other.begin)]
                 try:
-                    found.add("" if other.template else code_of(compiled(each, each.for_device(kernel))))
+                    found.add("" if other.template else code_of(compiled(each, kernel)))
                 except SwizzleError:
                     found.add("")
             if len(found) > 1 or "" in found:
@@ -384,9 +357,9 @@ class Doctor:
         turns that each array takes then. `cells` has the new names of arrays that became views."""
         if why := unwritten(before):
             return self._in_words(self.ptx, why), {}
-        text = CudaText(self.text.path, new)
+        text = self.text.altered(new)
         try:
-            ptx = compiled(text, self._source(text))
+            ptx = self._compiled(text)
             after = self.inputs.run(entry_of(ptx, self.kernel))
         except (Undecided, SwizzleError) as error:
             return f"the patched kernel: {error.found if isinstance(error, SwizzleError) else error}", {}

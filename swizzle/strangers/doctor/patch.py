@@ -16,8 +16,8 @@ from math import prod
 from swizzle.layouts.steps import Pad
 from swizzle.strangers.doctor.mends import Mend, Tile, elements_of, is_pitch
 from swizzle.strangers.doctor.shared import SharedArray, array_uses, check_rows
-from swizzle.strangers.doctor.text import CudaKernel, CudaText, replaced
 from swizzle.strangers.doctor.views import view_of
+from swizzle.strangers.reading.text import CudaKernel, CudaText, replaced
 
 _SIZE = """__device__ __forceinline__ unsigned {name}() {{
     unsigned bytes;

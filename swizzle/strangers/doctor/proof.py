@@ -19,7 +19,7 @@ from cuda_out.ptx.kinds import is_float
 from cuda_out.ptx.running.memory import UNWRITTEN, Seen
 from swizzle.strangers.doctor.accesses import not_run
 from swizzle.strangers.doctor.mends import Mend, Tile, moved
-from swizzle.strangers.doctor.run import Ran
+from swizzle.strangers.reading.run import Ran
 
 Keys = npt.NDArray[np.int64]
 

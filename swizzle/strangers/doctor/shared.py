@@ -6,7 +6,7 @@ import re
 
 from msgspec import Struct
 
-from swizzle.strangers.doctor.text import CudaKernel, CudaText
+from swizzle.strangers.reading.text import CudaKernel, CudaText
 from symbolic.errors import SwizzleError
 
 

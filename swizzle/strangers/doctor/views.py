@@ -15,7 +15,7 @@ from typing import Final
 from msgspec import Struct
 
 from swizzle.strangers.doctor.shared import SharedArray, escapes, takes_address, used_at_once
-from swizzle.strangers.doctor.text import CudaKernel, CudaText
+from swizzle.strangers.reading.text import CudaKernel, CudaText
 
 Change = tuple[int, int, str]
 _POINTER: Final = r"(?:const\s+)?(?:auto|[\w:]+(?:\s+(?:int|char|short|long))?)\s*\*\s*(?:(?:const|__restrict__)\s+)*"

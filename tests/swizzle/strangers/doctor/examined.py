@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from swizzle.strangers.doctor.diagnosis import Diagnosis, Doctor
-from swizzle.strangers.doctor.text import CudaText
+from swizzle.strangers.reading.text import CudaText
 
 KERNELS = Path(__file__).parent / "kernels"
 TRANSPOSE = (KERNELS / "transpose.cu").read_text()

@@ -10,12 +10,14 @@ from msgspec import Struct
 
 from cuda_out.ptx.running.memory import Broken
 from cuda_out.ptx.syntax import NotInterpreted
-from swizzle.strangers.doctor.diagnosis import ArrayFindings, Doctor, chosen_kernel
+from swizzle.strangers.doctor.diagnosis import ArrayFindings, Doctor
 from swizzle.strangers.doctor.mends import Mend
 from swizzle.strangers.doctor.patch import patched
-from swizzle.strangers.doctor.run import Inputs, compiled, entry_of
 from swizzle.strangers.doctor.shared import SharedArray, array_uses, shared_arrays
-from swizzle.strangers.doctor.text import CudaText, replaced
+from swizzle.strangers.reading.compiled import compiled, entry_of
+from swizzle.strangers.reading.launch import chosen_kernel
+from swizzle.strangers.reading.run import Inputs
+from swizzle.strangers.reading.text import CudaText, replaced
 
 _FUNCTION = re.compile(r"unsigned (\w+)\(([^)]*)\) \{\n    return (.*);\n\}")
 
@@ -168,6 +170,6 @@ def escape_is_refused(text: str) -> bool:
 def _written(patient: Doctor, text: str) -> dict[str, list[int]]:
     """Return what a kernel writes into its arrays, given some numbers."""
     now = CudaText("kernel.cu", text)
-    ptx = compiled(now, now.for_device(chosen_kernel(now, patient.kernel.name)[0]))
+    ptx = compiled(now, chosen_kernel(now, patient.kernel.name)[0])
     ran = Inputs(patient.arguments, patient.launch, example=True).run(entry_of(ptx, patient.kernel))
     return {name: region.bits.tolist() for name, region in ran.machine.arrays.items()}

@@ -10,8 +10,8 @@ import pytest
 
 from cuda_out.compile.toolchain import available_tools
 from swizzle.strangers.doctor.mends import passes_under
-from swizzle.strangers.doctor.run import in_source
-from swizzle.strangers.doctor.text import CudaText
+from swizzle.strangers.reading.compiled import in_source
+from swizzle.strangers.reading.text import CudaText
 from symbolic.errors import SwizzleError
 from symbolic.machine.accesses import WarpAccess
 from tests.slow_cases import slow_unless

@@ -7,7 +7,7 @@ import pytest
 from cuda_out.compile.toolchain import available_tools
 from swizzle.strangers.doctor.diagnosis import Doctor
 from swizzle.strangers.doctor.patch import patched, view_cells
-from swizzle.strangers.doctor.text import CudaText
+from swizzle.strangers.reading.text import CudaText
 from tests.slow_cases import slow_unless
 from tests.swizzle.strangers.doctor.examined import COLUMNS_OUT, KERNELS, ROWS_IN, one_warp
 from tests.swizzle.strangers.doctor.mutants import Patient, escape_is_refused, of_patch, with_escapes

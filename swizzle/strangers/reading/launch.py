@@ -2,7 +2,9 @@
 
 --launch 2x2,32x8            grid and block; a third number gives bytes of dynamic shared memory
 --args 'f32[64,64],f32.out[64,64],i32=64'
-// swizzle doctor: --launch 2x2,32x8 --args f32[64,64],f32.out[64,64]
+// swizzle doctor: --launch 2x2,32x8 --args f32[64,64],f32.out[64,64] -D TILE=32 -I include
+
+A comment for `swizzle prove` says the same.
 """
 
 from __future__ import annotations
@@ -11,14 +13,16 @@ import re
 import shlex
 from collections.abc import Collection, Sequence
 from math import prod
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 from msgspec import Struct
 
 from cuda_out.compile.shapes import Shape3, check_shapes
-from swizzle.strangers.doctor.text import CudaKernel, CudaText, SpelledParameter
+from swizzle.strangers.reading.text import CudaKernel, CudaText, SpelledParameter
 from symbolic.errors import SwizzleError
+from symbolic.suggest import near
 
 KINDS: Final = {
     "f16": "f16", "bf16": "b16", "f32": "f32", "f64": "f64", "i8": "s8", "u8": "u8", "i16": "s16", "u16": "u16",
@@ -37,11 +41,12 @@ _SPELLED: Final = {
     **{f"{name}{count}": kind for name, kind in (("float", "f32"), ("int", "i32"), ("uint", "u32"), ("double", "f64"))
        for count in (2, 3, 4)},
 }  # fmt: skip
-_COMMENT: Final = re.compile(r"(?://|\*|/\*)\s*swizzle doctor:\s*(--[^\n]*?)\s*(?:\*/)?\s*$", re.M)
+_COMMENT: Final = re.compile(r"(?://|\*|/\*)\s*swizzle (doctor|prove):\s*(-[^\n]*?)\s*(?:\*/)?\s*$", re.M)
 _ARRAY: Final = re.compile(r"([a-z]+\d+)(?:\.(\w+))?(?:\[([\d\s,]+)\])?")
 _NUMBER: Final = re.compile(r"(?:([a-z]+\d+)\s*=\s*)?(-?(?:0[xX][0-9a-fA-F]+|\d+))")
 _FLOAT: Final = re.compile(r"(?:(f16|f32|f64)\s*=\s*)?([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")
-_FLAGS: Final = ("--kernel", "--launch", "--args")
+_JOINED: Final = re.compile(r"-[ID](?=.)")
+_FLAGS: Final = ("--kernel", "--launch", "--args", "-I", "-D")
 EXAMPLE: Final = "--launch 2x2,32x8"
 
 
@@ -77,10 +82,12 @@ class KernelLaunch(Struct, frozen=True):
 
 
 class SaidFlags(Struct, frozen=True):
-    """What a comment of a file says, and where it stands."""
+    """What a comment of a file says, and where it stands; `includes` and `defines` are its `-I` and `-D`."""
 
     at: int
     flags: dict[str, str]
+    includes: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
 
 
 def said_flags(text: CudaText) -> list[SaidFlags]:
@@ -88,22 +95,84 @@ def said_flags(text: CudaText) -> list[SaidFlags]:
     found = []
     for match in _COMMENT.finditer(text.text):
         try:
-            words = shlex.split(match[1])
+            words = shlex.split(match[2])
         except ValueError:
-            words = match[1].split()
+            words = match[2].split()
+        words = [part for word in words for part in ((word[:2], word[2:]) if _JOINED.match(word) else (word,))]
         if unknown := [word for word in words[::2] if word not in _FLAGS]:
             raise SwizzleError(
-                f"{unknown[0]} in a comment for swizzle doctor", place=text.place(match.start(), match.end()),
-                expected=f"{', '.join(_FLAGS)}, each with a word", fix=f"// swizzle doctor: {EXAMPLE}",
+                f"{unknown[0]} in a comment for swizzle {match[1]}", place=text.place(match.start(), match.end()),
+                expected=f"{', '.join(_FLAGS)}, each with a word", fix=f"// swizzle {match[1]}: {EXAMPLE}",
             )  # fmt: skip
-        found.append(SaidFlags(match.start(), dict(zip(words[::2], words[1::2], strict=False))))
+        pairs = list(zip(words[::2], words[1::2], strict=False))
+        includes, defines = (tuple(word for flag, word in pairs if flag == wanted) for wanted in ("-I", "-D"))
+        found.append(SaidFlags(match.start(), dict(pairs), includes, defines))
     return found
+
+
+def with_said_options(text: CudaText, kernel: CudaKernel) -> CudaText:
+    """Return a file's text with the folders of headers and the macros that its comments say for a kernel; a folder is
+    taken from the file's own."""
+    said = [each for each in said_flags(text) if base_name(each.flags.get("--kernel", kernel.name)) == kernel.name]
+    said.sort(key=lambda each: "--kernel" in each.flags)
+    folders = [str(Path(text.path).parent / folder) for each in said for folder in each.includes]
+    for each in said:
+        try:
+            check_options(folders, each.defines)
+        except SwizzleError as error:
+            raise SwizzleError(error.found, place=text.place(each.at), expected=error.expected, fix=error.fix) from None
+    return text.with_options(folders, [define for each in said for define in each.defines])
+
+
+def check_options(includes: Sequence[str], defines: Sequence[str]) -> None:
+    """Raise SwizzleError for a `-I` that is no folder and a `-D` that is no macro."""
+    for folder in includes:
+        if not Path(folder).is_dir():
+            raise SwizzleError(
+                f"-I {folder} is no folder", expected="a folder of headers", fix="name one that is there: -I include"
+            )
+    for define in defines:
+        if not re.fullmatch(r"[A-Za-z_]\w*(?:\([\w\s,.]*\))?(?:=.*)?", define, re.S):
+            raise SwizzleError(
+                f"-D {define} is no macro", expected="-D NAME=VALUE, or -D NAME", fix="-D TILE=32",
+            )  # fmt: skip
 
 
 def said_kernel(text: CudaText) -> str | None:
     """Return the kernel that a comment names, if one does and no other names another."""
     names = {each.flags["--kernel"] for each in said_flags(text) if "--kernel" in each.flags}
     return names.pop() if len(names) == 1 else None
+
+
+def chosen_kernel(text: CudaText, name: str | None) -> tuple[CudaKernel, str]:
+    """Return a kernel by its name, or the only one, and the arguments of a template as they are spelled."""
+    kernels = text.kernels()
+    if not kernels:
+        raise SwizzleError(
+            f"{text.path} has no kernel",
+            expected="a function with __global__ and a body",
+            fix="name the file that has it",
+        )
+    name = name if name is not None else said_kernel(text)
+    bare, instance = base_name(name or ""), "".join((name or "").partition("<")[1:])
+    names = [each.name for each in kernels]
+    if name is None and len(kernels) > 1:
+        raise SwizzleError(
+            f"{text.path} has {len(kernels)} kernels: {', '.join(names)}", place=text.place(kernels[1].begin),
+            expected="one of them", fix=f"--kernel {names[0]}",
+        )  # fmt: skip
+    found = [each for each in kernels if name is None or each.name == bare]
+    if not found:
+        raise SwizzleError(
+            f"{text.path} has no kernel {bare}", expected=f"one of {', '.join(names)}",
+            fix=near(bare, names) or f"--kernel {names[0]}",
+        )  # fmt: skip
+    if len(found) > 1:
+        raise SwizzleError(
+            f"{text.path} has {len(found)} kernels with the name {bare}", place=text.place(found[1].begin),
+            expected="one", fix="give the other one another name",
+        )  # fmt: skip
+    return found[0], instance
 
 
 def flags_of(
@@ -114,6 +183,7 @@ def flags_of(
     said = [
         each for each in said_flags(text)
         if base_name(each.flags.get("--kernel", kernel.name)) == kernel.name and each.at < kernel.end
+        and each.flags.keys() & {"--launch", "--args"}
     ]  # fmt: skip
     said.sort(key=lambda each: ("--kernel" in each.flags, each.at))
     if not said or (launch is not None and args is not None):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from swizzle.strangers.doctor.launch import arguments_of, example_of, flags_of, parse_launch, said_kernel
 from swizzle.strangers.doctor.shared import array_uses, named, shared_arrays
-from swizzle.strangers.doctor.text import CudaText
+from swizzle.strangers.reading.launch import arguments_of, example_of, flags_of, parse_launch, said_kernel
+from swizzle.strangers.reading.text import CudaText
 from symbolic.errors import SwizzleError
 
 TEXT = """#include <vector>

@@ -8,22 +8,40 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
 from typing import Final, Literal
 
 from msgspec import Struct
 
+from cuda_out.compile.toolchain import Tool
 from symbolic.errors import Place, SwizzleError
 
+MOST_BYTES: Final = 1 << 20
+"""As long as a file or a header of it may be."""
 _HIDDEN: Final = re.compile(
-    r"\.?\b\d(?:\'?\w|\.|(?<=[eEpP])[+-])*|//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z)"
+    r'\b(?:u8|[uUL])?R"(?P<delimiter>[^\s()\\]{0,16})\(.*?\)(?P=delimiter)"'
+    r"|\.?\b\d(?:\'?\w|\.|(?<=[eEpP])[+-])*|//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z)"
     r'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'',
     re.S,
 )
 _DIRECTIVE: Final = re.compile(r"^[ \t]*(?:\#|%:|\?\?=)(?:[^\n\\]|\\(?:[ \t\r]*\n)?)*", re.M)
 _READ: Final = re.compile(
-    r"<(?:cuda_(?:fp16|bf16|fp8|pipeline|pipeline_primitives)|mma|math_constants|cooperative_groups(?:/\w+)?)\.h>"
+    r"[<\"](?:cuda_(?:fp4|fp6|fp8|fp16|bf16|pipeline|pipeline_primitives|awbarrier|awbarrier_primitives)\.h|mma\.h"
+    r"|math_constants\.h|cuComplex\.h|cooperative_groups(?:/\w+)?\.h|(?:cuda|cub|nv)/[\w/.]+)[>\"]"
 )
-"""The headers of CUDA that are read; they are the compiler's own."""
+"""The headers of CUDA that NVRTC reads; they are the compiler's own."""
+_LIBRARIES: Final = re.compile(
+    r"\"(?:cuda|cuda_runtime|cuda_runtime_api|device_launch_parameters|device_functions|device_atomic_functions"
+    r"|vector_types|vector_functions|math_functions|cuda_device_runtime_api|driver_types|texture_types"
+    r"|assert|ctype|errno|float|limits|math|memory|signal|stdarg|stdbool|stddef|stdint|stdio|stdlib|string|time)\.h\""
+)
+"""Headers of libraries that people name in quotes; nothing of them is missed that a kernel needs."""
+_SUFFIXES: Final = frozenset(
+    (".h", ".hh", ".hpp", ".hxx", ".cuh", ".cu", ".inl", ".inc", ".ipp", ".impl", ".def", ".c", ".cc", ".cpp")
+)
+"""What the file of a header is called: no other file is read for an `#include`."""
+_OF_STD: Final = re.compile(r"\s*using\s+(?:namespace\s+std\s*|std\s*::\s*\w+\s*);")
 _INTEGERS: Final = (
     "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long long int64_t; "
     "typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t; "
@@ -35,7 +53,7 @@ _KEPT: Final = re.compile(
 )
 _TYPE: Final = re.compile(r"\s*(?:typedef\s+)?(?:struct|class|union|enum)\b")
 _TEMPLATE: Final = re.compile(r"\s*template\s*<")
-_INSTANCE: Final = re.compile(r"\s*(?:extern\s+)?template\s*(?!<)[\w\s]*\b__global__\b")
+_INSTANCE: Final = re.compile(r"\s*(?:extern\s+)?template\b(?!\s*<)")
 _BRACKET: Final = re.compile(r"[()\[\]{}]")
 _SUBSCRIPT: Final = re.compile(r"\s*\[")
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
@@ -81,21 +99,66 @@ class _Entity(Struct, frozen=True):
 
 
 class CudaText:
-    """A file's text; `code` is the text with comments, strings and directives as blanks, each in its place."""
+    """A file's text; `code` is the text with comments, strings and directives as blanks, each in its place.
 
-    def __init__(self, path: str, text: str) -> None:
+    `includes` are the folders of its own headers, besides its own folder, and `defines` its macros, `NAME=VALUE`.
+    """
+
+    def __init__(self, path: str, text: str, includes: Sequence[str] = (), defines: Sequence[str] = ()) -> None:
         self.path, self.text = path, text
+        self.includes, self.defines = tuple(includes), tuple(defines)
+        self.tool: Tool | None = None  # the compiler that reads it, as soon as one has
+        self.missing: set[str] = set()  # the headers that no compiler finds
         plain = _HIDDEN.sub(_blank, text)
-        if raw := re.search(r"\b(?:u8|[uUL])?R(?=\")", plain):
-            raise SwizzleError(
-                "a raw string", place=self.place(raw.start(), raw.end()),
-                expected="a kernel's own text", fix="leave out what the kernel does not need",
-            )  # fmt: skip
         self.directives = [(match.start(), match.end()) for match in _DIRECTIVE.finditer(plain)]
         self.plain = plain
         self.code = _DIRECTIVE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), plain)
         self.entities = list(self._entities())
         self.left_out: list[str] = []
+
+    def altered(self, text: str) -> CudaText:
+        """Return another text of this file, to be compiled as this one is."""
+        found = CudaText(self.path, text, self.includes, self.defines)
+        found.tool, found.missing = self.tool, self.missing
+        return found
+
+    def with_options(self, includes: Sequence[str], defines: Sequence[str]) -> CudaText:
+        """Return this text with more folders of headers and macros, which yield to those that it has."""
+        if not includes and not defines:
+            return self
+        return CudaText(self.path, self.text, (*self.includes, *includes), (*defines, *self.defines))
+
+    # -- headers -----------------------------------------------------------------------------------------------------
+
+    def header(self, name: str) -> str:
+        """Return the file of a header of one's own, which an `#include` names with its quotes; '' for others."""
+        bare = name[1:-1]
+        folders = [*([str(Path(self.path).parent)] if name.startswith('"') else []), *self.includes]
+        if Path(bare).suffix in _SUFFIXES and not Path(bare).is_absolute():
+            for folder in folders:
+                if (file := Path(folder, bare)).is_file():
+                    return str(file.resolve())
+        return ""
+
+    @cached_property
+    def headers(self) -> dict[str, CudaText]:
+        """The headers of one's own that this text includes, and those that they include, by their files."""
+        found: dict[str, CudaText] = {}
+        waiting: list[CudaText] = [self]
+        while waiting:
+            text = waiting.pop()
+            for begin, end in text.directives:
+                file = text.header(text.included(begin, end))
+                if file and file not in found and (said := _read(file)) is not None:
+                    found[file] = CudaText(file, said, self.includes, self.defines)
+                    waiting.append(found[file])
+        return found
+
+    def included(self, begin: int, end: int) -> str:
+        """Return the name of a header with its quotes, '' where a directive is no `#include` or a macro has it."""
+        said = re.sub(r"\\[ \t\r]*\n", "", self.text[begin:end])
+        named = re.match(r"\s*(?:#|%:|\?\?=)\s*include\s*(<[^>\n]*>|\"[^\"\n]*\")", said)
+        return named[1] if named else ""
 
     def place(self, begin: int, end: int = 0) -> Place:
         """Return where an offset stands in the file."""
@@ -167,17 +230,20 @@ class CudaText:
 
     def _annotated(self, head: str) -> bool:
         """Say whether a function is one for the GPU, or for both."""
-        names = {"__global__", "__device__", "constexpr"} | self._annotations
-        return any(word in names for word in _WORD.findall(head))
+        return any(word == "constexpr" or word in self._annotations for word in _WORD.findall(head))
 
-    @property
+    @cached_property
     def _annotations(self) -> set[str]:
         """The macros that stand for `__device__` or `__global__`."""
-        found = set()
-        for begin, end in self.directives:
-            define = re.match(r"\s*#\s*define\s+(\w+)(.*)", self.plain[begin:end], re.S)
-            if define and re.search(r"\b__(?:device|global)__\b", define[2]):
-                found.add(define[1])
+        defined = {}
+        for text in (self, *self.headers.values()):
+            for begin, end in text.directives:
+                define = re.match(r"\s*#\s*define\s+(\w+)(.*)", text.plain[begin:end], re.S)
+                if define:
+                    defined[define[1]] = set(_WORD.findall(define[2]))
+        found = {"__device__", "__global__"}
+        while more := {name for name, words in defined.items() if words & found} - found:
+            found |= more
         return found
 
     def kernels(self) -> list[CudaKernel]:
@@ -247,35 +313,70 @@ class CudaText:
 
     # -- what is compiled --------------------------------------------------------------------------------------------
 
-    def for_device(self, kernel: CudaKernel, added: Sequence[tuple[int, str]] = (), *, instances: bool = True) -> str:
-        """Return the text without host functions, other kernels and other headers than CUDA's; lines stay in place.
+    def for_device(
+        self,
+        kernel: CudaKernel | None,
+        added: Sequence[tuple[int, str]] = (),
+        *,
+        instances: bool = True,
+        whole: bool = False,
+        used: bool = False,
+    ) -> str:
+        """Return the text without host functions and other kernels; lines stay in place.
 
-        Each text that is `added` stands before an offset of the file. `instances`: templates' explicit instances stay.
+        Each text that is `added` stands before an offset of the file. `instances`: templates' explicit instances of
+        kernels stay. Other headers than CUDA's and one's own are left out, too, but in a text that is `whole`, for a
+        compiler that finds them. `used`: functions and types that the kernel does not name, directly or by what it
+        names, are left out as well.
         """
         out = [*self.text, ""]
 
         def blank(begin: int, end: int) -> None:
             out[begin:end] = [c if c == "\n" else " " for c in out[begin:end]]
 
+        wanted = self._reached(kernel) if used and kernel is not None else None
         for entity in self.entities:
             head = self._head(entity)
             begin = entity.begin + len(head) - len(head.lstrip())
-            if entity.kind == "function":
-                other = re.search(r"\b__global__\b", head) and not entity.begin <= kernel.begin < entity.end
-                if other or not self._annotated(head):
-                    blank(begin, entity.end)
-            elif (not instances and _INSTANCE.match(head)) or not (
-                _KEPT.search(head) or self._annotations.intersection(_WORD.findall(head))
-            ):
+            if self._is_left_out(entity, kernel, instances, whole) or (wanted is not None and entity not in wanted):
                 blank(begin, entity.end)
         self.left_out = []
         for begin, end in self.directives:
-            self._directive(begin, end, out)
+            self._directive(begin, end, out, whole)
         for at, text in added:
             out[at] = text + out[at]
         return "".join(out)
 
-    def _directive(self, begin: int, end: int, out: list[str]) -> None:
+    def _is_left_out(self, entity: _Entity, kernel: CudaKernel | None, instances: bool, whole: bool) -> bool:
+        """Say whether a compiler for the GPU is not shown a function or statement of the top level."""
+        head = self._head(entity)
+        if entity.kind == "function":
+            other = "__global__" in head and not (kernel and entity.begin <= kernel.begin < entity.end)
+            return other or not self._annotated(head)
+        if _INSTANCE.match(head):  # of a class it makes nothing that its uses do not
+            is_kernel = "__global__" in head or (kernel and re.search(rf"\b{kernel.name}\b", head))
+            return not (instances and is_kernel)
+        if not whole and _OF_STD.match(head):
+            return True
+        return not (_KEPT.search(head) or self._annotations.intersection(_WORD.findall(head)))
+
+    def _reached(self, kernel: CudaKernel) -> list[_Entity]:
+        """Return what a kernel may use: what it names, what that names in turn, and all that has no name of its own."""
+        named = [(self._declared(each), each) for each in self.entities]
+        words = {word for begin, end in self.directives for word in _WORD.findall(self.plain[begin:end])}
+        for header in self.headers.values():
+            words.update(_WORD.findall(header.code))
+        waiting, found = list(named), list[_Entity]()
+        while ready := [
+            (name, each) for name, each in waiting if name in words or not name or each.begin <= kernel.begin < each.end
+        ]:
+            waiting = [each for each in waiting if each not in ready]
+            for _, each in ready:
+                found.append(each)
+                words.update(_WORD.findall(self.code[each.begin : each.end]))
+        return found
+
+    def _directive(self, begin: int, end: int, out: list[str], whole: bool) -> None:
         said = re.sub(r"\\[ \t\r]*\n", "", self.plain[begin:end])
         words = re.match(r"\s*(?:#|%:|\?\?=)\s*(\w*)", said)
         assert words is not None
@@ -286,14 +387,16 @@ class CudaText:
             )  # fmt: skip
         if words[1] != "include":
             return
-        named = re.search(r"<[^>\n]*>|\"[^\"\n]*\"", self.text[begin:end])
-        name = named[0] if named else "a header"
-        if _READ.fullmatch(name):
+        name = self.included(begin, end) or "a header"
+        file = self.header(name)
+        if not file and (_READ.fullmatch(name) or whole) and name[1:-1] not in self.missing:
             return
         for at in range(begin, end):
             if out[at] != "\n":
                 out[at] = " "
-        if name[1:-1] in ("stdint.h", "cstdint", "inttypes.h", "cinttypes"):
+        if file and (whole or file in self.headers):
+            out[begin] = f'#include "{file}"'
+        elif name[1:-1] in ("stdint.h", "cstdint", "inttypes.h", "cinttypes"):
             out[begin] = _INTEGERS if _INTEGERS not in self.left_out else " "
             self.left_out.append(_INTEGERS)
         else:
@@ -302,7 +405,8 @@ class CudaText:
     @property
     def is_slow_to_compile(self) -> bool:
         """Whether the file includes headers that take a compiler a second."""
-        return re.search(r"#\s*include\s*<(?:cooperative_groups|mma|cuda_pipeline)", self.text) is not None
+        slow = re.compile(r"#\s*include\s*[<\"](?:cooperative_groups|mma|cuda_pipeline|cuda/|cub/)")
+        return self.tool == "nvcc" or any(slow.search(each.text) for each in (self, *self.headers.values()))
 
     @property
     def headers_left_out(self) -> list[str]:
@@ -311,7 +415,11 @@ class CudaText:
     @property
     def own_headers_left_out(self) -> list[str]:
         """The headers that are not of any library: what they define may make another kernel of the file."""
-        return [name for name in self.headers_left_out if name.startswith('"')]
+        return [
+            name
+            for name in dict.fromkeys(self.headers_left_out)
+            if name[1:-1] in self.missing or (name.startswith('"') and not _LIBRARIES.fullmatch(name))
+        ]
 
     def structures(self) -> set[str]:
         """Return the names of structures."""
@@ -383,8 +491,30 @@ class CudaText:
         match = re.search(r"\b(?:struct|class|union)\s+(\w+)", self.code[entity.begin : entity.end])
         return match[1] if match else ""
 
+    def _declared(self, entity: _Entity) -> str:
+        """Return the only name that a function or a type is known by, '' where there may be others."""
+        if entity.kind == "function":
+            return self.owner(entity.body)[0]
+        begin = self._behind_templates(entity.begin)
+        typed = re.compile(r"\s*(?:struct|class)\s+(?:(?:__align__|alignas)\s*\(\w+\)\s*)?(\w+)\s*[^;{}()]*\{")
+        match = typed.match(self.code, begin, entity.end)
+        if match:
+            return match[1] if self.code[self.closing(match.end() - 1) + 1 : entity.end].strip() == ";" else ""
+        match = re.compile(r"[^=;{}()]*[\w&*]\s+[&*]*(\w+)\s*\([^=;{}]*\)\s*;").fullmatch(self.code, begin, entity.end)
+        return match[1] if match else ""
+
     def _mentions(self, begin: int, end: int, names: set[str]) -> bool:
         return re.search(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b", self.code[begin:end]) is not None
+
+
+def _read(file: str) -> str | None:
+    """Return the text of a header, None for one that no compiler reads either."""
+    try:
+        if Path(file).stat().st_size > MOST_BYTES:
+            return None
+        return Path(file).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -392,8 +522,8 @@ def _blank(match: re.Match[str]) -> str:
     text = match[0]
     if text.lstrip(".")[:1].isdigit():
         return text
-    if text[0] in "\"'":
-        return text[0] + " " * (len(text) - 2) + text[0]
+    if text[0] in "\"'uULR":
+        return text[-1] + re.sub(r"[^\n]", " ", text[1:-1]) + text[-1]
     return re.sub(r"[^\n]", " ", text)
 
 

@@ -1,0 +1,228 @@
+"""What a compiler makes of a stranger's text: PTX whose instructions have the lines of the file.
+
+NVRTC is shown what is for the GPU: it is fast, and comes with this package, but has no headers of C++ and of the
+machine. Where that does not compile, nvcc is shown the same with all headers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from cuda_out.compile.toolchain import ByHand, CompileError, Tool, available_tools, compile_to_ptx
+from cuda_out.ptx.reading.parse import parse
+from cuda_out.ptx.syntax import Kernel, NotInterpreted
+from swizzle.strangers.reading.text import CudaKernel, CudaText
+from symbolic.errors import Place, SwizzleError
+
+ARCHITECTURES: Final = ("sm_80", "sm_90")
+"""What is compiled for: the first that the text compiles for."""
+_LIMITS: Final = {
+    "INFINITY": " __int_as_float(0x7f800000)", "NAN": " __int_as_float(0x7fffffff)",
+    "HUGE_VALF": " __int_as_float(0x7f800000)", "FLT_MAX": " 3.402823466e+38f", "FLT_MIN": " 1.175494351e-38f",
+    "FLT_EPSILON": " 1.192092896e-07f", "DBL_MAX": " 1.7976931348623158e+308", "DBL_MIN": " 2.2250738585072014e-308",
+    "DBL_EPSILON": " 2.2204460492503131e-16", "INT_MAX": " 2147483647", "INT_MIN": " (-2147483647 - 1)",
+    "UINT_MAX": " 4294967295u", "LLONG_MAX": " 9223372036854775807ll", "CHAR_BIT": " 8",
+    "M_PI": " 3.14159265358979323846", "INT32_MAX": " 2147483647", "UINT32_MAX": " 4294967295u",
+    "assert": "(condition) ((void)0)",
+}  # fmt: skip
+"""Macros and types of the headers of C and of its library, and what they stand for."""
+
+
+class Undecided(Exception):
+    """Why nothing can be said of a kernel."""
+
+
+_TYPES: Final = "typedef unsigned int uint; typedef unsigned short ushort; typedef unsigned long ulong;\n"
+"""Types that the headers of the machine have."""
+_ERROR: Final = re.compile(
+    r"^(?P<file>[^\s(:][^(:\n]*)(?:\((?P<line>\d+)\)|:(?P<at>\d+):\d+)\s*:\s*(?:catastrophic |fatal )?error\s*:?\s*"
+    r"(?:#\S+:\s*)?(?P<what>[^\n]*)", re.M
+)  # fmt: skip
+_NOT_FOUND: Final = re.compile(r"fatal error: ([^\s:]+): No such file or directory")
+
+
+def compiled(text: CudaText, kernel: CudaKernel, instance: str = "", added: Sequence[tuple[int, str]] = ()) -> str:
+    """Return the PTX of one kernel of a file, with lines; raise SwizzleError at the first mistake's place.
+
+    `instance` has the arguments of a template as they are spelled, `<32, float>`; `added` texts are put before offsets.
+    A text that was compiled once keeps its compiler.
+    """
+    name = f"{kernel.name}{instance}"
+    if instance:
+        added = [*added, (kernel.end, f" template __global__ decltype({name}) {name};")]
+    errors: dict[Tool, CompileError] = {}
+    tools = available_tools() if text.tool is None else [text.tool]
+    shown = partial(text.for_device, kernel, added, instances=not instance)
+    for tool, used in itertools.product(tools, (False, True)):
+        if used and shown(used=True) == shown():
+            continue
+        for architecture in ARCHITECTURES:
+            try:
+                ptx = (_by_nvcc if tool == "nvcc" else _by_nvrtc)(text, architecture, partial(shown, used=used))
+            except CompileError as error:
+                errors.setdefault(tool, error)
+            else:
+                text.tool = tool
+                return ptx
+    if not tools:
+        compile_to_ptx("")  # says that there is none
+    raise _mistake(text, next(reversed(errors.values())))
+
+
+def _by_nvrtc(text: CudaText, architecture: str, shown: Callable[..., str]) -> str:
+    headers = {file: each.for_device(None) for file, each in text.headers.items()}
+    by_hand = ByHand(text.defines, headers=headers)
+    return compile_to_ptx(_with_limits(shown(whole=False)), architecture, by_hand=by_hand, tool="nvrtc")
+
+
+def _by_nvcc(text: CudaText, architecture: str, shown: Callable[..., str]) -> str:
+    """Compile with the headers of the machine; what it does not find is left out, and said."""
+    folders = tuple(dict.fromkeys(str(Path(file).parent) for file in text.headers))
+    by_hand = ByHand(text.defines, text.includes, folders)
+    while True:
+        try:
+            return compile_to_ptx(shown(whole=True), architecture, by_hand=by_hand, tool="nvcc")
+        except CompileError as error:
+            absent = _NOT_FOUND.search(error.log)
+            if absent is None or absent[1] in text.missing:
+                raise
+            text.missing.add(absent[1])
+
+
+def _mistake(text: CudaText, error: CompileError) -> SwizzleError:
+    """Return what a compiler found first, at its place in the file or in a header of it."""
+    first, place = _ERROR.search(error.log), None
+    what = first["what"] if first else error.log.strip().splitlines()[0]
+    if first:
+        own, line = Path(first["file"]).name == "kernel.cu", int(first["line"] or first["at"])
+        lines = (text if own else text.headers.get(first["file"], text)).text.splitlines()
+        word = re.search(r'"([^"]+)"', what)
+        column = lines[line - 1].find(word[1]) + 1 if word and line <= len(lines) else 0
+        place = Place(text.path if own else first["file"], line, max(1, column))
+    if absent := _NOT_FOUND.search(error.log):
+        fix = f"-I DIR, the folder that has {absent[1]}"
+    elif headers := text.headers_left_out:
+        fix = f"what it needs of {', '.join(headers)}, which is not read, belongs into this file; or -I DIR, its folder"
+        if "nvcc" not in available_tools():
+            fix += "; headers of C++ are read where nvcc is installed"
+    elif re.search(r"identifier \"\w+\" is undefined", what):
+        fix = "-D NAME=VALUE for a macro that the build defines, -I DIR for a header; nvcc -ptx shows more"
+    else:
+        fix = "compile it by itself: nvcc -ptx"
+    return SwizzleError(f"the kernel does not compile: {what}", place=place, expected="CUDA C++ for the GPU", fix=fix)
+
+
+def _with_limits(source: str) -> str:
+    """Return a text with those macros of the headers of C that it uses, and the types of the machine's."""
+    used = [
+        f"#ifndef {name}\n#define {name}{value}\n#endif\n"
+        for name, value in _LIMITS.items()
+        if re.search(rf"\b{name}\b", source)
+        and not re.search(rf"#\s*define\s+{name}\b|\btypedef\b[^;]*\b{name}\s*;|\busing\s+{name}\b", source)
+    ]
+    types = [_TYPES] if re.search(r"\b(?:uint|ushort|ulong)\b", source) else []
+    return "".join([*types, *used, '#line 1 "kernel.cu"\n', source]) if used or types else source
+
+
+def code_of(ptx: str) -> str:
+    """Return PTX without what it says of its source: comments, places, and what follows behind the code.
+
+    >>> code_of('// by a compiler\\n\\t.loc 1 2 3\\n\\tret;\\n\\t.file 1 "a.cu"\\n.section .debug_str')
+    'ret;'
+    """
+    lines = (line.split("//")[0].strip() for line in ptx.split("\n\t.file")[0].splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith(".loc"))
+
+
+def entry_of(ptx: str, kernel: CudaKernel) -> Kernel:
+    """Return the kernel of a module that is compiled of one kernel's text."""
+    try:
+        kernels = parse(ptx)
+    except NotInterpreted as error:
+        raise Undecided(f"not interpreted: {in_source(ptx, str(error), instructions=True)}") from None
+    named = [found for symbol, found in kernels.items() if is_named(symbol, kernel.name)]
+    kernels = {found.name: found for found in named} or kernels
+    if len(kernels) != 1:
+        raise SwizzleError(
+            f"{kernel.name} is compiled to {len(kernels)} kernels" + (f": {', '.join(kernels)}" if kernels else ""),
+            expected="one kernel: of a template, one instance",
+            fix=f"--kernel '{kernel.name}<...>'",
+        )
+    (found,) = kernels.values()
+    if found.refused:
+        raise Undecided(f"not interpreted: {in_source(ptx, found.refused, instructions=True)}")
+    return found
+
+
+def is_named(symbol: str, name: str) -> bool:
+    """Say whether a symbol of PTX is a function with a name of its own, in a namespace or not, or an instance.
+
+    >>> is_named("_ZN3own4turnIfEEvPT_", "turn"), is_named("_Z5returnPf", "turn"), is_named("turn", "turn")
+    (True, False, True)
+    """
+    at, last = re.match(r"(?:_ZN?K?)?", symbol).end(), symbol  # type: ignore[union-attr]
+    while length := re.compile(r"L?(\d+)").match(symbol, at):
+        at = length.end() + int(length[1])
+        last = symbol[length.end() : at]
+        if not symbol.startswith("_ZN"):
+            break
+    return last == name
+
+
+def in_source(ptx: str, message: str, *, instructions: bool = False) -> str:
+    """Return what is said of lines of PTX as said of the lines of the file that they come from.
+
+    The instructions are left out, unless it is them that matter.
+
+    >>> ptx = '.loc 1 7 3\\nst.f32 [%r1], %f2;\\n.file 1 "kernel.cu"'
+    >>> in_source(ptx, "race (line 2: st.f32 [%r1], %f2)"), in_source(ptx, "line 2: st.f32", instructions=True)
+    ('race (line 7)', 'line 7: st.f32')
+    """
+    lines = ptx.splitlines()
+    own = [number for number, name in re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', ptx, re.M) if _is_own(name)]
+    said: dict[str, str] = {}
+    for number in map(int, re.findall(r"\bline (\d+): ", message)):
+        line = _own_line(lines[:number], own)
+        where = f"line {line}" if line else "the compiler's own"
+        text = " ".join(lines[number - 1].split("//")[0].strip().rstrip(";").split()) if number <= len(lines) else ""
+        if text and not instructions:
+            said[f"line {number}: {text}"] = where
+        said[f"line {number}: "] = f"{where}: "
+    return re.sub("|".join(map(re.escape, said)), lambda match: said[match[0]], message) if said else message
+
+
+def _own_line(lines: Sequence[str], own: Sequence[str]) -> str:
+    """Return the line of the file that the last of some lines of PTX comes from, '' for none.
+
+    Of a call within a call each place names the next one, which stood before by itself.
+    """
+    wanted = ""
+    for line in reversed(lines):
+        found = re.match(r"\s*\.loc\s+(\d+ \d+ \d+)(?:.*\binlined_at (\d+ \d+ \d+))?", line)
+        if not found or wanted not in ("", found[1]):
+            continue
+        for place in filter(None, found.groups()):
+            file, number, _ = str(place).split()
+            if file in own:
+                return number
+        wanted = found[2]
+        if not wanted:
+            return ""
+    return ""
+
+
+def _is_own(name: str) -> bool:
+    return Path(name).name == "kernel.cu"
+
+
+def line_of(kernel: Kernel, source: Sequence[tuple[int, int]]) -> int:
+    """Return the line of the file that an instruction comes from: where it was inlined, if it is from a header."""
+    for file, line in source:
+        if _is_own(kernel.files.get(file, "")):
+            return line
+    return 0

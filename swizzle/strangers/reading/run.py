@@ -1,0 +1,103 @@
+"""A kernel of somebody's own, run by the PTX interpreter over input elements that are variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+import numpy as np
+from msgspec import Struct
+
+from cuda_out.ptx.instructions.normal import Normal
+from cuda_out.ptx.kinds import Bits, untyped, width
+from cuda_out.ptx.running.arguments import LaunchArray, LaunchRecord, LaunchScalar
+from cuda_out.ptx.running.machine import PtxMachine
+from cuda_out.ptx.running.memory import Seen
+from cuda_out.ptx.running.notes import Notes
+from cuda_out.ptx.syntax import Kernel
+from swizzle.strangers.reading.launch import GivenArgument, KernelLaunch, number_of
+from symbolic.algebra.terms import Terms
+from symbolic.errors import SwizzleError
+from symbolic.ir.program import LANES
+from symbolic.machine.launch_shape import LaunchShape
+
+MOST_THREADS = 1 << 17
+
+
+class Ran(Struct, frozen=True):
+    """A run that ended: what it touched, the machine as it was left, and a race, if there is one."""
+
+    machine: PtxMachine
+    seen: tuple[Seen, ...]
+    races: tuple[str, ...]
+
+
+class Inputs:
+    """What a kernel is given, the same variables in every run, so that two runs can be compared."""
+
+    def __init__(self, arguments: Sequence[GivenArgument], launch: KernelLaunch, *, example: bool = False) -> None:
+        self.launch, self.example = launch, example
+        self.terms, self.random = Terms(), np.random.default_rng(0)
+        flat = [each for argument in arguments for each in (argument.fields or (argument,))]
+        self.below = min([64, *(each.size for each in flat if each.shape)])
+        self.notes = Notes(Normal(self.terms, {each.name: each.kind for each in flat}))
+        self.shape = LaunchShape(launch.block, launch.grid, LANES)
+        if self.shape.count > MOST_THREADS:
+            raise SwizzleError(
+                f"--launch {launch} has {self.shape.count} threads", expected=f"at most {MOST_THREADS}: each is run",
+                fix="a small grid: conflicts are the same in every block",
+            )  # fmt: skip
+        self.given = [self._given(each) for each in arguments]
+
+    def _given(self, argument: GivenArgument) -> LaunchRecord | LaunchArray | LaunchScalar | np.generic:
+        if argument.fields:
+            return self._record(argument)
+        if argument.value is not None:
+            return number_of(argument)
+        size = argument.size if argument.shape else 1
+        if self.example:
+            bits, terms = self._numbers(argument.kind, size), np.zeros(size, np.int64)
+        else:
+            bits = np.zeros(size, np.uint64)
+            terms = np.array([self.terms.atom(argument.name, i) for i in range(size)], np.int64)
+        if argument.shape:
+            writable = argument.role in ("out", "inout")
+            return LaunchArray(argument.name, argument.kind, bits, terms, argument.role != "out", writable)
+        if self.example:
+            item: np.generic = bits.astype(f"u{width(argument.kind) // 8}")[0]
+            return item
+        return LaunchScalar(argument.kind, int(terms[0]))
+
+    def _numbers(self, kind: str, size: int) -> Bits:
+        """Return numbers as an example has them: floats of both signs, small whole numbers."""
+        if kind == "b16":  # bf16
+            return untyped(self.random.standard_normal(size).astype(np.float32), "f32") >> np.uint64(16)
+        if kind.startswith("f"):
+            return untyped(self.random.standard_normal(size), kind)
+        return self.random.integers(0, self.below, size).astype(np.uint64)
+
+    def _record(self, argument: GivenArgument) -> LaunchRecord:
+        """Return a structure by C++'s rules: each field at a multiple of its size."""
+        at, most, parts = 0, 1, []
+        for each in argument.fields:
+            given = self._given(each)
+            size = 8 if isinstance(given, LaunchArray) else width(each.kind) // 8
+            if isinstance(given, LaunchRecord):
+                raise SwizzleError(
+                    f"--args: a structure in the structure {argument.name}", expected="fields that are none",
+                    fix="write its fields in their place",
+                )  # fmt: skip
+            at += -at % size
+            parts.append((at, given))
+            at, most = at + size, max(most, size)
+        return LaunchRecord(at + -at % most, tuple(parts))
+
+    def run(self, kernel: Kernel) -> Ran:
+        """Run a kernel. Raises Broken and NotInterpreted."""
+        machine = PtxMachine(
+            kernel, self.shape, self.given, self.notes, dynamic=self.launch.dynamic, any_order=self.example,
+            early_returns=True,
+        )  # fmt: skip
+        machine.memory.seen, machine.memory.split = [], machine.split_cells
+        machine.run()
+        return Ran(machine, tuple(machine.memory.seen), tuple(islice(machine.races(), 1)))
