@@ -9,7 +9,7 @@ the block. The warp is the hardware's, 32 lanes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import gcd
 from typing import Any, Final
 
@@ -57,7 +57,9 @@ class PtxMachine:
     `dynamic` is how many bytes of shared memory the launch gives an array without a size. Atomic operations on one cell
     come in the order of threads, which is as good as any other where nobody uses what they give; else they are refused,
     unless `any_order` says that one order will do. `early_returns`: barriers and shuffles wait for no thread that has
-    ended, which is so from sm_70 on; else it is an error that threads miss a barrier, as CUDA's guide has it.
+    ended, which is so from sm_70 on; else it is an error that threads miss a barrier, as CUDA's guide has it. Variables
+    of the module that are `written` begin as the module is loaded, and are outputs; others are read-only, and hold what
+    the host may have put there, unless the module is `just_loaded`.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class PtxMachine:
         any_order: bool = False,
         early_returns: bool = False,
         just_loaded: bool = False,
+        written: Collection[str] = (),
     ) -> None:
         assert shape.warp_size == LANES
         _check_block(kernel, shape)
@@ -114,18 +117,24 @@ class PtxMachine:
         cell = {space: self._narrowest(space) for space in ("shared", "local", "const", "global")}
         arrays = [array if array.size else replace(array, size=dynamic) for array in kernel.arrays]
         by_launch = {array.name for array in kernel.arrays if not array.size}
-        if len(by_launch) > 1:
-            raise NotInterpreted("two arrays whose size the launch gives, which are one place")
         for array in arrays:
+            if array.name in by_launch and by_launch & self.registers.symbols.keys():  # they are one place
+                first = next(iter(by_launch & self.registers.symbols.keys()))
+                self.registers.symbols[array.name] = self.registers.symbols[first]
+                continue
             size = gcd(cell[array.space], array.size or 1)
             data = None if array.data is None else np.frombuffer(array.data, f"u{size}").astype(np.uint64)
-            writable, terms = array.space not in ("const", "global"), None
-            if data is None and not writable:
+            known, terms = just_loaded or array.name in written, None
+            writable = array.space not in ("const", "global") or (array.space == "global" and array.name in written)
+            if data is None and array.space in ("const", "global"):
                 data = np.zeros(array.size // size, np.uint64)
-                terms = None if just_loaded else deferred.normal.unknown_array(array.name, f"u{8 * size}", len(data))
+                terms = None if known else deferred.normal.unknown_array(array.name, f"u{8 * size}", len(data))
             align = max(array.align, WIDEST) if array.name in by_launch else array.align
             region = self.memory.add(array.name, array.space, array.size, size, data, terms, writable, align=align)
             self.registers.symbols[array.name] = region.base
+            if array.name in written:
+                self.arrays[array.name], self.kinds[array.name] = region, f"b{8 * size}"
+                deferred.normal.kinds[array.name] = f"b{8 * size}"
 
     def _given(self, argument: LaunchArray | LaunchScalar | int | np.generic) -> int | Register:
         """Return what a parameter holds: an address, a term, or the bits of a number."""

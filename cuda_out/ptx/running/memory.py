@@ -44,6 +44,22 @@ class Broken(Exception):
     """A kernel that does what CUDA leaves undefined: which instruction, which thread, what."""
 
 
+class Misaligned(Broken):
+    """An access of `size` bytes at once to an array that is known to begin at fewer."""
+
+    def __init__(self, message: str, region: str, size: int) -> None:
+        super().__init__(message)
+        self.region, self.size = region, size
+
+
+class ReadOnly(Broken):
+    """A store to an array that is not to be written."""
+
+    def __init__(self, message: str, region: str) -> None:
+        super().__init__(message)
+        self.region = region
+
+
 class Seen(Struct, frozen=True):
     """One execution of a load or store: which threads moved `size` bytes, how many bytes into the array.
 
@@ -182,12 +198,15 @@ class PtxMemory:
                     f"at byte {int(offset[bad])}, which is not a multiple"
                 )
             if region.align and item * count > region.align:
-                raise Broken(
+                raise Misaligned(
                     f"{instruction}: {self._who(threads, at)} touches {item * count} bytes of {region.name} at once, "
-                    f"which is aligned to {region.align}"
+                    f"which is aligned to {region.align}",
+                    region.name,
+                    item * count,
                 )
             if writes and not region.writable:
-                raise Broken(f"{instruction}: {self._who(threads, at)} writes {region.name}, which is read-only")
+                why = f"{instruction}: {self._who(threads, at)} writes {region.name}, which is read-only"
+                raise ReadOnly(why, region.name)
             if item < region.cell:
                 if self.split is None:
                     raise NotInterpreted(f"{instruction}, an access to a part of an element of {region.name}")

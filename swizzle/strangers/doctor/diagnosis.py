@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from cuda_out.ptx.running.memory import Broken, Seen
+from cuda_out.ptx.running.memory import Broken, Misaligned, ReadOnly, Seen
 from cuda_out.ptx.syntax import Kernel, NotInterpreted
 from swizzle.layouts.search import Family
 from swizzle.strangers.doctor.accesses import LineAccess, by_line, not_run, of_array
@@ -172,7 +172,7 @@ class Doctor:
             if guessed:
                 self.launch = replace(self.launch, dynamic=_MOST_DYNAMIC)
                 seen = Inputs(self.arguments, self.launch, example=example).run(entry).seen
-                (name,) = [array.name for array in entry.arrays if array.size == 0]
+                name = next(array.name for array in entry.arrays if array.size == 0)
                 most = max((int(each.offsets.max()) + each.size for each in seen if each.region == name), default=0)
                 self.launch = replace(self.launch, dynamic=-(-most // 16) * 16, touched=True)
             self.inputs = Inputs(self.arguments, self.launch, example=example)
@@ -181,11 +181,33 @@ class Doctor:
         except Broken as error:
             line, colon, what = self._in_words(self.ptx, str(error)).partition(": ")
             known = line.removeprefix("line ").isdigit()
+            expected, fix = self._remedy(error)
             raise SwizzleError(
                 f"{self.kernel.name} cannot run like this: {what if known else line + colon + what}",
                 place=Place(self.text.path, int(line.removeprefix("line ")), 1) if known else None,
-                expected=f"a launch that it is made for; it was {self.launch}", fix="look at --launch and --args",
+                expected=expected, fix=fix,
             ) from None  # fmt: skip
+
+    def _remedy(self, error: Broken) -> tuple[str, str]:
+        """Return what was expected where a kernel does what is undefined, and what to write instead."""
+        if isinstance(error, Misaligned):
+            name = _short(error.region)
+            own = [each.line for each in shared_arrays(self.text) if each.name == name]
+            where = f"where {name} is declared (line {own[0]})" if own else f"to the declaration of {name}"
+            expected = (
+                f"an array that begins at a multiple of {error.size} bytes, as a vector of so many is moved at once"
+            )
+            return (
+                expected,
+                f"add __align__({error.size}) {where}: __shared__ __align__({error.size}) float {name}[...]",
+            )
+        given = {each.name for each in self.arguments}
+        if isinstance(error, ReadOnly) and error.region in given:
+            return (
+                f"--args that say which arrays are written; {error.region} is not",
+                "--args '...,f32.out[...],...' for it",
+            )
+        return f"a launch that it is made for; it was {self.launch}", "look at --launch and --args"
 
     def _arrays(self, ran: Ran, accesses: Sequence[LineAccess]) -> list[ArrayFindings]:
         regions = list(dict.fromkeys(each.array for each in accesses if each.space == "shared"))
@@ -204,7 +226,8 @@ class Doctor:
         found = []
         for region in regions:
             mine, own = of_array(accesses, region), [array for array in declared if named(region, array)]
-            array = own[0] if len(own) == 1 else None
+            same = len({self.text.text[slice(*each.statement)] for each in own}) == 1 and own[0].dynamic
+            array = own[0] if len(own) == 1 or same else None  # of dynamic shared memory there is one for all functions
             tile = tiles.get(array) if array is not None else None
             if tile is None or tile.bytes != sizes[region]:
                 array = None if tile is not None else array
@@ -218,7 +241,7 @@ class Doctor:
             least = sum(asked.least_of(each) for each in mine)
             name = array.name if array is not None else _short(region)
             each = ArrayFindings(name, region, asked, array if known else None, passes, phases, least)
-            if len(own) > 1:
+            if len(own) > 1 and not same:
                 each.why = f"there are {len(own)} arrays with the name {own[0].name}"
             found.append(each)
         return found

@@ -154,18 +154,22 @@ def mends(asked: Asking) -> list[Mend]:
     now = sum(each.passes() for each in asked.accesses)
     least = sum(asked.least_of(each) for each in asked.accesses)
     at_most = asked.tile.bytes if asked.tile.fixed else None
-    found = []
+    found: list[Mend] = []
     for family in FAMILIES if now > least else ():
-        answer = search(asked.requests, (family,), at_most, row_major=True)
-        if answer.layout is None or not answer.layout.steps:
-            continue
-        layout = _of_elements(answer.layout, asked.parts)
-        if layout is None or not agrees(layout):
-            continue
-        passes = sum(passes_under(layout, asked.tile, each) for each in asked.accesses)
-        if passes < now:
-            more = _taken(layout) - asked.tile.bytes
-            found.append(Mend(family, layout, passes, more, passes == least, _waits(layout, asked)))
+        for row_major in (True, False):  # other orders of the axes, where the program's own does not reach the least
+            answer = search(asked.requests, (family,), at_most, row_major=row_major)
+            if answer.layout is None or not (answer.layout.steps or (family == "xor" and not row_major)):
+                continue
+            layout = _of_elements(answer.layout, asked.parts)
+            if layout is None or not agrees(layout):
+                continue
+            passes = sum(passes_under(layout, asked.tile, each) for each in asked.accesses)
+            if passes < min([now, *(each.passes for each in found if each.kind == family)]):
+                found = [each for each in found if each.kind != family]
+                more = _taken(layout) - asked.tile.bytes
+                found.append(Mend(family, layout, passes, more, passes == least, _waits(layout, asked)))
+            if passes == least or len(asked.tile.shape) == 1:
+                break
     return sorted(found, key=lambda each: each.cost)
 
 
@@ -210,7 +214,11 @@ def is_pitch(layout: Layout) -> bool:
     """Say whether a layout is the declaration with longer rows, and nothing else."""
     steps = layout.steps
     return (
-        len(layout.shape) > 1 and len(steps) == 1 and isinstance(steps[0], Pad) and steps[0].every == layout.shape[-1]
+        len(layout.shape) > 1
+        and len(steps) == 1
+        and isinstance(steps[0], Pad)
+        and steps[0].every == layout.shape[-1]
+        and layout.order == tuple(range(len(layout.shape)))
     )
 
 
@@ -232,6 +240,8 @@ def _of_elements(layout: Layout, parts: int) -> Layout | None:
     if parts == 1:
         return layout
     assert layout.shape[-1] == parts
+    if layout.order[-1] != len(layout.shape) - 1:
+        return None
     steps: list[Step] = []
     low = parts.bit_length() - 1
     for step in layout.steps:

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from cuda_out.ptx.kinds import is_float
 from cuda_out.ptx.running.memory import UNWRITTEN, Seen
 from swizzle.strangers.doctor.accesses import not_run
 from swizzle.strangers.doctor.mends import Mend, Tile, moved
@@ -126,7 +125,8 @@ def unwritten(ran: Ran) -> str:
 def _outputs_differ(before: Ran, after: Ran) -> str:
     """Return which output is computed in another way, '' where all are the same.
 
-    Floats must come of the same instructions on the same operands; of integers it is enough that they are equal.
+    Floats, and bits that may be some, must come of the same instructions on the same operands; of integers it is enough
+    that they are equal.
     """
     if why := unwritten(before) or unwritten(after):
         return why
@@ -143,7 +143,7 @@ def _outputs_differ(before: Ran, after: Ran) -> str:
         cells = cells[(terms != others) | (old.bits[cells] != new.bits[cells])]
         if not len(cells):
             continue
-        if is_float(notes.normal.kinds[name]):  # to write both out may take long, and says no more
+        if notes.normal.kinds[name][0] not in "us":  # to write both out may take long, and says no more
             return f"{name}[{cells[0]}] is not computed as it was"
         (bits, terms), (other_bits, others) = (
             notes.written_out(each.bits[cells], each.terms[cells]) for each in (old, new)

@@ -12,7 +12,7 @@ from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.kinds import Bits, untyped, width
 from cuda_out.ptx.running.arguments import LaunchArray, LaunchRecord, LaunchScalar
 from cuda_out.ptx.running.machine import PtxMachine
-from cuda_out.ptx.running.memory import Seen
+from cuda_out.ptx.running.memory import ReadOnly, Seen
 from cuda_out.ptx.running.notes import Notes
 from cuda_out.ptx.syntax import Kernel
 from swizzle.strangers.reading.launch import GivenArgument, KernelLaunch, number_of
@@ -37,6 +37,7 @@ class Inputs:
 
     def __init__(self, arguments: Sequence[GivenArgument], launch: KernelLaunch, *, example: bool = False) -> None:
         self.launch, self.example = launch, example
+        self.written = set[str]()  # variables of the module that the kernel writes
         self.terms, self.random = Terms(), np.random.default_rng(0)
         flat = [each for argument in arguments for each in (argument.fields or (argument,))]
         self.below = min([64, *(each.size for each in flat if each.shape)])
@@ -93,11 +94,20 @@ class Inputs:
         return LaunchRecord(at + -at % most, tuple(parts))
 
     def run(self, kernel: Kernel) -> Ran:
-        """Run a kernel. Raises Broken and NotInterpreted."""
-        machine = PtxMachine(
-            kernel, self.shape, self.given, self.notes, dynamic=self.launch.dynamic, any_order=self.example,
-            early_returns=True,
-        )  # fmt: skip
-        machine.memory.seen, machine.memory.split = [], machine.split_cells
-        machine.run()
+        """Run a kernel, again where it turns out to write a variable of its module. Raises Broken, NotInterpreted."""
+        while True:
+            machine = PtxMachine(
+                kernel, self.shape, self.given, self.notes, dynamic=self.launch.dynamic, any_order=self.example,
+                early_returns=True, written=self.written,
+            )  # fmt: skip
+            machine.memory.seen, machine.memory.split = [], machine.split_cells
+            try:
+                machine.run()
+                break
+            except ReadOnly as error:
+                if error.region in self.written or error.region not in {
+                    each.name for each in kernel.arrays if each.space == "global"
+                }:
+                    raise
+                self.written.add(error.region)
         return Ran(machine, tuple(machine.memory.seen), tuple(islice(machine.races(), 1)))

@@ -1,0 +1,90 @@
+"""Kinds of kernels that people publish: variables of the module, shared memory by a class, vectors, padded tiles."""
+
+from __future__ import annotations
+
+import pytest
+
+from cuda_out.compile.toolchain import available_tools
+from symbolic.errors import SwizzleError
+from tests.swizzle.strangers.doctor.examined import diagnosed, doctor
+
+pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
+
+
+def test_variables_of_the_module_are_written() -> None:
+    """They begin as the module is loaded, and are outputs: what is written to them is part of the proof."""
+    text = (
+        "// swizzle doctor: --launch 1,32 --args f32[1024]\n__device__ float sums[32];\n"
+        "__global__ void k(const float* x) {\n  __shared__ float tile[32][32];\n  int t = threadIdx.x;\n"
+        "  for (int r = 0; r < 32; r++) tile[r][t] = x[32 * r + t];\n  __syncthreads();\n"
+        "  for (int r = 0; r < 32; r++) sums[t] += tile[t][r];\n}\n"
+    )
+    found = diagnosed(text)
+    assert (found.verdict, found.arrays[0].passes, found.arrays[0].mended_passes) == ("mended", 1056, 64)
+    wrong = text.replace("tile[t][r];", "tile[t][31 - r];")
+    patient = doctor(text)
+    patient.diagnose()
+    why, _ = patient.proved(patient.ran, wrong, {})
+    assert why
+
+
+def test_a_vector_of_an_array_that_is_not_aligned() -> None:
+    """Where the array is declared, and what to write there."""
+    text = (
+        "// swizzle doctor: --launch 1,64 --args f32[256],f32.out[256]\n"
+        "__global__ void k(const float4* x, float4* y) {\n"
+        "  __shared__ float s[256];\n  ((float4*)s)[threadIdx.x] = x[threadIdx.x];\n  __syncthreads();\n"
+        "  y[threadIdx.x] = ((float4*)s)[63 - threadIdx.x];\n}\n"
+    )
+    with pytest.raises(SwizzleError, match="16 bytes of s at once, which is aligned to 4") as raised:
+        doctor(text).diagnose()
+    fix = raised.value.fix
+    assert fix and "__align__(16)" in fix and "line 3" in fix and "--launch" not in fix
+    found = diagnosed(text.replace("__shared__", "__shared__ __align__(16)"))
+    assert found.verdict == "clean" and [each.passes() for each in found.accesses if each.space == "shared"] == [8, 8]
+
+
+def test_an_array_that_is_only_read() -> None:
+    """The flag that says that it is written."""
+    text = "// swizzle doctor: --launch 1,32 --args f32[32]\n__global__ void k(float* x) { x[threadIdx.x] = 1; }\n"
+    with pytest.raises(SwizzleError, match="writes x, which is read-only") as raised:
+        doctor(text).diagnose()
+    assert raised.value.fix and "f32.out" in raised.value.fix
+
+
+SHARED = """\
+template <class T> struct Shared {
+  __device__ operator T*() { extern __shared__ int raw[]; return (T*)raw; }
+  __device__ operator const T*() const { extern __shared__ int raw[]; return (T*)raw; }
+};
+__device__ double* doubles() { extern __shared__ double other[]; return other; }
+template <class T> __global__ void k(const T* x, T* y) {
+  T* s = Shared<T>();
+  int t = threadIdx.x;
+  s[t] = x[t];
+  __syncthreads();
+  y[t] = s[2 * t % 64];
+}
+"""
+
+
+@pytest.mark.parametrize("text", [SHARED, SHARED.replace("s[2 * t % 64]", "((T*)doubles())[2 * t % 64]")])
+def test_shared_memory_by_a_class(text: str) -> None:
+    """The arrays of its functions are one, also under several names."""
+    found = diagnosed(text, "k<float>", "1,64,256", "f32[64],f32.out[64]")
+    (array,) = found.arrays
+    assert (array.passes, array.least) == (6, 4) and "arrays with the name" not in array.why
+
+
+def test_padded_tiles() -> None:
+    """A tile of odd rows by its columns: no layout of rows takes the fewest turns."""
+    text = (
+        "// swizzle doctor: --launch 1,16x16 --args u32[256],u32.out[256]\n"
+        "__global__ void k(const unsigned* x, unsigned* y) {\n  __shared__ unsigned tile[16][17];\n"
+        "  int r = threadIdx.y, c = threadIdx.x;\n  tile[r][c] = x[16 * r + c];\n  __syncthreads();\n"
+        "  y[16 * r + c] = tile[c][r];\n}\n"
+    )
+    (array,) = diagnosed(text).arrays
+    assert (array.passes, array.mended_passes, array.least) == (32, 16, 16)
+    assert array.chosen and array.chosen.bytes == 0 and array.chosen.least
+    assert array.chosen.layout.formula == "c * 16 + (r ^ (c & 14))"
