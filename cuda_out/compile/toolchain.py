@@ -79,12 +79,11 @@ def compile_cuda(
 
 
 class ByHand(Struct, frozen=True):
-    """What a text that was written by hand is compiled with: macros, `NAME=VALUE`; for nvcc, folders of headers, and
-    others that it may read; for NVRTC, the texts of headers by their names."""
+    """What a text that was written by hand is compiled with: macros, `NAME=VALUE`, the texts of headers by their names,
+    and, for nvcc, folders of more headers."""
 
     defines: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
-    reads: tuple[str, ...] = ()
     headers: Mapping[str, str] = {}
 
 
@@ -116,9 +115,13 @@ def compile_to_ptx(
                 made = Path(scratch, "kernel.ptx")
                 more, reads = separate, list[Path]()
                 if by_hand is not None:
-                    more = [*separate, "-lineinfo", "--expt-relaxed-constexpr", "--expt-extended-lambda"]
+                    more = [*separate, "-lineinfo", "-DNDEBUG", "--expt-relaxed-constexpr", "--expt-extended-lambda"]
                     more += [*(f"-D{each}" for each in by_hand.defines), *(f"-I{each}" for each in by_hand.includes)]
-                    reads = [Path(folder) for folder in (*by_hand.includes, *by_hand.reads)]
+                    more += [f"-I{scratch}"] if by_hand.headers else []
+                    reads = [Path(folder) for folder in by_hand.includes]
+                    for name, header in by_hand.headers.items():
+                        Path(scratch, name).parent.mkdir(exist_ok=True)
+                        Path(scratch, name).write_bytes(header.encode())
                 command = ["nvcc", "-std=c++17", f"-arch={arch}", "-w", *more, "-ptx", "-o", str(made), str(source)]
                 done = run_compiler(command, made, reads)
                 if done.status:

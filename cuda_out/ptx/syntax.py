@@ -126,8 +126,9 @@ def written_and_read(instruction: Instruction) -> tuple[list[str], list[str]]:
     operands, head = instruction.operands, instruction.op[0]
     if head == "st" and "param" in instruction.op:
         return names_of(operands[0]), names_of(operands[1])
-    written = 0 if head in ("st", "bar", "barrier", "red", "membar", "fence") else 1
-    if head == "shfl":
-        written = len(operands) - 4
+    nothing = ("st", "bar", "barrier", "red", "membar", "fence", "nanosleep", "prefetch", "prefetchu")
+    written = 0 if head in nothing and "pred" not in instruction.op and "popc" not in instruction.op else 1
+    if head in ("shfl", "match"):
+        written = len(operands) - {"shfl": 4, "match": 2}[head]
     targets = [name for each in operands[:written] for name in names_of(each)]
     return targets, [name for each in operands[written:] for name in names_of(each)]

@@ -19,7 +19,7 @@ from cuda_out.ptx.every_length.far import has_room, last
 from cuda_out.ptx.every_length.induction import LongMachine
 from cuda_out.ptx.every_length.long_tiles import UNIT, LongTiles
 from cuda_out.ptx.every_length.windows import MOST_BLOCKS, NotTiled
-from cuda_out.ptx.running.machine import MATRICES
+from cuda_out.ptx.running.machine import of_one_length
 from cuda_out.ptx.running.run import kernel_of
 from cuda_out.ptx.running.validate import Validation, WrittenOut
 from cuda_out.ptx.syntax import NotInterpreted
@@ -39,8 +39,10 @@ class LongValidator(LongTiles):
     def validate(self, ptx: str, entry: str, shared_bytes: int = 0) -> Validation:
         self.decided = False
         with suppress(NotInterpreted):
-            if any(each.op[0] in (*MATRICES, "cp") for each in kernel_of(ptx, entry).instructions):
-                raise NotTiled("matrices and asynchronous copies are not looked at in this way")
+            if any(of_one_length(each) for each in kernel_of(ptx, entry).instructions):
+                raise NotTiled(
+                    "matrices, asynchronous copies, matches and reductions of warps are not looked at in this way"
+                )
         found = super().validate(ptx, entry, shared_bytes)
         if found.verdict == "different" and not found.broken:  # of trips that are left out, no more than this is known
             return replace(found, verdict="unknown")

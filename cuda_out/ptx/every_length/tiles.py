@@ -44,7 +44,7 @@ from cuda_out.ptx.instructions.indices import (
 )
 from cuda_out.ptx.kinds import KIND_OF, Bits, width
 from cuda_out.ptx.running.arguments import LaunchArgument, LaunchArray, LaunchScalar
-from cuda_out.ptx.running.machine import MATRICES, PtxMachine
+from cuda_out.ptx.running.machine import PtxMachine, of_one_length
 from cuda_out.ptx.running.memory import UNWRITTEN as NEVER
 from cuda_out.ptx.running.memory import Broken, Lanes, Region
 from cuda_out.ptx.running.notes import Notes
@@ -330,7 +330,7 @@ class TileMachine(PtxMachine):
         symbols = self.registers.symbols
         registers = self.parts[0](self.shape, self.memory, deferred, kernel.registers)
         registers.symbols, registers.indices, registers.counts = symbols, tiles.indices, {}
-        if warps := [each for each in self.kernel.instructions if each.op[0] in (*MATRICES, "cp")]:
+        if warps := [each for each in self.kernel.instructions if of_one_length(each)]:
             raise NotInterpreted(f"{warps[0]}, for every length")
         registers.blocks = {axis.axis: block_of(axis.axis, tiles.is_first(axis)) for axis in tiles.tiling.axes}
         whole = self.transfers.whole

@@ -19,9 +19,18 @@ from cuda_out.ptx.kinds import KINDS, is_float, record_size, width
 from cuda_out.ptx.syntax import Address, Group, Immediate, Instruction, Name, NotInterpreted, Operand
 
 _SPACE: Final = r"(?:\.(?P<space>global|shared|local|const))?"
-_ATOMIC: Final = r"(?:\.relaxed)?(?:\.(?:cta|gpu|sys))?(?:\.(?P<space>global|shared))?"
+_LEVELS: Final = r"(?:\.L1::\w+)?(?:\.L2::evict_\w+)?(?P<policy>\.L2::cache_hint)?(?:\.L2::(?:64|128|256)B)?"
+"""What a cache is told, which changes no value."""
+_ATOMIC: Final = r"(?:\.(?:relaxed|acquire|release|acq_rel))?(?:\.(?:cta|gpu|sys))?(?:\.(?P<space>global|shared))?"
 _COPY: Final = "in_shared in_global literal|in_shared in_global literal b32"
-_MATRIX: Final = r"\.sync\.aligned\.m8n8(?P<vector>\.x[124])(?:\.trans)?\.shared(?:::cta)?\.(?P<t>b16)"
+_MATRIX: Final = (
+    r"\.sync\.aligned(?=(?:\.\w+)*\.m8n8\b)(?:\.m8n8)?(?P<vector>\.x[124])(?:\.trans|\.m8n8)*"
+    r"\.shared(?:::cta)?\.(?P<t>b16)"
+)
+"""ptxas takes the shape and the number of matrices in any order, CUTLASS's among them."""
+_VALUE: Final = r"(?P<vector>\.v2|\.v4)?\.(?P<t>[bus](?:8|16|32|64)|f32|f64)"
+_LOADED: Final = "=loaded address|=loaded address b64"
+_STORED: Final = "address stored|address stored b64"
 _SIGNED: Final = "eq|ne|lt|le|gt|ge"
 _UNORDERED: Final = "|equ|neu|ltu|leu|gtu|geu|num|nan"
 _ROUND: Final = "(?:rni|rzi|rmi|rpi)"
@@ -103,22 +112,32 @@ _FORMS: Final = (
     (r"cvta\.(?P<space>global|shared|local|const)\.(?P<t>u64)", "=t variable"),
     (r"cvta\.to\.(?P<space>global|shared|local|const)\.(?P<t>u64)", "=t t"),
     # Memory and other threads.
-    (rf"ld(?:\.weak|\.volatile)?{_SPACE}(?P<vector>\.v2|\.v4)?\.(?P<t>[bus](?:8|16|32|64)|f32|f64)", "=loaded address"),
-    (r"ld\.(?P<space>global)\.nc(?P<vector>\.v2|\.v4)?\.(?P<t>[bus](?:8|16|32|64)|f32|f64)", "=loaded address"),
+    (rf"ld(?:\.weak|\.volatile)?{_SPACE}(?:\.c[agsv]|\.lu)?{_LEVELS}{_VALUE}", _LOADED),
+    (rf"ld\.(?P<space>global)(?:\.c[ags])?\.nc{_LEVELS}{_VALUE}", _LOADED),
     (r"ld\.(?P<space>param)(?P<vector>\.v2|\.v4)?\.(?P<t>[bus](?:8|16|32|64)|f32|f64)", "=loaded address"),
-    (rf"st(?:\.weak|\.volatile)?{_SPACE}(?P<vector>\.v2|\.v4)?\.(?P<t>[bus](?:8|16|32|64)|f32|f64)", "address stored"),
+    (rf"st(?:\.weak|\.volatile)?{_SPACE}(?:\.c[gs]|\.w[bt])?{_LEVELS}{_VALUE}", _STORED),
     (r"st\.(?P<space>param)\.(?P<t>[bus](?:8|16|32|64)|f32|f64)", "address stored"),
     (rf"atom{_ATOMIC}\.add\.(?P<t>[us](?:32|64)|f32|f64)", "=t address t"),
     (rf"atom{_ATOMIC}\.(?:min|max)\.(?P<t>[us](?:32|64))", "=t address t"),
     (rf"atom{_ATOMIC}\.(?:and|or|xor)\.(?P<t>b(?:32|64))", "=t address t"),
+    (rf"atom{_ATOMIC}\.cas\.(?P<t>b(?:32|64))", "=t address t t"),
+    (rf"atom{_ATOMIC}\.exch\.(?P<t>b(?:32|64))", "=t address t"),
+    (rf"atom{_ATOMIC}\.(?:inc|dec)\.(?P<t>u32)", "=t address t"),
+    (rf"red{_ATOMIC}\.(?:inc|dec)\.(?P<t>u32)", "address t"),
     (rf"red{_ATOMIC}\.add\.(?P<t>[us](?:32|64)|f32|f64)", "address t"),
     (rf"red{_ATOMIC}\.(?:min|max)\.(?P<t>[us](?:32|64))", "address t"),
     (rf"red{_ATOMIC}\.(?:and|or|xor)\.(?P<t>b(?:32|64))", "address t"),
     (r"shfl\.sync\.(?:up|down|bfly|idx)\.(?P<t>b32)", "=t t u32 u32 u32|=t =pred t u32 u32 u32"),
     (r"vote\.sync\.ballot\.(?P<t>b32)", "=t condition u32"),
     (r"vote\.sync\.(?:all|any|uni)\.(?P<t>pred)", "=t condition u32"),
-    (r"bar\.sync", "zero"),
-    (r"barrier\.sync(?:\.aligned)?", "zero"),
+    (r"match\.any\.sync\.(?P<t>b(?:32|64))", "=b32 t u32"),
+    (r"match\.all\.sync\.(?P<t>b(?:32|64))", "=b32 t u32|=b32 =pred t u32"),
+    (r"redux\.sync\.(?:add|min|max)\.(?P<t>[us]32)", "=t t u32"),
+    (r"redux\.sync\.(?:and|or|xor)\.(?P<t>b32)", "=t t u32"),
+    (r"activemask\.(?P<t>b32)", "=t"),
+    (r"(?:bar|barrier)(?:\.cta)?\.sync(?:\.aligned)?", "u32|u32 u32"),
+    (r"(?:bar|barrier)(?:\.cta)?\.red\.(?:and|or)(?:\.aligned)?\.pred", "=pred u32 condition|=pred u32 u32 condition"),
+    (r"(?:bar|barrier)(?:\.cta)?\.red\.popc(?:\.aligned)?\.u32", "=u32 u32 condition|=u32 u32 u32 condition"),
     (r"bar\.warp\.sync", "u32"),
     (r"cp\.async\.c[ag]\.shared(?:::cta)?\.global(?:\.L2::(?:64|128|256)B)?", _COPY),
     (r"cp\.async\.(?:commit_group|wait_all)", ""),
@@ -129,6 +148,8 @@ _FORMS: Final = (
     (r"mma\.sync\.aligned\.m\d+n8k\d+\.row\.col(?:\.satfinite)?\.(?P<t>\w+)\.\w+\.\w+\.\w+", "fragments"),
     (r"membar\.(?:cta|gl|sys)", ""),
     (r"fence\.(?:sc|acq_rel)\.(?:cta|gpu|sys)", ""),
+    (r"nanosleep\.u32", "u32"),
+    (r"prefetchu?\.(?:global|local)?\.?L[12](?:::evict_\w+)?", "address"),
     # Control.
     (r"bra(?:\.uni)?", "label"),
     (r"ret(?:\.uni)?", ""),
@@ -136,9 +157,11 @@ _FORMS: Final = (
     (r"call(?:\.uni)?", "call"),
 )  # fmt: skip
 _COMPILED: Final = tuple((re.compile(pattern), operands) for pattern, operands in _FORMS)
+LANE_MASKS: Final = ("eq", "le", "lt", "ge", "gt")
 SPECIAL: Final = frozenset(
     (
         "%laneid",
+        *(f"%lanemask_{which}" for which in LANE_MASKS),
         "WARP_SZ",
         "%dynamic_smem_size",
         *(f"{name}.{axis}" for name in ("%tid", "%ntid", "%ctaid", "%nctaid") for axis in "xyz"),

@@ -6,7 +6,7 @@ import re
 
 from msgspec.structs import replace
 
-from cuda_out.ptx.instructions.forms import SPECIAL, Checker
+from cuda_out.ptx.instructions.forms import SPECIAL, Checker, form
 from cuda_out.ptx.reading.lexer import Token
 from cuda_out.ptx.reading.token_reader import TokenReader
 from cuda_out.ptx.syntax import (
@@ -167,6 +167,11 @@ class BodyReader:
         op = [reader.word()]
         while reader.next.kind == "modifier":
             op.append(reader.take().text[1:])
+        if form(tuple(op)) is None:  # whose operands may be of any kind
+            while reader.take().text != ";":
+                pass
+            text = " ".join(reader.ptx[begin.begin : reader.tokens[reader.at - 1].begin].split())
+            raise NotInterpreted(f"line {begin.line}: {text}")
         operands: list[Operand] = []
         bar = False
         while reader.next.text != ";":
@@ -180,9 +185,9 @@ class BodyReader:
         found = Instruction(tuple(op), tuple(operands), guard, begin.line, text, self.source)
         if guard is not None and self.registers.get(guard.text) != "pred":
             raise NotInterpreted(f"{found} ({guard.text} is no predicate)")
-        if bar != (op[0] == "shfl" and len(operands) == 6):
+        if bar != (op[0] in ("shfl", "match") and len(operands) == {"shfl": 6, "match": 4}.get(op[0])):
             raise NotInterpreted(
-                f"{found} (a bar stands between the value and the predicate of a shuffle, and nowhere else)"
+                f"{found} (a bar stands between the value and the predicate of a shuffle or match, and nowhere else)"
             )
         self.checker.check(found)
         self.instructions.append(replace(found, operands=_looked_at(found)))

@@ -19,7 +19,7 @@ _TOKEN: Final = re.compile(
     | (?P<version>\d+\.\d+)(?![\w$.])
     | (?P<integer>(?:0[xX][0-9a-fA-F]+ | 0[bB][01]+ | 0[0-7]* | [1-9][0-9]*)U?)(?![\w$.])
     | (?P<word>[A-Za-z][\w$]* | [_$%][\w$]+ | _)
-    | (?P<modifier>\.[A-Za-z_]\w*(?:::\w+)*)
+    | (?P<modifier>\.(?:[A-Za-z_]\w*|[1-3]d\b)(?:::\w+)*)
     | (?P<mark>[{}\[\]();,:|@!+\-=<>])
     """,
     re.VERBOSE | re.DOTALL | re.ASCII,

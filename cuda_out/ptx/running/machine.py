@@ -29,6 +29,7 @@ from cuda_out.ptx.running.memory import UNWRITTEN, Broken, Lanes, PtxMemory, Reg
 from cuda_out.ptx.running.notes import Notes
 from cuda_out.ptx.running.registers import Register, Registers
 from cuda_out.ptx.running.transfers import Transfers
+from cuda_out.ptx.running.warps import Warps
 from cuda_out.ptx.syntax import Group, Instruction, Kernel, Name, NotInterpreted, names_of
 from symbolic.algebra.terms import Terms
 from symbolic.ir.program import LANES
@@ -46,9 +47,13 @@ MOST_SHARED: Final = 227 * 1024
 _SPACES: Final = ("global", "shared", "local", "const")
 MATRICES: Final = frozenset(("ldmatrix", "stmatrix", "movmatrix", "mma"))
 _OUTSIDE: Final = MATRICES | frozenset(
-    ("cp", "shfl", "bar", "barrier", "vote", "match", "activemask", "atom", "red", "exit", "trap")
+    ("cp", "shfl", "bar", "barrier", "vote", "match", "redux", "activemask", "atom", "red", "exit", "trap")
 )
-_NO_EFFECT: Final = frozenset(("membar", "fence"))
+_OF_THE_DEVICE: Final = (Name("vprintf"), Name("__assertfail"))
+"""What the driver has: what is printed changes nothing that a kernel computes."""
+_NO_EFFECT: Final = frozenset(("membar", "fence", "nanosleep", "prefetch", "prefetchu"))
+_MEETING: Final = MATRICES | {"shfl", "vote", "match", "redux", "bar", "barrier"}
+"""Where threads wait for each other."""
 
 
 class PtxMachine:
@@ -88,6 +93,7 @@ class PtxMachine:
         parts = [part for each in arguments for part in parts_of(each)]
         self.kinds = {each.name: each.kind for each in parts if isinstance(each, LaunchArray)}
         self.transfers = Transfers(self.registers, self.parameters, self.kinds)
+        self.warps = Warps(self.transfers)
         self.matrices, self.copies = Matrices(self.transfers), AsyncCopies(self.transfers)
         self.arrays: dict[str, Region] = {}
         named = Counter(name for i in kernel.instructions for part in (*i.operands, i.guard) for name in names_of(part))
@@ -130,6 +136,7 @@ class PtxMachine:
                 data = np.zeros(array.size // size, np.uint64)
                 terms = None if known else deferred.normal.unknown_array(array.name, f"u{8 * size}", len(data))
             align = max(array.align, WIDEST) if array.name in by_launch else array.align
+            align = 0 if array.name.startswith("$str") else align  # a string's address is only handed on, in parts
             region = self.memory.add(array.name, array.space, array.size, size, data, terms, writable, align=align)
             self.registers.symbols[array.name] = region.base
             if array.name in written:
@@ -274,7 +281,7 @@ class PtxMachine:
             raise Broken(f"{instruction}: {who} does not go where others of its warp go, and .uni says that all do")
 
     def _synchronises(self, instruction: Instruction) -> bool:
-        return instruction.op[0] in ("shfl", "vote", "bar", "barrier") or instruction.op[0] in MATRICES
+        return instruction.op[0] in _MEETING
 
     def _met(self, instruction: Instruction, threads: Lanes) -> Lanes:
         """Return those of the threads at a shuffle or barrier whose partners are all there, or have ended.
@@ -327,6 +334,12 @@ class PtxMachine:
                 self.transfers.shuffle(instruction, at)
             case "vote":
                 self.transfers.vote(instruction, at)
+            case "match":
+                self.warps.match(instruction, at)
+            case "redux":
+                self.warps.reduce(instruction, at)
+            case "activemask":
+                self.warps.active(instruction, at)
             case "bar" | "barrier":
                 self._barrier(instruction, at)
             case "ldmatrix":
@@ -369,6 +382,12 @@ class PtxMachine:
     def _call(self, instruction: Instruction, at: Lanes) -> None:
         """Apply a function of the module: one that is known as what it computes, another one by running it."""
         target, called, given = ([*instruction.operands, None, None])[:3]
+        if called in _OF_THE_DEVICE:
+            if called != Name("vprintf"):
+                raise Broken(f"{instruction}: {self.shape.describe(int(at[0]))} is where an assertion fails")
+            nothing = self.memory.nothing(f"what printf gives ({instruction})")
+            self.registers.write(target.items[0], (np.zeros(len(at), np.uint64), np.full(len(at), nothing)), at)
+            return
         function = self.kernel.functions.get(called.text) if isinstance(called, Name) else None
         if function is None or not (isinstance(target, Group) and isinstance(given, Group)):
             raise NotInterpreted(str(instruction))
@@ -405,9 +424,23 @@ class PtxMachine:
     def _barrier(self, instruction: Instruction, at: Lanes) -> None:
         wide = "warp" not in instruction.op
         if wide:
+            self._whole_block(instruction, at)
             self.memory.passed("block", at)
+            if "red" in instruction.op:
+                self.warps.count(instruction, at)
         else:
             self.memory.passed("warp", at, self.transfers.agreed_mask(instruction, at))
+
+    def _whole_block(self, instruction: Instruction, at: Lanes) -> None:
+        """Raise NotInterpreted for a barrier that a part of a block waits at."""
+        counts = "red" in instruction.op
+        for place, operand in enumerate(instruction.operands[counts : -1 if counts else None]):
+            value = self.registers.read(operand, "u32", at)
+            numbers = self.registers.known(instruction, value, at, "the number of a barrier or of its threads")
+            if (numbers != numbers[0]).any():
+                raise NotInterpreted(f"{instruction}, several barriers at once")
+            if place and (numbers[0] != self.shape.block_threads or self.transfers.ended.any()):
+                raise NotInterpreted(f"{instruction}, a barrier for a part of the block")
 
     def races(self) -> Iterator[str]:
         """Yield the races of a run that ended, in words, and cells that were read as constant and are not."""
@@ -438,6 +471,12 @@ def call_results(function: Kernel) -> Operation | None:
         return results_of_function(function, kinds, result, values)
 
     return Operation(f"call.{function.name}", kinds, result, compute)
+
+
+def of_one_length(instruction: Instruction) -> bool:
+    """Say whether an instruction is run at one length only."""
+    head = instruction.op[0]
+    return head in MATRICES | {"cp", "match", "redux", "activemask"} or (head != "red" and "red" in instruction.op)
 
 
 def is_pure(function: Kernel, callers: frozenset[str] = frozenset()) -> bool:

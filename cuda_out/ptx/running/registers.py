@@ -18,6 +18,7 @@ from symbolic.errors import Place
 from symbolic.ir.program import LANES, Coordinate
 from symbolic.machine.launch_shape import LaunchShape
 
+WHOLE_MASK: Final = np.uint64((1 << LANES) - 1)
 _COORDINATES: Final = {"%tid": "threadIdx", "%ctaid": "blockIdx", "%ntid": "blockDim", "%nctaid": "gridDim"}
 _NOWHERE: Final = Place("", 0, 0)
 Register: TypeAlias = "tuple[Bits, Lanes]"
@@ -60,8 +61,14 @@ class Registers:
     def _constant(self, text: str, at: Lanes) -> Bits:
         if text in self.symbols:
             return np.full(len(at), self.symbols[text], np.uint64)
+        lane = (self.shape.thread % self.shape.block_threads % LANES)[at].astype(np.uint64)
         if text == "%laneid":
-            return (self.shape.thread % self.shape.block_threads % LANES)[at].astype(np.uint64)
+            return lane
+        if text.startswith("%lanemask_"):
+            own = np.uint64(1) << lane
+            masks = {"eq": own, "lt": own - np.uint64(1), "le": 2 * own - np.uint64(1)}
+            masks |= {"gt": (masks["le"] ^ WHOLE_MASK) & WHOLE_MASK, "ge": (masks["lt"] ^ WHOLE_MASK) & WHOLE_MASK}
+            return masks[text.removeprefix("%lanemask_")]
         if text == "WARP_SZ":
             return np.full(len(at), LANES, np.uint64)
         name, _, axis = text.partition(".")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class Transfers:
         return found
 
     def load(self, instruction: Instruction, place: int, at: Lanes) -> None:
-        target, source = instruction.operands
+        target, source = instruction.operands[:2]
         how = _form(instruction)
         count, kind = how.count, how.kind
         if how.space == "param":
@@ -138,7 +138,7 @@ class Transfers:
         return found
 
     def store(self, instruction: Instruction, place: int, at: Lanes) -> None:
-        target, source = instruction.operands
+        target, source = instruction.operands[:2]
         how = _form(instruction)
         count, kind = how.count, how.kind
         if how.space == "param":
@@ -157,11 +157,10 @@ class Transfers:
 
     def atomic(self, instruction: Instruction, place: int, at: Lanes) -> None:
         """Change cells, one thread of those that name the same cell after the other: in the order of threads."""
-        *target, where, value = instruction.operands
+        target, (where, *given) = _targets(instruction)
         how = _form(instruction)
         kind, item = how.kind, width(how.kind) // 8
-        operation = decode(instruction.op[-2:])
-        given = self.registers.read(value, kind, at)
+        values = [self.registers.read(value, kind, at) for value in given]
         old_bits, old_terms = np.zeros(len(at), np.uint64), np.zeros(len(at), np.int64)
         for region, some, first in self.memory.cells(
             instruction, at, self.addresses(instruction, where, at), how, writes=True, atomic=True
@@ -175,12 +174,32 @@ class Transfers:
                 now = some[turn == number]
                 cells, threads, pieces = first[turn == number], at[now], item // region.cell
                 old = self.taken(instruction, place, region, threads, cells, pieces, atomic=instruction.op)
-                mine = given[0][now], given[1][now]
-                new = self.registers.apply(operation, [old, mine], threads)
+                mine = [(bits[now], terms[now]) for bits, terms in values]
+                new = self._changed(instruction.op[-2:], old, mine, threads)
                 self.put(place, region, threads, cells, pieces, new, atomic=instruction.op)
                 old_bits[now], old_terms[now] = old
         if target:
             self.registers.write(target[0], (old_bits, old_terms), at)
+
+    def _changed(self, op: tuple[str, ...], old: Register, given: list[Register], threads: Lanes) -> Register:
+        """Return what an atomic operation makes of what a cell holds."""
+        kind = op[1]
+
+        def apply(*name: str) -> Callable[..., Register]:
+            return lambda *values: self.registers.apply(decode(name), list(values), threads)
+
+        one, zero = ((np.full(len(threads), number, np.uint64), np.zeros(len(threads), np.int64)) for number in (1, 0))
+        match op[0]:
+            case "exch":
+                return given[0]
+            case "cas":
+                return apply("selp", kind)(given[1], old, apply("setp", "eq", kind)(old, given[0]))
+            case "inc":
+                return apply("selp", kind)(zero, apply("add", kind)(old, one), apply("setp", "ge", kind)(old, given[0]))
+            case "dec":
+                ends = [apply("setp", "eq", kind)(old, zero), apply("setp", "gt", kind)(old, given[0])]
+                return apply("selp", kind)(given[0], apply("sub", kind)(old, one), apply("or", "pred")(*ends))
+        return apply(*op)(old, *given)
 
     def taken(
         self, instruction: Instruction, place: int, region: Region, threads: Lanes, first: Lanes, pieces: int,
@@ -301,6 +320,12 @@ class Transfers:
         bits = self.registers.known(instruction, self.registers.read(operand, "b32", at), at, "a lane")
         found: Lanes = (bits & np.uint64(0xFFFFFFFF)).astype(np.int64)
         return found
+
+
+def _targets(instruction: Instruction) -> tuple[list[Operand], list[Operand]]:
+    """Return what an atomic operation writes, if it gives something, and its other operands."""
+    gives = instruction.op[0] == "atom"
+    return list(instruction.operands[:gives]), list(instruction.operands[gives:])
 
 
 def _form(instruction: Instruction) -> InstructionForm:

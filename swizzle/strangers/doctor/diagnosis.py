@@ -18,7 +18,7 @@ from swizzle.strangers.doctor.mends import Asking, Mend, Tile, asking, is_pitch,
 from swizzle.strangers.doctor.patch import patched, questions, tiles_of, view_cells
 from swizzle.strangers.doctor.proof import unwritten, why_not
 from swizzle.strangers.doctor.shared import SharedArray, check_own, in_macros, named, shared_arrays
-from swizzle.strangers.reading.compiled import Undecided, code_of, compiled, entry_of, in_source
+from swizzle.strangers.reading.compiled import Undecided, code_of, compiled, entry_of, in_source, refusal
 from swizzle.strangers.reading.launch import (
     KernelLaunch,
     arguments_of,
@@ -151,7 +151,7 @@ class Doctor:
 
     def _first_run(self) -> Ran:
         ptx = self.ptx = self._compiled(self.text)
-        entry = entry_of(ptx, self.kernel)
+        entry = entry_of(ptx, self.kernel, self.text.path)
         words, said = self.flags
         self.launch = launch_of(self.text, self.kernel, words, said, entry.most_threads)
         self.by_data = ""
@@ -163,7 +163,7 @@ class Doctor:
                 with suppress(NotInterpreted, SwizzleError):
                     self.by_data = self._in_words(ptx, str(error))
                     return self._run(entry, example=True)
-            raise Undecided(f"not interpreted: {why}") from None
+            raise Undecided(refusal(self.text.path, ptx, str(error))) from None
 
     def _run(self, entry: Kernel, *, example: bool = False) -> Ran:
         """Run the kernel; where nothing says how large its dynamic shared memory is, with as much as it touches."""
@@ -179,6 +179,8 @@ class Doctor:
             ran = self.inputs.run(entry)
             return replace(ran, races=tuple(self._in_words(self.ptx, each) for each in ran.races))
         except Broken as error:
+            if "by data, out of bounds" in str(error) and not example:
+                raise NotInterpreted(f"{error}: it depends on data") from None
             line, colon, what = self._in_words(self.ptx, str(error)).partition(": ")
             known = line.removeprefix("line ").isdigit()
             expected, fix = self._remedy(error)
@@ -207,7 +209,10 @@ class Doctor:
                 f"--args that say which arrays are written; {error.region} is not",
                 "--args '...,f32.out[...],...' for it",
             )
-        return f"a launch that it is made for; it was {self.launch}", "look at --launch and --args"
+        fix = "look at --launch and --args"
+        if "out of bounds" in str(error) and not any(name in str(error) for name in given):
+            fix += "; if they are right, the kernel is wrong there"
+        return f"a launch that it is made for; it was {self.launch}", fix
 
     def _arrays(self, ran: Ran, accesses: Sequence[LineAccess]) -> list[ArrayFindings]:
         regions = list(dict.fromkeys(each.array for each in accesses if each.space == "shared"))

@@ -16,7 +16,7 @@ from typing import Final
 from cuda_out.compile.toolchain import ByHand, CompileError, Tool, available_tools, compile_to_ptx
 from cuda_out.ptx.reading.parse import parse
 from cuda_out.ptx.syntax import Kernel, NotInterpreted
-from swizzle.strangers.reading.text import CudaKernel, CudaText
+from swizzle.strangers.reading.text import CudaKernel, CudaText, shown_as
 from symbolic.errors import Place, SwizzleError
 
 ARCHITECTURES: Final = ("sm_80", "sm_90")
@@ -75,16 +75,14 @@ def compiled(text: CudaText, kernel: CudaKernel, instance: str = "", added: Sequ
 
 
 def _by_nvrtc(text: CudaText, architecture: str, shown: Callable[..., str]) -> str:
-    headers = {file: each.for_device(None) for file, each in text.headers.items()}
-    by_hand = ByHand(text.defines, headers=headers)
+    by_hand = ByHand(text.defines, headers=_headers(text, whole=False))
     return compile_to_ptx(_with_limits(shown(whole=False)), architecture, by_hand=by_hand, tool="nvrtc")
 
 
 def _by_nvcc(text: CudaText, architecture: str, shown: Callable[..., str]) -> str:
     """Compile with the headers of the machine; what it does not find is left out, and said."""
-    folders = tuple(dict.fromkeys(str(Path(file).parent) for file in text.headers))
-    by_hand = ByHand(text.defines, text.includes, folders)
     while True:
+        by_hand = ByHand(text.defines, text.includes, _headers(text, whole=True))
         try:
             return compile_to_ptx(shown(whole=True), architecture, by_hand=by_hand, tool="nvcc")
         except CompileError as error:
@@ -94,26 +92,32 @@ def _by_nvcc(text: CudaText, architecture: str, shown: Callable[..., str]) -> st
             text.missing.add(absent[1])
 
 
+def _headers(text: CudaText, *, whole: bool) -> dict[str, str]:
+    """Return the headers of a file's own, as a compiler is shown them, by the names that they have there."""
+    return {shown_as(file): each.for_device(None, whole=whole) for file, each in text.headers.items()}
+
+
 def _mistake(text: CudaText, error: CompileError) -> SwizzleError:
     """Return what a compiler found first, at its place in the file or in a header of it."""
     first, place = _ERROR.search(error.log), None
     what = first["what"] if first else error.log.strip().splitlines()[0]
     if first:
-        own, line = Path(first["file"]).name == "kernel.cu", int(first["line"] or first["at"])
-        lines = (text if own else text.headers.get(first["file"], text)).text.splitlines()
+        line = int(first["line"] or first["at"])
+        headers = {shown_as(file): (file, each.text) for file, each in text.headers.items()}
+        file, read = next((headers[name] for name in headers if first["file"].endswith(name)), (text.path, text.text))
+        lines = read.splitlines()
         word = re.search(r'"([^"]+)"', what)
         column = lines[line - 1].find(word[1]) + 1 if word and line <= len(lines) else 0
-        place = Place(text.path if own else first["file"], line, max(1, column))
-    if absent := _NOT_FOUND.search(error.log):
-        fix = f"-I DIR, the folder that has {absent[1]}"
-    elif headers := text.headers_left_out:
-        fix = f"what it needs of {', '.join(headers)}, which is not read, belongs into this file; or -I DIR, its folder"
+        place = Place(file, line, max(1, column))
+    fixes = []
+    if name := re.search(r"identifier \"(\w+)\" is undefined", what):
+        fixes.append(f"-D {name[1]}=VALUE, if the build defines it")
+    if left_out := list(dict.fromkeys(text.headers_left_out)):
+        fixes.append(f"what it needs of {', '.join(left_out[:4])}, which is not read, belongs into this file")
+        fixes.append("-I DIR, the folder of a header")
         if "nvcc" not in available_tools():
-            fix += "; headers of C++ are read where nvcc is installed"
-    elif re.search(r"identifier \"\w+\" is undefined", what):
-        fix = "-D NAME=VALUE for a macro that the build defines, -I DIR for a header; nvcc -ptx shows more"
-    else:
-        fix = "compile it by itself: nvcc -ptx"
+            fixes.append("install nvcc, which reads headers of C++")
+    fix = "; or ".join(fixes) or "compile it by itself: nvcc -ptx"
     return SwizzleError(f"the kernel does not compile: {what}", place=place, expected="CUDA C++ for the GPU", fix=fix)
 
 
@@ -139,23 +143,23 @@ def code_of(ptx: str) -> str:
     return "\n".join(line for line in lines if line and not line.startswith(".loc"))
 
 
-def entry_of(ptx: str, kernel: CudaKernel) -> Kernel:
-    """Return the kernel of a module that is compiled of one kernel's text."""
+def entry_of(ptx: str, kernel: CudaKernel, path: str = "kernel.cu") -> Kernel:
+    """Return the kernel of a module that is compiled of one kernel's text, a file that `path` names."""
     try:
         kernels = parse(ptx)
     except NotInterpreted as error:
-        raise Undecided(f"not interpreted: {in_source(ptx, str(error), instructions=True)}") from None
+        raise Undecided(refusal(path, ptx, str(error))) from None
     named = [found for symbol, found in kernels.items() if is_named(symbol, kernel.name)]
     kernels = {found.name: found for found in named} or kernels
     if len(kernels) != 1:
         raise SwizzleError(
             f"{kernel.name} is compiled to {len(kernels)} kernels" + (f": {', '.join(kernels)}" if kernels else ""),
             expected="one kernel: of a template, one instance",
-            fix=f"--kernel '{kernel.name}<...>'",
+            fix=f"--kernel '{kernel.name}<...>'" if kernel.template else "-D NAME=VALUE for the #if that it stands in",
         )
     (found,) = kernels.values()
     if found.refused:
-        raise Undecided(f"not interpreted: {in_source(ptx, found.refused, instructions=True)}")
+        raise Undecided(refusal(path, ptx, found.refused))
     return found
 
 
@@ -174,6 +178,38 @@ def is_named(symbol: str, name: str) -> bool:
     return last == name
 
 
+_REFUSED: Final = {
+    r"\b(?:tex|tld4|txq)\.": "a texture; hand the kernel an array, and read x[i] instead of tex1Dfetch, tex1D or tex2D",
+    r"\b(?:suld|sust|sured|suq)\.": "a surface; hand the kernel an array, and read and write x[i]",
+    r"\bwmma\.": "WMMA, whose fragments lie where the compiler wants; mma.sync and ldmatrix, in inline PTX, are read",
+    r"\b(?:wgmma|tcgen05)\.": "a product of a warp group; mma.sync and ldmatrix are read",
+    r"\bcp\.(?:reduce\.)?async\.bulk": "a copy by TMA; cp.async, as <cuda_pipeline.h> makes it, is read",
+    r"\b(?:mbarrier|cp\.async\.mbarrier)\.": "an mbarrier, of cuda::barrier or of a pipeline that threads share; a "
+    "pipeline of a thread (cuda::make_pipeline()), or __pipeline_wait_prior, with __syncthreads() is read",
+    r"%(?:clock|clock64|clock_hi|globaltimer\w*)\b": "a clock, of which nothing is known; leave out what measures time",
+    r"%(?:smid|nsmid|warpid|nwarpid|gridid)\b": "a number that the launch does not settle; make it of threadIdx",
+    r"%(?:is_explicit_|n)?cluster|\bmapa\.|barrier\.cluster": "a cluster of blocks; blocks by themselves are read",
+    r"%envreg": "a barrier of the whole grid (grid.sync()); a kernel for each part is read",
+    r"a barrier for a part of the block|bar(?:rier)?(?:\.cta)?\.arrive": "a barrier that not all threads of the block "
+    "wait at; __syncthreads() is read, and bar.sync that all reach",
+    r"\b(?:malloc|free)\b": "memory that a kernel allocates; hand it an array",
+    r"cudaLaunchDevice|cudaCDP|cudaGetParameterBuffer": "a kernel that a kernel launches; look at each by itself",
+    r"\b(?:ld|st)\.(?:relaxed|acquire|release|mmio)": "an access that orders others; use __syncthreads() or atomics",
+    r"depends on data": "an element decides; write c ? a : b where no branch or index is needed",
+}
+"""What is not read, and what to write instead."""
+
+
+def refusal(path: str, ptx: str, message: str) -> str:
+    """Return why a kernel is not interpreted: the instruction, what it is, what to write instead, its place."""
+    why = in_source(ptx, message, instructions=True)
+    helps = next((help_ for pattern, help_ in _REFUSED.items() if re.search(pattern, message)), "")
+    number = re.search(r"\bline (\d+): ", message)
+    line, column = _own_place(ptx, int(number[1])) if number else ("", "")
+    where = f" ({path}:{line}:{column})" if line else ""
+    return f"not interpreted: {why}{helps and f': {helps}'}{where}"
+
+
 def in_source(ptx: str, message: str, *, instructions: bool = False) -> str:
     """Return what is said of lines of PTX as said of the lines of the file that they come from.
 
@@ -184,10 +220,9 @@ def in_source(ptx: str, message: str, *, instructions: bool = False) -> str:
     ('race (line 7)', 'line 7: st.f32')
     """
     lines = ptx.splitlines()
-    own = [number for number, name in re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', ptx, re.M) if _is_own(name)]
     said: dict[str, str] = {}
     for number in map(int, re.findall(r"\bline (\d+): ", message)):
-        line = _own_line(lines[:number], own)
+        line, _ = _own_place(ptx, number)
         where = f"line {line}" if line else "the compiler's own"
         text = " ".join(lines[number - 1].split("//")[0].strip().rstrip(";").split()) if number <= len(lines) else ""
         if text and not instructions:
@@ -196,24 +231,25 @@ def in_source(ptx: str, message: str, *, instructions: bool = False) -> str:
     return re.sub("|".join(map(re.escape, said)), lambda match: said[match[0]], message) if said else message
 
 
-def _own_line(lines: Sequence[str], own: Sequence[str]) -> str:
-    """Return the line of the file that the last of some lines of PTX comes from, '' for none.
+def _own_place(ptx: str, number: int) -> tuple[str, str]:
+    """Return the line of the file that a line of PTX comes from, and the column, '' for none.
 
     Of a call within a call each place names the next one, which stood before by itself.
     """
+    own = [number for number, name in re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', ptx, re.M) if _is_own(name)]
     wanted = ""
-    for line in reversed(lines):
+    for line in reversed(ptx.splitlines()[:number]):
         found = re.match(r"\s*\.loc\s+(\d+ \d+ \d+)(?:.*\binlined_at (\d+ \d+ \d+))?", line)
         if not found or wanted not in ("", found[1]):
             continue
         for place in filter(None, found.groups()):
-            file, number, _ = str(place).split()
+            file, found_line, column = str(place).split()
             if file in own:
-                return number
+                return found_line, column
         wanted = found[2]
         if not wanted:
-            return ""
-    return ""
+            return "", ""
+    return "", ""
 
 
 def _is_own(name: str) -> bool:

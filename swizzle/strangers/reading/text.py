@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Final, Literal
+from zlib import crc32
 
 from msgspec import Struct
 
@@ -104,11 +105,18 @@ class CudaText:
     `includes` are the folders of its own headers, besides its own folder, and `defines` its macros, `NAME=VALUE`.
     """
 
-    def __init__(self, path: str, text: str, includes: Sequence[str] = (), defines: Sequence[str] = ()) -> None:
-        self.path, self.text = path, text
+    def __init__(
+        self,
+        path: str,
+        text: str,
+        includes: Sequence[str] = (),
+        defines: Sequence[str] = (),
+        root: CudaText | None = None,
+    ) -> None:
+        self.path, self.text, self.root = path, text, root or self
         self.includes, self.defines = tuple(includes), tuple(defines)
         self.tool: Tool | None = None  # the compiler that reads it, as soon as one has
-        self.missing: set[str] = set()  # the headers that no compiler finds
+        self.missing: set[str] = root.missing if root else set()  # the headers that no compiler finds
         plain = _HIDDEN.sub(_blank, text)
         self.directives = [(match.start(), match.end()) for match in _DIRECTIVE.finditer(plain)]
         self.plain = plain
@@ -142,7 +150,9 @@ class CudaText:
 
     @cached_property
     def headers(self) -> dict[str, CudaText]:
-        """The headers of one's own that this text includes, and those that they include, by their files."""
+        """The headers of one's own that this file includes, and those that they include, by their files."""
+        if self.root is not self:
+            return self.root.headers
         found: dict[str, CudaText] = {}
         waiting: list[CudaText] = [self]
         while waiting:
@@ -150,7 +160,7 @@ class CudaText:
             for begin, end in text.directives:
                 file = text.header(text.included(begin, end))
                 if file and file not in found and (said := _read(file)) is not None:
-                    found[file] = CudaText(file, said, self.includes, self.defines)
+                    found[file] = CudaText(file, said, self.includes, self.defines, self)
                     waiting.append(found[file])
         return found
 
@@ -235,6 +245,8 @@ class CudaText:
     @cached_property
     def _annotations(self) -> set[str]:
         """The macros that stand for `__device__` or `__global__`."""
+        if self.root is not self:
+            return self.root._annotations
         defined = {}
         for text in (self, *self.headers.values()):
             for begin, end in text.directives:
@@ -395,7 +407,7 @@ class CudaText:
             if out[at] != "\n":
                 out[at] = " "
         if file and (whole or file in self.headers):
-            out[begin] = f'#include "{file}"'
+            out[begin] = f'#include "{shown_as(file) if file in self.headers else file}"'
         elif name[1:-1] in ("stdint.h", "cstdint", "inttypes.h", "cinttypes"):
             out[begin] = _INTEGERS if _INTEGERS not in self.left_out else " "
             self.left_out.append(_INTEGERS)
@@ -410,7 +422,8 @@ class CudaText:
 
     @property
     def headers_left_out(self) -> list[str]:
-        return [name for name in self.left_out if name != _INTEGERS]
+        texts = (self, *self.headers.values())
+        return [name for text in texts for name in text.left_out if name != _INTEGERS]
 
     @property
     def own_headers_left_out(self) -> list[str]:
@@ -505,6 +518,15 @@ class CudaText:
 
     def _mentions(self, begin: int, end: int, names: set[str]) -> bool:
         return re.search(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b", self.code[begin:end]) is not None
+
+
+def shown_as(file: str) -> str:
+    """Return the name under which a compiler is shown a header of one's own.
+
+    >>> shown_as("/home/me/include/own.h")
+    'header_31a0b7a4/own.h'
+    """
+    return f"header_{crc32(str(Path(file).parent).encode()):08x}/{Path(file).name}"
 
 
 def _read(file: str) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from cuda_out.compile.toolchain import available_tools
@@ -88,3 +90,53 @@ def test_padded_tiles() -> None:
     assert (array.passes, array.mended_passes, array.least) == (32, 16, 16)
     assert array.chosen and array.chosen.bytes == 0 and array.chosen.least
     assert array.chosen.layout.formula == "c * 16 + (r ^ (c & 14))"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int old = 0, seen; do { seen = old; old = atomicCAS(z, seen, max(seen, t)); } while (seen != old);",
+        "if (x[t] > 0) y[atomicInc(&count, 63u)] = x[t];",
+    ],
+)
+def test_what_the_order_of_threads_decides(body: str) -> None:
+    """One order is counted, and said to be an example."""
+    text = (
+        "// swizzle doctor: --launch 1,64 --args f32[64],f32.inout[64]\n__device__ unsigned count;\n"
+        f"__global__ void k(const float* x, float* y) {{\n  __shared__ float s[64];\n"
+        f"  int t = threadIdx.x, *z = (int*)y;\n  {body}\n"
+        "  s[t] = x[t];\n  __syncthreads();\n  y[t] = s[63 - t];\n}\n"
+    )
+    found = diagnosed(text)
+    assert found.verdict == "undecided" and found.example
+
+
+REFUSED = {
+    "y[t] = tex1Dfetch<float>((cudaTextureObject_t)0, t);": "a texture; hand the kernel an array",
+    "y[t] = clock();": "a clock",
+    'asm volatile("bar.sync 1, 32;"); y[t] = 1;': "a barrier that not all threads of the block wait at",
+    'asm("mov.u32 %0, %%smid;" : "=r"(t)); y[t] = 1;': "make it of threadIdx",
+    "y[t] = *(volatile float*)malloc(4);": "memory that a kernel allocates",
+}
+
+
+@pytest.mark.parametrize("body", REFUSED)
+def test_what_is_refused_says_what_to_write(body: str) -> None:
+    """What it is, and where it stands, by line and column."""
+    text = (
+        "// swizzle doctor: --launch 1,64 --args f32.out[64]\n__device__ void other(float* y) {}\n"
+        f"__global__ void k(float* y) {{\n  int t = threadIdx.x;\n  {body}\n}}\n"
+    )
+    found = diagnosed(text)
+    assert found.verdict == "undecided" and REFUSED[body] in found.why
+    assert re.search(r"\(kernel\.cu:5:\d+\)$", found.why)
+
+
+def test_what_is_printed_changes_nothing() -> None:
+    """`printf`, by threads that are here; an assertion that fails is an error."""
+    text = (
+        "#include <stdio.h>\n// swizzle doctor: --launch 1,64 --args f32[64],f32.out[64]\n"
+        "__global__ void k(const float* x, float* y) {\n  __shared__ float s[64];\n  int t = threadIdx.x;\n"
+        '  s[t] = x[t];\n  if (t == 3) printf("%d %s\\n", t, "three");\n  __syncthreads();\n  y[t] = s[63 - t];\n}\n'
+    )
+    assert diagnosed(text).verdict == "clean"

@@ -65,7 +65,7 @@ def test_macros_of_the_build(tmp_path: Path) -> None:
     with pytest.raises(SwizzleError, match='identifier "V" is undefined') as raised:
         ptx_of(CudaText("k.cu", kernel))
     assert raised.value.place and raised.value.place.column == kernel.index("V") + 1
-    assert raised.value.fix and "-D NAME=VALUE" in raised.value.fix
+    assert raised.value.fix and "-D V=VALUE" in raised.value.fix
 
 
 @pytest.mark.parametrize(
