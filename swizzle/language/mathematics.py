@@ -97,6 +97,8 @@ def gather(x: Any, *indices: Any) -> Any:
         )
     if isinstance(x, SymbolicArray):
         return _gathered(x, indices)
+    if hasattr(x, "gather") and any(hasattr(index, "reduce_with") for index in indices):  # NumPy's array of data
+        return x.gather(indices)
     for index, extent in zip(indices, shape, strict=True):
         if not 0 <= int(index) < extent:
             raise SwizzleError(

@@ -65,6 +65,21 @@ _NAMES: Final = {
 }
 
 
+IN_NUMPY: Final[dict[str, str]] = {
+    "relu": "np.maximum(x, 0)", "sigmoid": "1 / (1 + np.exp(-x))", "silu": "x / (1 + np.exp(-x))",
+    "softmax": "e / e.sum(axis=-1, keepdims=True) of e = np.exp(x - x.max(axis=-1, keepdims=True))",
+    "logsumexp": "np.log(np.exp(x - x.max()).sum()) + x.max()",
+    **dict.fromkeys(("matmul", "mm", "bmm", "mv"), "a @ b"), "addmm": "c + a @ b",
+    "unsqueeze": "x[:, None]", "permute": "x.transpose(0, 2, 1)", "t": "x.T", "contiguous": "x", "detach": "x",
+    "clamp": "np.clip(x, low, high)", "unfold": "np.lib.stride_tricks.sliding_window_view(x, 3)",
+    "cat": "np.concatenate([x, y])", "float": "x.astype(np.float32)", "half": "x.astype(np.float16)",
+    "double": "x.astype(np.float64)", "int": "x.astype(np.int32)", "to": "x.astype(np.float32)",
+    "dim": "x.ndim", "pow": "x ** 2", "rsqrt": "1 / np.sqrt(x)", "erf": "math.erf(x), with `from swizzle import math`",
+    **{name: f"np.{name}(x)" for name in ("exp", "log", "sqrt", "tanh", "sin", "cos", "abs", "square", "sign")},
+}  # fmt: skip
+"""What functions and methods of PyTorch and JAX are in a specification written with NumPy."""
+
+
 def here(name: str) -> str:
     """Say what stands here for a name of another language, as in `write cuda.blockIdx.x, .y or .z`; '' if unknown."""
     return _NAMES.get(name) or _vector_type(name) or _element_type(name)

@@ -297,7 +297,7 @@ def _compared(name: str, first: Any, more: tuple[Any, ...]) -> Sequence[Any]:
 def _extreme(op: str, a: Any, b: Any) -> Any:
     """Apply `op`; a symbolic value answers through its own `reduce_with`, a number through NumPy."""
     for value, other in ((a, b), (b, a)):
-        if hasattr(value, "reduce_with"):
+        if hasattr(value, "reduce_with") and not getattr(other, "ndim", 0):
             return value.reduce_with(op, other)
     import numpy
 

@@ -187,7 +187,7 @@ class Datum(Struct, eq=False, gc=False):
         """Return `other` as a datum, or None if it is neither a datum nor a number."""
         if isinstance(other, Datum):
             return other
-        if isinstance(other, (int, float)) or hasattr(other, "dtype"):
+        if isinstance(other, (int, float)) or (hasattr(other, "dtype") and not getattr(other, "ndim", 0)):
             return Datum(self.terms, self.terms.const(other.item() if hasattr(other, "item") else other))
         return None
 

@@ -439,7 +439,8 @@ def defined_with(build: Build, row: FunctionRow, arguments: Any) -> Any:
 
 def _on_values(op: str, *arguments: Any) -> Any:
     if isinstance(op, FunctionName):
-        symbolic = next(value for value in arguments if hasattr(value, "apply_function"))
+        some = [value for value in arguments if hasattr(value, "apply_function")]
+        symbolic = max(some, key=lambda value: getattr(value, "ndim", 0))  # an array, if there is one
         return symbolic.apply_function(op, arguments)
     a, b = arguments
     return a + b if op == "+" else a * b

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from swizzle.language.specs.data_array import DataArray, cells
 from swizzle.language.specs.rewriting import ASK, Comprehension, Rewritten, is_sum
 from symbolic.algebra.datum import Datum, SymbolicArray
 from symbolic.algebra.many import Ids, apply_pairs, apply_rows, distinct_terms
@@ -29,6 +30,7 @@ from symbolic.errors import SwizzleError
 MOST_LANES: Final = 1 << 22
 """So many take 32 MB an array."""
 _LARGE: Final = 1 << 31
+_ARRAYS: Final = (SymbolicArray, DataArray)
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Variables: TypeAlias = dict[str, Any]
 
@@ -46,9 +48,9 @@ class _Data(Struct, frozen=True):
 
 
 class _Rows(Struct, frozen=True):
-    """A part of an input array a lane, all of one shape."""
+    """A part of an array of data a lane, all of one shape."""
 
-    array: SymbolicArray
+    array: SymbolicArray | DataArray
     shape: tuple[int, ...]
     offsets: Ids
 
@@ -119,12 +121,12 @@ class _Reader:
                 return value
             case ast.Name(name):
                 return self.name(name, variables)
-            case ast.Attribute(part, "shape") if type(array := of(part)) is SymbolicArray:
+            case ast.Attribute(part, "shape") if type(array := of(part)) in _ARRAYS:
                 return array.shape
             case ast.Subscript(part, index):
                 if not isinstance(index, ast.Tuple):
                     return self.element(of(part), [of(index)], lanes)
-                if type(array := of(part)) not in (SymbolicArray, _Rows):
+                if type(array := of(part)) not in (*_ARRAYS, _Rows):
                     raise LeftToPython
                 return self.element(array, list(map(of, index.elts)), lanes)
             case ast.BinOp(left, op, right) if type(op) in _OPERATORS:
@@ -156,7 +158,7 @@ class _Reader:
         if name not in self.asked.bound:
             for names in (self.known, self.environment, vars(builtins)):
                 if name in names:  # the first that has it, whatever it is there
-                    if isinstance(names[name], np.ndarray):
+                    if isinstance(names[name], np.ndarray) and not isinstance(names[name], DataArray):
                         break
                     return names[name]
         raise LeftToPython
@@ -221,7 +223,7 @@ class _Reader:
                     return sizes, lambda origin, places: (places, parts[0][1](origin, places))
                 raise LeftToPython
         array = self.value(node, variables, lanes)
-        if type(array) not in (SymbolicArray, _Rows, list):
+        if type(array) not in (*_ARRAYS, _Rows, list):
             raise LeftToPython
         size = len(array) if isinstance(array, list) else array.shape[0]
         return np.full(lanes, size), lambda origin, places: self.element(_taken(array, origin), [places], len(origin))
@@ -252,8 +254,8 @@ class _Reader:
             return value[_wrapped(indices[0], len(value))]
         if type(value) in (list, tuple):
             return self.listed(value, indices, lanes)
-        if type(value) is SymbolicArray:
-            value = _Rows(value, value.shape, np.full(lanes, value.offset))
+        if type(value) in _ARRAYS and value.shape:
+            value = _Rows(value, value.shape, np.full(lanes, getattr(value, "offset", 0)))
         if type(value) is not _Rows or len(indices) > len(value.shape):
             raise LeftToPython
         shape, offsets = value.shape, value.offsets
@@ -263,17 +265,24 @@ class _Reader:
             offsets = offsets + _wrapped(_ints(index, lanes), size) * int(np.prod(shape, dtype=object))
         if shape:
             return _Rows(value.array, shape, offsets)
-        return _Data(self.atoms(value.array.name, offsets))
+        return _Data(self.terms_at(value.array, offsets))
 
-    def atoms(self, name: str, offsets: Ids) -> Ids:
+    def terms_at(self, array: SymbolicArray | DataArray, offsets: Ids) -> Ids:
+        """Return the terms of some elements; those of an array of data must all be data."""
         count = int(offsets.max(initial=-1)) + 1
         there = np.zeros(count, bool)
         there[offsets] = True
-        if there.sum() * 2 > count:
-            return np.array(self.terms.atoms(name, count), np.int64)[offsets]
-        of = np.zeros(count, np.int64)
         used = np.flatnonzero(there)
-        of[used] = [self.terms.atom(name, place) for place in used.tolist()]
+        of = np.zeros(count, np.int64)
+        if isinstance(array, DataArray):
+            values = cells(array).reshape(-1)[used].tolist()
+            if not all(type(value) is Datum for value in values):
+                raise LeftToPython
+            of[used] = [_term(value) for value in values]
+        elif len(used) * 2 > count:
+            of = np.array(self.terms.atoms(array.name, count), np.int64)
+        else:
+            of[used] = [self.terms.atom(array.name, place) for place in used.tolist()]
         return of[offsets]
 
     def listed(self, values: Sequence[Any], indices: Sequence[Any], lanes: int) -> Any:
@@ -426,7 +435,7 @@ def _ranges(bounds: Sequence[Ids]) -> tuple[Ids, Callable[[Ids, Ids], Any]]:
 def _called(function: Any, values: list[Any], lanes: int) -> Any:
     """Return a function of Python's that ints or arrays are given."""
     if function is len and len(values) == 1:
-        if type(values[0]) in (SymbolicArray, _Rows):
+        if type(values[0]) in (*_ARRAYS, _Rows):
             return values[0].shape[0]
         if type(values[0]) in (list, tuple):
             return len(values[0])

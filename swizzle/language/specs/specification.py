@@ -8,13 +8,17 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from math import prod
+from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from swizzle.language.other_names import here
+from swizzle.language.other_names import IN_NUMPY, here
+from swizzle.language.specs.array_elements import kind_of_type
+from swizzle.language.specs.data_array import made, symbolic_array
+from swizzle.language.specs.numpy_names import Names
 from swizzle.language.specs.spec import Spec
 from swizzle.language.specs.wrapping import unwrapped, wrapping_array
 from symbolic.algebra.datum import DataComparison, Datum, symbolic_input
@@ -62,11 +66,13 @@ def postcondition(program: Program, spec: Callable[..., Any], terms: Terms) -> d
     Raises `SwizzleError` when the specification fails or returns other shapes than the kernel's.
     """
     terms.types.update({p.name: p.dtype for p in inputs(program)})
-    arrays = [symbolic_input(terms, p.name, p.shape) for p in inputs(program)]
     place = _place(program, spec)
     large = sum(prod(p.shape) for p in program.parameters) >= MANY
-    run = partial(spec.on_symbols, terms) if large and isinstance(spec, Spec) else None
-    with gc_paused():  # terms are many, and no cycles
+    with gc_paused(), np.errstate(all="ignore"):  # terms are many, and no cycles
+        seen = _on_data(spec)
+        make = symbolic_input if seen is None else symbolic_array
+        arrays = [make(terms, p.name, p.shape) for p in inputs(program)]
+        run = partial(seen.on_symbols, terms) if large and isinstance(seen, Spec) else seen
         returned = _by_name(program, _call(program, spec, arrays, run), place)
     found: dict[str, list[Term]] = {}
     for parameter in outputs(program):
@@ -76,6 +82,13 @@ def postcondition(program: Program, spec: Callable[..., Any], terms: Terms) -> d
         found[parameter.name] = [Datum(terms, term).kept_by(parameter.dtype) for term in flat] if narrow else flat
     _refuse_namesakes(program, terms, place)
     return found
+
+
+def _on_data(spec: Callable[..., Any]) -> Any:
+    """Return a specification in Python as it runs on data, with NumPy's functions; None of any other one."""
+    own = spec.spec if isinstance(spec, Remembered) else spec
+    function = own.function if isinstance(own, Spec) else own
+    return Names().of(own) if isinstance(function, FunctionType) else None
 
 
 def _refuse_namesakes(program: Program, terms: Terms, place: Place) -> None:
@@ -193,7 +206,7 @@ def returned(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> d
                 if any(array.dtype.kind == "u" for array in wide):
                     values = _call_wrapping(program, spec, wide)
                 else:
-                    values = _call(program, spec, [array if array.ndim else array[()] for array in wide])
+                    values = _call_numbers(program, spec, [array if array.ndim else array[()] for array in wide])
             finally:
                 CONVERT.reset(token)
             said[types] = _by_name(program, values, _place(program, spec))
@@ -268,8 +281,10 @@ def _mending(error: Exception) -> str:
         return "check its indices against the shapes in @sketch(...)"
     if isinstance(error, NameError) and error.name:
         return here(error.name) or f"define {error.name} above the specification"
-    if found := re.search(r"no callable (\w+) method", str(error)):  # NumPy's function, on data
-        return f"write `from swizzle import math`, and math.{found[1]}(x[i]) of each element"
+    if isinstance(error, ModuleNotFoundError) or re.search(r"\b(Tensor|Array|jax)\b", str(error)):
+        return "write it in NumPy: np.maximum(x, 0), x.sum(axis=1), np.exp(x - x.max())"
+    if isinstance(error, AttributeError) and error.name in IN_NUMPY:
+        return f"write it in NumPy: {IN_NUMPY[error.name]}"
     return "try it on NumPy arrays of these shapes"
 
 
@@ -289,12 +304,24 @@ def _call(program: Program, spec: Callable[..., Any], arrays: list[Any], run: Ca
         ) from None
 
 
+def _call_numbers(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
+    """Call a specification on NumPy's arrays, or on arrays of numbers that NumPy does not have."""
+    seen = _on_data(spec)
+    if seen is None or not any(isinstance(array, np.ndarray) and array.dtype == object for array in arrays):
+        return _call(program, spec, arrays)
+    given = [
+        made(array, kind_of_type(p.dtype), p.name) if isinstance(array, np.ndarray) and array.dtype == object else array
+        for p, array in zip(inputs(program), arrays, strict=True)
+    ]
+    return _call(program, spec, given, seen)
+
+
 def _call_wrapping(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
     """Call a specification on inputs, unsigned ones among them; where NumPy refuses a Python int (-1), it wraps."""
     try:
         return spec(*_given(arrays))
     except (OverflowError, SwizzleError):
-        return unwrapped(_call(program, spec, _given([wrapping_array(array) for array in arrays])))
+        return unwrapped(_call_numbers(program, spec, _given([wrapping_array(array) for array in arrays])))
     except Exception:
         return _call(program, spec, arrays)
 
@@ -350,6 +377,12 @@ def _describe(value: Any) -> str:
 def _flatten(
     parameter: Parameter, value: Any, shape: tuple[int, ...], terms: Terms, flat: list[Term], place: Place
 ) -> None:
+    if isinstance(value, np.ndarray):
+        if value.shape != shape:
+            raise _wrong_shape(parameter, value.shape, place)
+        for part in value.reshape(-1).tolist():
+            _flatten(parameter, part, (), terms, flat, place)
+        return
     if not shape:
         if isinstance(value, Datum):
             flat.append(value.term)
@@ -360,7 +393,7 @@ def _flatten(
             raise _no_number(parameter, what, place)
         return
     if not hasattr(value, "__len__") or len(value) != shape[0]:
-        raise _wrong_shape(parameter, _shape_of(value), place)
+        raise _wrong_shape(parameter, _shape_of(value), place, one_number=isinstance(value, Datum | int | float))
     if len(shape) == 1 and all(type(part) is Datum for part in value):
         flat += [part.term for part in value]
         return
@@ -374,10 +407,16 @@ def _shape_of(value: Any) -> tuple[int, ...]:
     return (len(value), *(_shape_of(value[0]) if len(value) else ()))
 
 
-def _wrong_shape(parameter: Parameter, shape: tuple[int, ...], place: Place) -> SwizzleError:
+def _wrong_shape(parameter: Parameter, shape: tuple[int, ...], place: Place, one_number: bool = False) -> SwizzleError:
     return SwizzleError(
         f"the specification gives {parameter.name} the shape {shape}",
         place=place,
         expected=f"the shape {parameter.shape}, as @sketch declares it",
-        fix="make the two agree" if shape or not parameter.shape else "return a list of all elements, without `yield`",
+        fix=(
+            f"return it as an array: np.reshape(value, {parameter.shape})"
+            if one_number and prod(parameter.shape) == 1
+            else "make the two agree"
+            if shape or not parameter.shape
+            else "return a list of all elements, without `yield`"
+        ),
     )
