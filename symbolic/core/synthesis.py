@@ -17,9 +17,8 @@ from symbolic.core.values import BitVector, BooleanLike, Integer, Symbolic, all_
 from symbolic.errors import SwizzleError
 from symbolic.solve.answer import Answer, Model, Sat, Unknown, Unsat
 from symbolic.solve.engines import SolverName
-from symbolic.solve.evaluate import Value
+from symbolic.solve.evaluate import Specialised, Value
 from symbolic.solve.floor_division import manager
-from symbolic.solve.partial import Specialised
 from symbolic.solve.solver import Solver
 
 if TYPE_CHECKING:

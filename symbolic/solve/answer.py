@@ -1,4 +1,6 @@
-"""What a solver answers: sat with a model, unsat with a core, or unknown with a reason. Values, never exceptions."""
+"""What a solver answers, as values, never exceptions: sat with a model, unsat with a core, or unknown with a reason;
+and to a question over guards, that it is possible or excluded.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from msgspec import Struct
+
+from symbolic.values.guard import Guard
 
 if TYPE_CHECKING:
     from pysmt.fnode import FNode
@@ -83,3 +87,22 @@ class SolverEngine(Protocol):
 
     def close(self) -> None:
         """Free what the engine holds; more than once is fine."""
+
+
+Holds: TypeAlias = Callable[[Guard], bool]
+Clauses: TypeAlias = Sequence[Sequence[Guard]]
+
+
+class Possible(Struct, frozen=True):
+    """Some choice is possible; `holds` tells which guards hold under it."""
+
+    holds: Holds
+
+
+class Excluded(Struct, frozen=True):
+    """No choice is possible; `core` holds the assumptions that already exclude all of them."""
+
+    core: frozenset[Guard]
+
+
+Verdict: TypeAlias = Possible | Excluded | Unknown

@@ -10,10 +10,9 @@ from pysmt.fnode import FNode
 from pysmt.operators import OR
 from typing_extensions import assert_never
 
-from symbolic.solve.answer import Model, Sat, Unknown, Unsat
+from symbolic.solve.answer import Clauses, Excluded, Holds, Model, Possible, Sat, Unknown, Unsat, Verdict
 from symbolic.solve.engines import SolverName
 from symbolic.solve.solver import Solver, unchecked_formulas
-from symbolic.solve.verdict import Clauses, Excluded, Holds, Possible, Verdict
 from symbolic.values.guard import FALSE, TRUE, Guard
 
 

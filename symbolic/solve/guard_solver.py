@@ -11,10 +11,9 @@ import time
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from symbolic.solve.answer import Unknown
+from symbolic.solve.answer import Clauses, Excluded, Possible, Unknown, Verdict
 from symbolic.solve.engines import SatName, SolverName, require_installed
 from symbolic.solve.interrupt import gc_paused
-from symbolic.solve.verdict import Clauses, Excluded, Possible, Verdict
 from symbolic.values.guard import Guard, Guards
 
 AFRESH: Final = 10_000  # conflicts of the first attempt at a question that is begun afresh

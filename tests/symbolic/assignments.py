@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
+from symbolic.solve.answer import Possible
 from symbolic.solve.guard_solver import GuardSolver
-from symbolic.solve.verdict import Possible
 from symbolic.values.guard import Guard, Guards
 
 Holds = Callable[[Guard], bool]

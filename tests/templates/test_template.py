@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from swizzle.language.surface import HOLES
 from symbolic.ir.program import DType
+from symbolic.solve.answer import Possible
 from symbolic.solve.guard_solver import GuardSolver
-from symbolic.solve.verdict import Possible
 from symbolic.values.guard import Guards
 from templates.chooser import ColumnChooser, OneChoice, OpenChooser
 from templates.cond import Cond

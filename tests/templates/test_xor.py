@@ -15,8 +15,8 @@ from pysmt.shortcuts import FALSE, TRUE
 
 from symbolic.errors import Place
 from symbolic.ir.program import Hole
+from symbolic.solve.answer import Possible
 from symbolic.solve.guard_solver import GuardSolver
-from symbolic.solve.verdict import Possible
 from symbolic.values.guard import Guards
 from templates.chooser import OneChoice, OpenChooser
 from templates.either import Either

@@ -25,10 +25,9 @@ from swizzle.solving.problem.problem import Problem
 from symbolic.ir.program import DType
 from symbolic.limits import OutOfTime, limited
 from symbolic.machine.run import Violation, forbid_race
-from symbolic.solve.answer import Unknown
+from symbolic.solve.answer import Excluded, Possible, Unknown
 from symbolic.solve.engines import SolverName
 from symbolic.solve.guard_solver import GuardSolver
-from symbolic.solve.verdict import Excluded, Possible
 from symbolic.values.guard import Guard, Guards, TooLarge
 from symbolic.values.union import Union
 from symbolic.values.vector import Encoding, Lanes, Vector

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from swizzle.solving.search.point_values import AskedPoints, PointValues
-from symbolic.solve.side_by_side import SideBySide
+from symbolic.solve.propagate import SideBySide
 from templates.either import EitherOf
 from templates.functions import Allowed, Functions
 from templates.xform_functions import WORD, Xforms

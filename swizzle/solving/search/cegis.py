@@ -16,10 +16,9 @@ from swizzle.solving.problem.candidate import Candidate, NoFilling, Stats
 from swizzle.solving.problem.demands import Examples
 from swizzle.solving.problem.open_holes import OpenHoles
 from swizzle.solving.problem.problem import Problem
-from symbolic.solve.answer import Unknown
+from symbolic.solve.answer import Excluded, Possible, Unknown
 from symbolic.solve.engines import SolverName
 from symbolic.solve.guard_solver import GuardSolver
-from symbolic.solve.verdict import Excluded, Possible
 from symbolic.values.guard import Guard, Guards
 from templates.chooser import Choice
 from templates.either import Either

@@ -14,8 +14,7 @@ from swizzle.solving.problem.open_holes import free_union
 from swizzle.solving.problem.problem import Problem
 from swizzle.solving.search.joined import HolePoint, Relation, relations
 from swizzle.solving.search.projection import Projector
-from symbolic.solve.propagate import Propagation
-from symbolic.solve.side_by_side import ClauseMatrices
+from symbolic.solve.propagate import ClauseMatrices, Propagation
 from symbolic.values.guard import Guard, Guards
 from symbolic.values.union import Union
 from templates.functions import Places

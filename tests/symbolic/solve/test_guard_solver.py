@@ -5,10 +5,9 @@ from itertools import product
 import pytest
 
 from symbolic.solve import guard_solver
-from symbolic.solve.answer import Unknown
+from symbolic.solve.answer import Excluded, Possible, Unknown
 from symbolic.solve.engines import SolverName
 from symbolic.solve.guard_solver import GuardSolver
-from symbolic.solve.verdict import Excluded, Possible
 from symbolic.values.guard import FALSE, TRUE, Guards
 
 ENGINES: list[SolverName] = ["glucose", "cadical", "z3", "cvc5", "portfolio"]

@@ -6,8 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from symbolic.solve.propagate import Propagation
-from symbolic.solve.side_by_side import ClauseMatrices, SideBySide
+from symbolic.solve.propagate import ClauseMatrices, Propagation, SideBySide
 from symbolic.values.guard import TRUE
 
 
