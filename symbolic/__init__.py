@@ -13,28 +13,39 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from symbolic.core.functions import function
-    from symbolic.core.holes import boolean_hole, choose, hole
     from symbolic.core.obligations import assert_, assume, obligations
     from symbolic.core.optimization import optimize, soft
     from symbolic.core.outcome import Outcome
     from symbolic.core.query import solve, verify
     from symbolic.core.session import Session, unsat_core
     from symbolic.core.synthesis import synthesize
-    from symbolic.core.values import all_of, any_of, bitvector, boolean, implies, integer, lookup, real, select
+    from symbolic.core.values import (
+        all_of,
+        any_of,
+        bitvector,
+        boolean,
+        boolean_hole,
+        choose,
+        function,
+        hole,
+        implies,
+        integer,
+        lookup,
+        real,
+        select,
+    )
     from symbolic.errors import SwizzleError
     from symbolic.lifting.functions import cost, grammar, lifted
 
 _HOME: Final = {
-    "core.functions": ("function",),
-    "core.holes": ("boolean_hole", "choose", "hole"),
     "core.obligations": ("assert_", "assume", "obligations"),
-    "core.optimization": ("optimize", "soft"),
     "core.outcome": ("Outcome",),
-    "core.query": ("solve", "verify"),
+    "core.query": ("optimize", "soft", "solve", "synthesize", "verify"),
     "core.session": ("Session", "unsat_core"),
-    "core.synthesis": ("synthesize",),
-    "core.values": ("all_of", "any_of", "bitvector", "boolean", "implies", "integer", "lookup", "real", "select"),
+    "core.values": (
+        *("all_of", "any_of", "bitvector", "boolean", "boolean_hole", "choose", "function", "hole", "implies"),
+        *("integer", "lookup", "real", "select"),
+    ),
     "errors": ("SwizzleError",),
     "lifting.functions": ("cost", "grammar", "lifted"),
 }

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 from pysmt.typing import BOOL
 from typing_extensions import assert_never
 
-from symbolic.core.asking import Clock
 from symbolic.core.obligations import known
-from symbolic.core.outcome import Outcome, outcome_of
+from symbolic.core.outcome import Clock, Outcome, outcome_of
 from symbolic.core.value_types import as_condition, describe
 from symbolic.core.values import BitVector, Boolean, BooleanLike, Integer, all_of, select
 from symbolic.errors import SwizzleError

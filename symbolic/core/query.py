@@ -19,13 +19,11 @@ from typing import TYPE_CHECKING
 
 from pysmt.typing import BOOL
 
-from symbolic.core.asking import Clock
-from symbolic.core.holes import boolean_hole, choose, hole
 from symbolic.core.obligations import assert_, assume, known, obligations
 from symbolic.core.optimization import optimize
-from symbolic.core.outcome import Outcome, outcome_of
+from symbolic.core.outcome import Clock, Outcome, outcome_of
 from symbolic.core.synthesis import CONTRADICTION, decide, synthesize
-from symbolic.core.values import BooleanLike, all_of
+from symbolic.core.values import BooleanLike, all_of, boolean_hole, choose, hole
 from symbolic.solve.answer import Sat, Unsat
 from symbolic.solve.engines import SolverName
 from symbolic.solve.floor_division import manager

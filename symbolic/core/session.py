@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from pysmt.typing import BOOL
 
-from symbolic.core.asking import Clock, checked
 from symbolic.core.obligations import known
-from symbolic.core.outcome import Outcome, outcome_of
+from symbolic.core.outcome import Clock, Outcome, checked, outcome_of
 from symbolic.core.values import BooleanLike, Symbolic, all_of
 from symbolic.errors import SwizzleError
 from symbolic.solve.answer import Answer, Sat, Unknown, Unsat

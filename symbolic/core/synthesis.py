@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct, field
 
-from symbolic.core.asking import Clock
 from symbolic.core.obligations import known
-from symbolic.core.outcome import Outcome, outcome_of
+from symbolic.core.outcome import Clock, Outcome, outcome_of
 from symbolic.core.value_types import Boolean, IntegerLike, describe
 from symbolic.core.values import BitVector, BooleanLike, Integer, Symbolic, all_of
 from symbolic.errors import SwizzleError

@@ -1,4 +1,5 @@
-"""Symbolic integers, Booleans, bit-vectors and real numbers: Python's operators over PySMT formulas.
+"""The makers of symbolic values: integers, Booleans, bit-vectors and real numbers, holes for a query to fill, choices
+for it to make, and uninterpreted functions, of which only that equal arguments give equal values is known.
 
 A symbolic value stands for every value that it may have. So it has no truth value, no hash and no index: what
 Python would decide at once raises an error that names the call to use instead (`symbolic.core.refusals`).
@@ -10,8 +11,11 @@ divisor's sign, and `/` is of fractions. It is total: `x // 0` and `x / 0` are 0
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
+
+from msgspec import Struct
 
 from symbolic.core.obligations import demand
 from symbolic.core.value_types import (
@@ -19,6 +23,7 @@ from symbolic.core.value_types import (
     Boolean,
     BooleanLike,
     Integer,
+    IntegerLike,
     Real,
     Symbolic,
     as_condition,
@@ -26,11 +31,14 @@ from symbolic.core.value_types import (
     describe,
 )
 from symbolic.errors import SwizzleError
+from symbolic.solve.answer import Model
 from symbolic.solve.floor_division import bit_vector_type, manager
+from symbolic.solve.tables import Table
 
 if TYPE_CHECKING:
     from pysmt.fnode import FNode
     from pysmt.typing import PySMTType
+
 
 __all__ = [
     "BitVector", "Boolean", "BooleanLike", "Integer", "Real", "Symbolic",
@@ -147,3 +155,117 @@ def _unify(values: list[Any]) -> list[Any]:
 
 def _with_formula(like: Any, formula: FNode) -> Any:
     return Boolean(formula) if isinstance(like, Boolean) else like.like(formula)
+
+
+@overload
+def hole() -> Integer: ...
+@overload
+def hole(*, width: int, signed: bool = False) -> BitVector: ...
+def hole(*wrong: object, width: int | None = None, signed: bool = False, **unknown: object) -> Integer | BitVector:
+    """Return a fresh constant for `synthesize` to find, Rosette's `??`: an integer, or a bit-vector of a width.
+
+    In a lifted function there is one for each place in the text, so that all its calls mean the same constant.
+    """
+    from pysmt.typing import INT
+
+    if wrong or unknown or not isinstance(signed, bool):
+        raise SwizzleError(
+            "hole takes a width and a sign by name", expected="hole(), or hole(width=8, signed=True)",
+            fix="integer(name) or bitvector(name, width), where it is to have a name",
+        )  # fmt: skip
+    if width is None:
+        return Integer(manager().FreshSymbol(INT, "hole!%d"))
+    check_width(width)
+    return BitVector(manager().FreshSymbol(bit_vector_type(width), "hole!%d"), signed)
+
+
+def boolean_hole() -> Boolean:
+    """Return a fresh truth value for `synthesize` to find."""
+    from pysmt.typing import BOOL
+
+    return Boolean(manager().FreshSymbol(BOOL, "hole!%d"))
+
+
+def choose(*alternatives: Any) -> Any:
+    """Return one of the alternatives, whichever makes the query succeed.
+
+    Each call chooses anew; in a lifted function each place does, so that all its calls choose alike.
+    """
+    if not alternatives:
+        raise SwizzleError("a choice among nothing", expected="at least one alternative", fix="choose(0, 1)")
+    chosen = alternatives[-1]
+    for alternative in reversed(alternatives[:-1]):
+        chosen = select(boolean_hole(), alternative, chosen)
+    return chosen
+
+
+Kind: TypeAlias = Callable[[str], Symbolic] | Symbolic
+"""What values are like: `integer`, `boolean`, `real`, or any symbolic value of the same kind."""
+
+
+class Function(Struct, frozen=True, eq=False):
+    """A function that a query may choose; `outcome[f]` is the Table of what it has chosen."""
+
+    name: str
+    takes: tuple[Symbolic, ...]
+    gives: Symbolic
+    symbol: FNode
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Return the value for some arguments, which may be Python numbers."""
+        if len(arguments) != len(self.takes):
+            raise SwizzleError(
+                f"{self.name} is given {len(arguments)} arguments", expected=f"{len(self.takes)}", fix=repr(self)
+            )
+        given = [
+            Boolean(as_condition(value)) if isinstance(like, Boolean) else like.lift(value, exact=True)
+            for like, value in zip(self.takes, arguments, strict=True)
+        ]
+        formula = manager().Function(self.symbol, [each.formula for each in given])
+        return Boolean(formula) if isinstance(self.gives, Boolean) else self.gives.like(formula)
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(map(_kind_name, self.takes))}) -> {_kind_name(self.gives)}"
+
+    def evaluated(self, model: Model) -> Table:
+        """Return what the function is under a model."""
+        found = model.value(self.symbol)
+        assert isinstance(found, Table)
+        entries = {tuple(map(_shown, self.takes, key)): _shown(self.gives, v) for key, v in found.entries.items()}
+        return Table(entries, _shown(self.gives, found.default))
+
+
+def function(name: str, takes: Sequence[Kind], gives: Kind) -> Function:
+    """Return the uninterpreted function of that name, from some kinds of values to one.
+
+    A kind is `integer`, `boolean`, `real`, or a symbolic value that has it: `function("f", [integer, v], v)`.
+    """
+    from pysmt.environment import get_env
+    from pysmt.typing import FunctionType
+
+    if not isinstance(takes, list | tuple) or not takes:
+        raise SwizzleError(f"{name} takes {describe(takes)}", expected="a list of kinds", fix="[integer]")
+    kinds = [_like(each) for each in [*takes, gives]]
+    sorts = [get_env().stc.get_type(each.formula) for each in kinds]
+    return Function(name, tuple(kinds[:-1]), kinds[-1], symbol_named(name, FunctionType(sorts[-1], sorts[:-1])))
+
+
+def _like(kind: Kind) -> Symbolic:
+    if isinstance(kind, IntegerLike | Boolean):
+        return kind
+    if kind in (integer, boolean, real):
+        return kind("kind!")
+    raise SwizzleError(
+        f"{describe(kind)} stands for a kind of values", expected="integer, boolean, real, or a symbolic value",
+        fix='bitvector("v", 8), for words of 8 bits',
+    )  # fmt: skip
+
+
+def _kind_name(like: Symbolic) -> str:
+    return describe(like).removeprefix("a symbolic ").removeprefix("an ").removeprefix("a ")
+
+
+def _shown(like: Symbolic, value: Any) -> Any:
+    from symbolic.solve.evaluate import as_signed
+
+    return as_signed(value, like.width) if isinstance(like, BitVector) and like.signed else value

@@ -16,10 +16,10 @@ from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from pysmt.typing import PySMTType
 
-from symbolic.core.holes import choose
 from symbolic.core.obligations import obligations
 from symbolic.core.structures import mapped
 from symbolic.core.value_types import BitVector, Boolean, Integer, IntegerLike
+from symbolic.core.values import choose
 from symbolic.errors import SwizzleError
 from symbolic.lifting.calls import bound_names
 from symbolic.lifting.environment import Closure, FunctionSketch

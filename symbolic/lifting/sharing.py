@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
-from symbolic.core.holes import boolean_hole, choose
 from symbolic.core.obligations import Obligation, note, obligations
 from symbolic.core.value_types import Boolean
+from symbolic.core.values import boolean_hole, choose
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Closure
 from symbolic.lifting.states import Dead

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from msgspec import Struct
 
-from symbolic.core.holes import boolean_hole, choose, hole
 from symbolic.core.value_types import Boolean
+from symbolic.core.values import boolean_hole, choose, hole
 from symbolic.errors import SwizzleError
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import FunctionSketch

@@ -16,11 +16,11 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
-from symbolic.core.functions import Function
 from symbolic.core.outcome import evaluated
 from symbolic.core.refusals import refuse
 from symbolic.core.structures import fields_of, is_record, mapped
 from symbolic.core.value_types import BitVector, Boolean, Integer, IntegerLike, Real, describe
+from symbolic.core.values import Function
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Closure
 from symbolic.solve.answer import Model

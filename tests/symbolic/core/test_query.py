@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbolic.core import synthesis
-from symbolic.core.asking import Clock
 from symbolic.core.optimization import soft
+from symbolic.core.outcome import Clock
 from symbolic.core.query import (
     assert_,
     assume,

@@ -12,9 +12,8 @@ import pytest
 from pysmt.environment import get_env
 from pysmt.typing import REAL
 
-from symbolic.core.functions import function
 from symbolic.core.query import solve, verify
-from symbolic.core.values import all_of, any_of, bitvector, boolean, integer, real, select
+from symbolic.core.values import all_of, any_of, bitvector, boolean, function, integer, real, select
 from symbolic.solve.answer import Model, Sat, Unsat
 from symbolic.solve.solver import Solver
 from symbolic.solve.tables import Table
