@@ -385,6 +385,7 @@ class PtxMachine:
         if called in _OF_THE_DEVICE:
             if called != Name("vprintf"):
                 raise Broken(f"{instruction}: {self.shape.describe(int(at[0]))} is where an assertion fails")
+            assert isinstance(target, Group), "printf gives a number"
             nothing = self.memory.nothing(f"what printf gives ({instruction})")
             self.registers.write(target.items[0], (np.zeros(len(at), np.uint64), np.full(len(at), nothing)), at)
             return

@@ -16,14 +16,14 @@ import numpy.typing as npt
 
 from symbolic.algebra.choices import is_choice
 from symbolic.algebra.datum import MOST_FACTORS, DataComparison, Datum, pick
-from symbolic.algebra.functions import FUNCTIONS, applied
-from symbolic.algebra.functions import where as where_row
 from symbolic.algebra.many import Ids, apply_pairs, apply_rows
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.terms import Terms
 from symbolic.elements import is_exact
 from symbolic.errors import SwizzleError
-from symbolic.ir.program import DType, FunctionName
+from symbolic.ir.functions import FUNCTIONS, ChoiceFunction, External, Gather, applied, row_of
+from symbolic.ir.functions import where as where_row
+from symbolic.ir.program import DType
 
 Kind: TypeAlias = Any
 """A type of NumPy's, or `int`, `float`, `bool` of a number of Python's."""
@@ -108,7 +108,8 @@ def _kind_of_datum(value: Datum) -> np.dtype[Any]:
     seen = set(waiting)
     while waiting:
         op, args = terms.nodes[waiting.pop()]
-        array = op.row.array if isinstance(op, FunctionName) else args[0] if op == "atom" else ""
+        row = row_of(op)
+        array = row.array if isinstance(row, Gather) else args[0] if op == "atom" else ""
         if array:
             kinds.add(kind_of_type(terms.types.get(array, DType.F64)))
         elif op == "const":
@@ -116,7 +117,7 @@ def _kind_of_datum(value: Datum) -> np.dtype[Any]:
         elif op.startswith(("to_", "widen_to_")):
             kinds.add(np.dtype(NUMPY_DTYPES[DType(op.rpartition("_")[2])]))
         else:
-            if op == "/" or (isinstance(op, FunctionName) and not is_choice(op) and op.row.external is None):
+            if op == "/" or not (row is None or isinstance(row, ChoiceFunction | External)):
                 kinds.add(np.dtype(np.float16))
             new = [arg for arg in (args[2:] if is_choice(op) else args) if isinstance(arg, int) and arg not in seen]
             waiting += new

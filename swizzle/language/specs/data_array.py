@@ -30,9 +30,9 @@ from swizzle.language.specs.array_elements import (
     summed_products,
 )
 from symbolic.algebra.datum import DataComparison, Datum
-from symbolic.algebra.functions import applied, gathered
 from symbolic.algebra.terms import Terms
 from symbolic.errors import SwizzleError
+from symbolic.ir.functions import ChoiceFunction, Gather, StateFunction, applied, gathered
 from symbolic.ir.program import DType, FunctionName
 
 FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {}
@@ -204,11 +204,14 @@ class DataArray(np.ndarray[Any, Any]):
 
     def apply_function(self, function: FunctionName, arguments: Sequence[Any]) -> DataArray:
         """Return a function of mathematics of arrays, element by element."""
-        kind = common_kind(
-            [kind_of_array(each, cells(each)) for each in arguments[-2 if function.row.compares else 0 :]]
+        row = function.row
+        assert not isinstance(row, Gather | StateFunction), "elements of arrays and states are not computed from values"
+        results = arguments[-2:] if isinstance(row, ChoiceFunction) else arguments
+        kind = common_kind([kind_of_array(result, cells(result)) for result in results])
+        elements: Any = np.frompyfunc(lambda *values: applied(row, list(values)), len(arguments), 1)(
+            *map(cells, arguments)
         )
-        found = np.frompyfunc(lambda *values: applied(function.row, list(values)), len(arguments), 1)
-        return made(found(*map(cells, arguments)), kind)
+        return made(elements, kind)
 
     def converted_to(self, target: DType) -> DataArray:
         """Return the elements as a type has them."""
