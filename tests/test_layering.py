@@ -32,6 +32,7 @@ ROOMS: dict[str, str] = {
     "symbolic.core": "symbolic symbolic.solve",
     "symbolic.lifting": "symbolic symbolic.solve symbolic.values symbolic.core",
     "symbolic.expressions": "symbolic symbolic.solve",
+    "symbolic.choices": "",
     "symbolic.second": "symbolic symbolic.ir symbolic.algebra symbolic.machine symbolic.solve",
     "templates": "",
     "templates.second": "templates",
