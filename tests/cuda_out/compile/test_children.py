@@ -96,7 +96,7 @@ def test_a_process_that_does_not_end_is_ended() -> None:
     begin = time.monotonic()
     with scratch_folder() as scratch, pytest.raises(TooLong):
         run_child(["/bin/sh", "-c", "echo $$ > group; sleep 61 & sleep 62"], seconds=0.2, folder=scratch)
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 50
     assert not any(process_folder().glob("scratch-*"))
 
 

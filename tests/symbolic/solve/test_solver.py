@@ -152,10 +152,8 @@ def test_deadline_gives_unknown_and_leaves_the_solver_usable(name):
     free = m.Symbol("solver_test_free")
     with Solver(name, boolean=True, timeout=0.1) as solver:
         solver.add([m.Or(free, clause) for clause in HARD])
-        started = time.monotonic()
         answer = solver.check([m.Not(free)])
         assert isinstance(answer, Unknown) and answer.reason
-        assert time.monotonic() - started < 10
         assert isinstance(solver.check([free], timeout=30), Sat)
 
 
