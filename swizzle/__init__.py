@@ -77,6 +77,8 @@ if TYPE_CHECKING:
     from swizzle.solving.search.metasketch import solve
     from swizzle.solving.solution.hole_values import HoleValues
     from swizzle.solving.solution.solution import Abilities, Drawn, Explained, Limits, Result, Solution
+    from swizzle.strangers.proving.proof import KernelProof
+    from swizzle.strangers.proving.prove import prove
     from symbolic.errors import SwizzleError
 
 _LIVES_IN = {
@@ -101,6 +103,8 @@ _LIVES_IN = {
     "swizzle.sketches.sketch": "Sketch",
     "swizzle.language.specs.spec": "Spec spec",
     "swizzle.solving.solution.solution": "Limits Result Solution",
+    "swizzle.strangers.proving.prove": "prove",
+    "swizzle.strangers.proving.proof": "KernelProof",
     "symbolic.errors": "SwizzleError",
 }
 _HOME = {name: module for module, names in _LIVES_IN.items() for name in names.split()}
@@ -115,6 +119,7 @@ __all__ = [
     "Filled",
     "HostFunction",
     "HostSketch",
+    "KernelProof",
     "Limits",
     "Operator",
     "Result",
@@ -150,6 +155,7 @@ __all__ = [
     "operator",
     "parameter",
     "permute_local",
+    "prove",
     "scan_operator",
     "scans",
     "serial",

@@ -99,20 +99,35 @@ def compile_to_ptx(
     Functions that are declared only stay calls. Of a text that was written `by_hand`, each instruction has its line
     (`.loc`, of a file kernel.cu), and functions without annotation, which are constexpr, are for the GPU as well.
     """
+    return _compile_only(text, arch, by_hand, tool)[0]
+
+
+def resources_of(text: str, arch: str, *, by_hand: ByHand, tool: Tool) -> Mapping[str, Resources]:
+    """Ask ptxas what the kernels of a text take that was written by hand; raise CompileError where it refuses them."""
+    return _resources(_compile_only(text, arch, by_hand, tool, assemble=True)[1])
+
+
+def _compile_only(
+    text: str, arch: str, by_hand: ByHand | None, tool: Literal["nvcc", "nvrtc", "auto"], *, assemble: bool = False
+) -> tuple[str, str]:
+    """Compile to PTX, and with `assemble` on to what ptxas makes of it; return the PTX, where it is asked for, and what
+    was said."""
     _check_arch(arch)
     separate = made_apart(text)
     match _choose(tool):
         case "nvrtc":
-            options = [f"--gpu-architecture={arch.replace('sm_', 'compute_')}", *separate]
+            options = [f"--gpu-architecture={arch if assemble else arch.replace('sm_', 'compute_')}", *separate]
+            options += ["--ptxas-options=-v"] if assemble else []
             if by_hand is not None:
                 options += ["--generate-line-info", "--device-as-default-execution-space"]
                 options += [f"--define-macro={each}" for each in by_hand.defines]
-            return _run_nvrtc(text, arch, "kernel.cu", options, by_hand)[1]
+            log, ptx, _ = _run_nvrtc(text, arch, "kernel.cu", options, by_hand)
+            return ptx, log
         case "nvcc":
             with scratch_folder() as scratch:
                 source = Path(scratch, "kernel.cu")
                 source.write_bytes(text.encode())
-                made = Path(scratch, "kernel.ptx")
+                made = Path(scratch, "kernel.cubin" if assemble else "kernel.ptx")
                 more, reads = separate, list[Path]()
                 if by_hand is not None:
                     more = [*separate, "-lineinfo", "-DNDEBUG", "--expt-relaxed-constexpr", "--expt-extended-lambda"]
@@ -122,11 +137,12 @@ def compile_to_ptx(
                     for name, header in by_hand.headers.items():
                         Path(scratch, name).parent.mkdir(exist_ok=True)
                         Path(scratch, name).write_bytes(header.encode())
-                command = ["nvcc", "-std=c++17", f"-arch={arch}", "-w", *more, "-ptx", "-o", str(made), str(source)]
+                more += ["-cubin", "-Xptxas", "-v"] if assemble else ["-ptx"]
+                command = ["nvcc", "-std=c++17", f"-arch={arch}", "-w", *more, "-o", str(made), str(source)]
                 done = run_compiler(command, made, reads)
                 if done.status:
                     raise CompileError(done.log, text)
-                return made.read_text(encoding="utf-8")
+                return "" if assemble else made.read_text(encoding="utf-8"), done.log
         case never:
             assert_never(never)
 

@@ -26,7 +26,7 @@ from swizzle.commands.completion import (
     script,
 )
 from swizzle.commands.exit_status import BUG, DONE, MISTAKE, UNDECIDED
-from swizzle.commands.help import BEST, CACHE, CHECK, CONVERT, DOCTOR, OPERATOR, RUN, SCAN, SOLVE, START
+from swizzle.commands.help import BEST, CACHE, CHECK, CONVERT, DOCTOR, OPERATOR, PROVE, RUN, SCAN, SOLVE, START
 from swizzle.commands.help import EXIT_STATUS as EPILOG
 from swizzle.commands.options import (
     comma_separated,
@@ -34,6 +34,7 @@ from swizzle.commands.options import (
     families_option,
     file_kinds,
     limit_options,
+    macros,
     operator_kinds,
     read_families_option,
     sketch_arguments,
@@ -283,6 +284,58 @@ def doctor(context: click.Context, /, **options: Any) -> int:
         return printed(target, trust)
 
     return command.doctor(command.DoctorArguments(**options), printed, *context.obj)
+
+
+@cli.command("prove", epilog=PROVE, short_help="Prove that a CUDA kernel computes a specification.")
+@click.argument("target", metavar="FILE", shell_complete=complete_target)
+@click.argument("specification", metavar="[SPEC.py[:NAME]]", required=False, shell_complete=complete_target)
+@click.option(
+    "--against", metavar="REF.cu[:KERNEL]", help="Another kernel to compare with, in place of a specification."
+)
+@click.option(
+    "--kernel",
+    metavar="NAME",
+    multiple=True,
+    shell_complete=complete_kernel,
+    help="Which kernel of the file; of a template, 'NAME<32, float>'. Several times: one after the other.",
+)
+@click.option(
+    "--launch",
+    metavar="GRID,BLOCK",
+    multiple=True,
+    help="How it is launched, such as 2x2,32x8; a third number is bytes of dynamic shared memory. Once a kernel.",
+)
+@click.option(
+    "--args",
+    metavar="ARGS",
+    multiple=True,
+    help="What it is given, a word for each argument, such as 'f32[64,64],f32.out[64,64],i32=64'. Once a kernel.",
+)
+@click.option(
+    "-D", "defines", metavar="NAME=VALUE", multiple=True, callback=macros, help="Define a macro; may be repeated."
+)
+@click.option(
+    "-o",
+    "output",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Write inputs on which they differ into DIR, and a host program that shows it.",
+)
+@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@trust_option
+@limit_options
+@click.option("-q", "--quiet", is_flag=True, help="Accepted as in solve and run; this shows no progress.")
+@click.pass_context
+def prove(context: click.Context, /, **options: Any) -> int:
+    """Prove that a kernel of a CUDA file computes a specification, or what another kernel does, for all inputs.
+
+    FILE is a CUDA file of anybody's; SPEC.py has a function from its inputs to its outputs. Nothing of the CUDA file is
+    run: its PTX is interpreted.
+    """
+    from swizzle.commands import prove as command
+
+    work_begins()
+    return command.prove(command.ProveArguments(**options), *context.obj)
 
 
 @cli.command("scan", epilog=SCAN, short_help="Make a device-wide scan of a serial loop.")

@@ -21,10 +21,9 @@ from swizzle.strangers.doctor.accesses import LineAccess
 from swizzle.strangers.doctor.diagnosis import ArrayFindings, Diagnosis, Doctor
 from swizzle.strangers.doctor.mends import Mend
 from swizzle.strangers.doctor.patch import difference
-from swizzle.strangers.reading.launch import check_options
-from swizzle.strangers.reading.text import MOST_BYTES, CudaText
+from swizzle.strangers.reading.files import cuda_text
+from swizzle.strangers.reading.text import CudaText
 from symbolic.errors import Place, SwizzleError, printable
-from symbolic.files import file_bytes
 from symbolic.machine.accesses import BANKS
 
 STATUSES: Final = {"clean": DONE, "mended": DONE, "none": NO, "race": NO, "undecided": UNDECIDED}
@@ -126,30 +125,10 @@ def _given(arguments: DoctorArguments, printed: Printed) -> _Given:
         made = printed(arguments.target, arguments.trust)
         shown = CudaText(f"{made.name}.cu", made.text)
         return _Given(shown, shown.path, made.entry, made.launch, made.args, made.origins)
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise SwizzleError(
-                f"{path} has more than {MOST_BYTES} bytes",
-                expected="the text of a kernel",
-                fix="give it the file that has the kernel, without generated tables",
-            )
-        text = file_bytes(path).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
-        raise SwizzleError(
-            f"{path} cannot be read: {why}", expected="a CUDA file, or a sketch without open holes",
-            fix="swizzle doctor kernel.cu --launch 2x2,32x8 --args 'f32[64,64],f32.out[64,64]'",
-        ) from None  # fmt: skip
-    text = text.replace("\r\n", "\n")
-    if (at := text.find("\r")) >= 0:
-        place = Place(str(path), text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
-        raise SwizzleError(
-            "a carriage return within a line", place=place,
-            expected="lines that end with a line feed: no compiler takes it for the end of a line",
-            fix="save the file with line feeds",
-        )  # fmt: skip
-    check_options(arguments.includes, arguments.defines)
-    read = CudaText(str(path), text, arguments.includes, arguments.defines)
+    read = cuda_text(
+        path, arguments.includes, arguments.defines, expected="a CUDA file, or a sketch without open holes",
+        fix="swizzle doctor kernel.cu --launch 2x2,32x8 --args 'f32[64,64],f32.out[64,64]'",
+    )  # fmt: skip
     return _Given(read, path.name, arguments.kernel, arguments.launch, arguments.args)
 
 

@@ -89,6 +89,22 @@ Exit status: 0 no conflicts, or mended, 1 a race, or conflicts that no layout of
 what was given, 3 undecided: nothing is changed that is not proved, 70 a bug of swizzle."""
 
 
+PROVE: Final = """\b
+Examples:
+  swizzle prove saxpy.cu spec.py --launch 4,256 --args 'f32,f32[1000],f32.inout[1000],i32=1000'
+  swizzle prove gemm.cu spec.py:product --kernel 'gemm<16>'     of a file whose comments say how each is launched
+  swizzle prove fast.cu --against plain.cu:gemm   two kernels, each launched as a comment of its file says
+  swizzle prove sums.cu spec.py --kernel partial --launch 4,256 --kernel total --launch 1,32     one after the other
+  swizzle prove gemm.cu spec.py -o shown          where they differ, write shown/gemm.npz and a host program
+
+A comment in the file can say what the flags say: // swizzle prove: --launch 4,256 --args f32[1000],f32.out[1000].
+A specification takes the arrays that the kernel reads and the numbers without a value, in the kernel's order, or by
+name where names agree; docs/prove.md.
+
+Exit status: 0 equal, 1 different, a race or undefined behaviour, 2 a mistake in what was given, 3 undecided, 70 a bug
+of swizzle."""
+
+
 SCAN: Final = """\b
 Examples:
   swizzle scan runs.py:best_run                   make its scan, and check the kernels

@@ -260,11 +260,24 @@ class PtxMachine:
 
     def forms(self, name: str) -> list[tuple[Bits, Lanes]]:
         """Return the same, and once more with each rounding where operations of a type were computed in a wider one."""
-        region = self.arrays[name]
-        found = [self.deferred.written_out(region.bits, region.terms)]
+        bits, terms = self.elements(name)
+        found = [self.deferred.written_out(bits, terms)]
         if self.deferred.in_types:
-            found.append(self.deferred.written_out(region.bits, region.terms, rounding=True))
+            found.append(self.deferred.written_out(bits, terms, rounding=True))
         return found
+
+    def elements(self, name: str) -> Register:
+        """Return what an array holds, element by element, also where its cells were made smaller."""
+        region, size = self.arrays[name], width(self.kinds[name]) // 8
+        if region.cell >= size:
+            return region.bits, region.terms
+        count = size // region.cell
+        parts = [(region.bits[place::count], region.terms[place::count]) for place in range(count)]
+        bits, terms = parts[0][0].copy(), np.min([each for _, each in parts], axis=0)
+        if (whole := np.flatnonzero(terms >= 0)).size:
+            some = [(b[whole], t[whole]) for b, t in parts]
+            bits[whole], terms[whole] = self.registers.packed(some, 8 * region.cell)
+        return bits, terms
 
     def _target(self, instruction: Instruction) -> int:
         (target,) = instruction.operands[-1:]

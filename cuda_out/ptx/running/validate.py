@@ -6,6 +6,7 @@ must be the specification's terms, up to the laws of `cuda_out.ptx.instructions.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Final, Literal
@@ -25,7 +26,7 @@ from cuda_out.ptx.running.memory import Broken
 from cuda_out.ptx.running.notes import Notes
 from cuda_out.ptx.running.operators import recognised
 from cuda_out.ptx.running.run import kernel_of, launch_shape
-from cuda_out.ptx.syntax import NotInterpreted
+from cuda_out.ptx.syntax import Instruction, NotInterpreted
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.layout import cell_name
 from symbolic.ir.program import DType, Parameter, Program
@@ -174,28 +175,63 @@ def validate(
     return validator.validate(ptx, entry, scalars, shared_bytes)
 
 
+class OutputDifference(Struct, frozen=True):
+    """An output element that is not what it should be: what it is, what stores it, and which thread; both None where
+    no thread does. `broken`: it depends on what was never written."""
+
+    parameter: Parameter
+    cell: int
+    found: str
+    writer: Instruction | None
+    thread: str | None
+    broken: bool
+
+    @property
+    def name(self) -> str:
+        return cell_name(self.parameter.name, self.parameter.shape, self.cell)
+
+    def __str__(self) -> str:
+        where = "no thread stores it" if self.writer is None else f"stored by {self.thread}, {self.writer}"
+        return f"{self.name} {self.found} ({where})"
+
+
 def _compare(
     program: Program, machine: PtxMachine, wanted: Mapping[str, Sequence[Term]], written: WrittenOut
 ) -> tuple[list[str], bool]:
-    findings, broken = [], False
-    for parameter in program.parameters:
-        if parameter.role not in ("out", "inout"):
-            continue
-        forms = machine.forms(parameter.name)
-        for cell, want in enumerate(wanted[parameter.name]):
-            readings = [(int(bits[cell]), int(terms[cell])) for bits, terms in forms]
-            found = output_difference(machine, written, parameter, readings, want)
-            if not found:
-                continue
-            broken |= readings[0][1] < 0
-            region, where = machine.arrays[parameter.name], "no thread stores it"
-            if (writer := int(region.writer[cell])) >= 0:
-                who = machine.shape.describe(int(region.thread[cell]))
-                where = f"stored by {who}, {machine.kernel.instructions[writer]}"
-            findings.append(f"{cell_name(parameter.name, parameter.shape, cell)} {found} ({where})")
-            if len(findings) == SHOWN:
-                return findings, broken
-    return findings, broken
+    found = list(
+        itertools.islice(
+            (
+                difference
+                for parameter in program.parameters
+                if parameter.role in ("out", "inout")
+                for difference in differences(machine, written, parameter, wanted[parameter.name])
+            ),
+            SHOWN,
+        )
+    )
+    return list(map(str, found)), any(each.broken for each in found)
+
+
+def differences(
+    machine: PtxMachine, written: WrittenOut, parameter: Parameter, wanted: Sequence[Term]
+) -> Iterator[OutputDifference]:
+    """Yield the elements of an output that are not what a specification says."""
+    forms = machine.forms(parameter.name)
+    for cell, want in enumerate(wanted):
+        readings = [(int(bits[cell]), int(terms[cell])) for bits, terms in forms]
+        if found := output_difference(machine, written, parameter, readings, want):
+            yield different_output(machine, parameter, cell, found)
+
+
+def different_output(machine: PtxMachine, parameter: Parameter, cell: int, found: str) -> OutputDifference:
+    """Return how an element of an output is told, with the thread and the instruction that it comes from."""
+    region = machine.arrays[parameter.name]
+    place = cell * (len(region.bits) // prod(parameter.shape))
+    writer, broken = int(region.writer[place]), int(region.terms[place]) < 0
+    if writer < 0:
+        return OutputDifference(parameter, cell, found, None, None, broken)
+    thread = machine.shape.describe(int(region.thread[place]))
+    return OutputDifference(parameter, cell, found, machine.kernel.instructions[writer], thread, broken)
 
 
 def output_difference(
@@ -209,25 +245,34 @@ def output_difference(
 def _difference(
     machine: PtxMachine, written: WrittenOut, parameter: Parameter, bits: int, term: int, want: Term
 ) -> str:
-    dtype, normal = parameter.dtype, written.deferred.normal
-    kind, own = number_kind(dtype), KIND_OF[dtype]
     if want == UNWRITTEN and term == NEVER:
         return ""
+    normal, terms = written.deferred.normal, written.terms
     if term < 0:
-        found = machine.memory.account(term)
-    else:
-        got = normal.of_kind(own, term) if term else normal.lifted(own, bits)
-        if dtype is DType.BF16:
-            number = written.words.rounded_to_bf16(got)
-            got = normal.bf16_number(got) if number is None else number
-        for expected in written.expected_of(dtype):
-            goal = expected.written_out(kind, want)
-            if got == goal or (dtype.is_float and normal.close(dtype.value, got, goal)):
-                return ""
-            rounded = [normal.rounded(dtype.value, each) for each in (got, goal) if dtype.is_float]
-            if rounded and normal.close(dtype.value, *rounded):
-                return ""  # what is stored is a number of the type, whoever rounds it
-            if written.words.same(own, got, goal):
-                return ""
-        found = normal.terms.show(got)
-    return f"is {found}, the specification says {normal.terms.show(want)}"
+        return f"is {machine.memory.account(term)}, the specification says {terms.show(want)}"
+    got, kind = output_term(written, parameter, bits, term), number_kind(parameter.dtype)
+    goals = (expected.written_out(kind, want) for expected in written.expected_of(parameter.dtype))
+    if any(same_output(written, parameter, got, goal) for goal in goals):
+        return ""
+    return f"is {normal.terms.show(got)}, the specification says {terms.show(want)}"
+
+
+def output_term(written: WrittenOut, parameter: Parameter, bits: int, term: int) -> Term:
+    """Return what an output element holds, bits or a term that is written out, as a number of its type."""
+    own, normal = KIND_OF[parameter.dtype], written.deferred.normal
+    got = normal.of_kind(own, term) if term else normal.lifted(own, bits)
+    if parameter.dtype is not DType.BF16:
+        return got
+    number = written.words.rounded_to_bf16(got)
+    return normal.bf16_number(got) if number is None else number
+
+
+def same_output(written: WrittenOut, parameter: Parameter, got: Term, goal: Term) -> bool:
+    """Tell whether two terms are the same number of an output's type, up to how it is rounded when it is stored."""
+    dtype, normal = parameter.dtype, written.deferred.normal
+    if got == goal or (dtype.is_float and normal.close(dtype.value, got, goal)):
+        return True
+    rounded = [normal.rounded(dtype.value, each) for each in (got, goal) if dtype.is_float]
+    if rounded and normal.close(dtype.value, *rounded):
+        return True  # what is stored is a number of the type, whoever rounds it
+    return written.words.same(KIND_OF[dtype], got, goal)

@@ -18,8 +18,8 @@ def write_whole(path: Path, text: str) -> None:
     write_all({path: text})
 
 
-def write_all(contents: Mapping[Path, str]) -> None:
-    """Write several text files, all of them or, where one finds no room, none; they appear in the order given.
+def write_all(contents: Mapping[Path, str | bytes]) -> None:
+    """Write several files, all of them or, where one finds no room, none; they appear in the order given.
 
     So what comes first, NAME.json, stands beside a new NAME.cu whenever this process ends. Raises SwizzleError if a
     folder cannot be created or written.
@@ -31,8 +31,8 @@ def write_all(contents: Mapping[Path, str]) -> None:
             for path, text in contents.items():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 handle, written[path] = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    file.write(text)
+                with os.fdopen(handle, "wb") as file:
+                    file.write(text if isinstance(text, bytes) else text.replace("\n", os.linesep).encode())
                 os.chmod(written[path], 0o666 & ~_umask())
             for path in contents:
                 os.replace(written[path], path)

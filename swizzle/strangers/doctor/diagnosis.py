@@ -18,7 +18,7 @@ from swizzle.strangers.doctor.mends import Asking, Mend, Tile, asking, is_pitch,
 from swizzle.strangers.doctor.patch import patched, questions, tiles_of, view_cells
 from swizzle.strangers.doctor.proof import unwritten, why_not
 from swizzle.strangers.doctor.shared import SharedArray, check_own, in_macros, named, shared_arrays
-from swizzle.strangers.reading.compiled import Undecided, code_of, compiled, entry_of, in_source, refusal
+from swizzle.strangers.reading.compiled import Undecided, code_of, compiled, entry_of, in_source, in_words, own_name, refusal
 from swizzle.strangers.reading.launch import (
     KernelLaunch,
     arguments_of,
@@ -132,7 +132,7 @@ class Doctor:
             found.verdict, found.why = "race", ran.races[0]
             return found
         if not wrong:
-            found.why = self._in_words(self.ptx, unwritten(ran))
+            found.why = in_words(self.ptx, unwritten(ran))
             found.verdict = "undecided" if self.by_data or found.why else "clean"
             return found
         for each in wrong:
@@ -161,7 +161,7 @@ class Doctor:
             why = in_source(ptx, str(error), instructions=True)
             if _BY_DATA.search(why):
                 with suppress(NotInterpreted, SwizzleError):
-                    self.by_data = self._in_words(ptx, str(error))
+                    self.by_data = in_words(ptx, str(error))
                     return self._run(entry, example=True)
             raise Undecided(refusal(self.text.path, ptx, str(error))) from None
 
@@ -177,11 +177,11 @@ class Doctor:
                 self.launch = replace(self.launch, dynamic=-(-most // 16) * 16, touched=True)
             self.inputs = Inputs(self.arguments, self.launch, example=example)
             ran = self.inputs.run(entry)
-            return replace(ran, races=tuple(self._in_words(self.ptx, each) for each in ran.races))
+            return replace(ran, races=tuple(in_words(self.ptx, each) for each in ran.races))
         except Broken as error:
             if "by data, out of bounds" in str(error) and not example:
                 raise NotInterpreted(f"{error}: it depends on data") from None
-            line, colon, what = self._in_words(self.ptx, str(error)).partition(": ")
+            line, colon, what = in_words(self.ptx, str(error)).partition(": ")
             known = line.removeprefix("line ").isdigit()
             expected, fix = self._remedy(error)
             raise SwizzleError(
@@ -193,7 +193,7 @@ class Doctor:
     def _remedy(self, error: Broken) -> tuple[str, str]:
         """Return what was expected where a kernel does what is undefined, and what to write instead."""
         if isinstance(error, Misaligned):
-            name = _short(error.region)
+            name = own_name(error.region)
             own = [each.line for each in shared_arrays(self.text) if each.name == name]
             where = f"where {name} is declared (line {own[0]})" if own else f"to the declaration of {name}"
             expected = (
@@ -244,7 +244,7 @@ class Doctor:
             asked = asking(tile, mine)
             passes, phases = sum(each.passes() for each in mine), sum(len(each.phases()) for each in mine)
             least = sum(asked.least_of(each) for each in mine)
-            name = array.name if array is not None else _short(region)
+            name = array.name if array is not None else own_name(region)
             each = ArrayFindings(name, region, asked, array if known else None, passes, phases, least)
             if len(own) > 1 and not same:
                 each.why = f"there are {len(own)} arrays with the name {own[0].name}"
@@ -384,7 +384,7 @@ class Doctor:
         """Compile and run a patched text again; return why it is not the kernel that it was, '' where it is, and the
         turns that each array takes then. `cells` has the new names of arrays that became views."""
         if why := unwritten(before):
-            return self._in_words(self.ptx, why), {}
+            return in_words(self.ptx, why), {}
         text = self.text.altered(new)
         try:
             ptx = self._compiled(text)
@@ -392,35 +392,15 @@ class Doctor:
         except (Undecided, SwizzleError) as error:
             return f"the patched kernel: {error.found if isinstance(error, SwizzleError) else error}", {}
         except (NotInterpreted, Broken) as error:
-            return f"the patched kernel: {self._in_words(ptx, str(error))}", {}
+            return f"the patched kernel: {in_words(ptx, str(error))}", {}
         known = {region.name for region in before.machine.memory.regions}
         fresh = [region.name for region in after.machine.memory.regions if region.name not in known]
-        renamed = {name: next((each for each in fresh if _short(each) == cells[name]), name) for name in cells}
+        renamed = {name: next((each for each in fresh if own_name(each) == cells[name]), name) for name in cells}
         after = replace(after, seen=tuple(_called(each, renamed) for each in after.seen))
         turns = {name: sum(each.passes() for each in of_array(by_line(after), name)) for name in mended}
-        return self._in_words(ptx, why_not(before, after, mended)), turns
-
-    @staticmethod
-    def _in_words(ptx: str, message: str) -> str:
-        """Return a message about PTX in the names and lines of the file."""
-        return re.sub(r"\b_Z\w+", lambda match: _short(match[0]), in_source(ptx, message))
+        return in_words(ptx, why_not(before, after, mended)), turns
 
 
 def _called(seen: Seen, renamed: Mapping[str, str]) -> Seen:
     """Return an access of an array that has another name now as one of the name that it had."""
     return next((replace(seen, region=old) for old, new in renamed.items() if seen.region == new), seen)
-
-
-def _short(symbol: str) -> str:
-    """Return the last name in a mangled one.
-
-    >>> _short("_ZZ4turnIfLi32EEvPKfE4a2bc"), _short("_ZN3own5tilesE"), _short("tile")
-    ('a2bc', 'tiles', 'tile')
-    """
-    found = [
-        (match.start(), symbol[match.end() : match.end() + int(match[1])])
-        for match in re.finditer(r"(\d+)(?=[A-Za-z_])", symbol)
-        if re.fullmatch(r"E?(?:_\d+)?", symbol[match.end() + int(match[1]) :])
-    ]
-    inner = [name for at, name in found if symbol[at - 1] == "E"]  # of a function: behind its own name
-    return (inner[-1:] or [name for _, name in found[:1]] or [symbol])[0]

@@ -11,14 +11,23 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
-from cuda_out.compile.toolchain import ByHand, CompileError, Tool, available_tools, compile_to_ptx
+from cuda_out.compile.toolchain import (
+    ByHand,
+    CompileError,
+    Resources,
+    Tool,
+    available_tools,
+    compile_to_ptx,
+    resources_of,
+)
 from cuda_out.ptx.reading.parse import parse
 from cuda_out.ptx.syntax import Kernel, NotInterpreted
 from swizzle.strangers.reading.text import CudaKernel, CudaText, shown_as
 from symbolic.errors import Place, SwizzleError
 
+Made = TypeVar("Made")
 ARCHITECTURES: Final = ("sm_80", "sm_90")
 """What is compiled for: the first that the text compiles for."""
 _LIMITS: Final = {
@@ -52,6 +61,25 @@ def compiled(text: CudaText, kernel: CudaKernel, instance: str = "", added: Sequ
     `instance` has the arguments of a template as they are spelled, `<32, float>`; `added` texts are put before offsets.
     A text that was compiled once keeps its compiler.
     """
+    return _made(text, kernel, instance, added, compile_to_ptx)
+
+
+def assembled(text: CudaText, kernel: CudaKernel, instance: str, ptx: str) -> Resources:
+    """Return what ptxas says that a kernel takes which was compiled to PTX; raise Undecided where it refuses it."""
+    target = re.search(r"^\s*\.target\s+(sm_\w+)", ptx, re.M)
+    assert target is not None
+    try:
+        found = _made(text, kernel, instance, (), resources_of, [target[1]])
+    except SwizzleError as error:
+        raise Undecided(f"ptxas does not take it: {error.found.removeprefix('the kernel does not compile: ')}") from None
+    return next(resources for symbol, resources in found.items() if is_named(symbol, kernel.name))
+
+
+def _made(
+    text: CudaText, kernel: CudaKernel, instance: str, added: Sequence[tuple[int, str]], how: Callable[..., Made],
+    architectures: Sequence[str] = ARCHITECTURES,
+) -> Made:  # fmt: skip
+    """Return what a compiler makes of one kernel, by `how` it is asked."""
     name = f"{kernel.name}{instance}"
     if instance:
         added = [*added, (kernel.end, f" template __global__ decltype({name}) {name};")]
@@ -61,30 +89,30 @@ def compiled(text: CudaText, kernel: CudaKernel, instance: str = "", added: Sequ
     for tool, used in itertools.product(tools, (False, True)):
         if used and shown(used=True) == shown():
             continue
-        for architecture in ARCHITECTURES:
+        for architecture in architectures:
             try:
-                ptx = (_by_nvcc if tool == "nvcc" else _by_nvrtc)(text, architecture, partial(shown, used=used))
+                made = (_by_nvcc if tool == "nvcc" else _by_nvrtc)(text, architecture, partial(shown, used=used), how)
             except CompileError as error:
                 errors.setdefault(tool, error)
             else:
                 text.tool = tool
-                return ptx
+                return made
     if not tools:
         compile_to_ptx("")  # says that there is none
     raise _mistake(text, next(reversed(errors.values())))
 
 
-def _by_nvrtc(text: CudaText, architecture: str, shown: Callable[..., str]) -> str:
+def _by_nvrtc(text: CudaText, architecture: str, shown: Callable[..., str], how: Callable[..., Made]) -> Made:
     by_hand = ByHand(text.defines, headers=_headers(text, whole=False))
-    return compile_to_ptx(_with_limits(shown(whole=False)), architecture, by_hand=by_hand, tool="nvrtc")
+    return how(_with_limits(shown(whole=False)), architecture, by_hand=by_hand, tool="nvrtc")
 
 
-def _by_nvcc(text: CudaText, architecture: str, shown: Callable[..., str]) -> str:
+def _by_nvcc(text: CudaText, architecture: str, shown: Callable[..., str], how: Callable[..., Made]) -> Made:
     """Compile with the headers of the machine; what it does not find is left out, and said."""
     while True:
         by_hand = ByHand(text.defines, text.includes, _headers(text, whole=True))
         try:
-            return compile_to_ptx(shown(whole=True), architecture, by_hand=by_hand, tool="nvcc")
+            return how(shown(whole=True), architecture, by_hand=by_hand, tool="nvcc")
         except CompileError as error:
             absent = _NOT_FOUND.search(error.log)
             if absent is None or absent[1] in text.missing:
@@ -229,6 +257,26 @@ def in_source(ptx: str, message: str, *, instructions: bool = False) -> str:
             said[f"line {number}: {text}"] = where
         said[f"line {number}: "] = f"{where}: "
     return re.sub("|".join(map(re.escape, said)), lambda match: said[match[0]], message) if said else message
+
+
+def in_words(ptx: str, message: str) -> str:
+    """Return a message about PTX in the names and lines of the file."""
+    return re.sub(r"\b_Z\w+", lambda match: own_name(match[0]), in_source(ptx, message))
+
+
+def own_name(symbol: str) -> str:
+    """Return the last name in a mangled one.
+
+    >>> own_name("_ZZ4turnIfLi32EEvPKfE4a2bc"), own_name("_ZN3own5tilesE"), own_name("tile")
+    ('a2bc', 'tiles', 'tile')
+    """
+    found = [
+        (match.start(), symbol[match.end() : match.end() + int(match[1])])
+        for match in re.finditer(r"(\d+)(?=[A-Za-z_])", symbol)
+        if re.fullmatch(r"E?(?:_\d+)?", symbol[match.end() + int(match[1]) :])
+    ]
+    inner = [name for at, name in found if symbol[at - 1] == "E"]  # of a function: behind its own name
+    return (inner[-1:] or [name for _, name in found[:1]] or [symbol])[0]
 
 
 def _own_place(ptx: str, number: int) -> tuple[str, str]:

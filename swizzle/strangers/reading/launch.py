@@ -1,7 +1,7 @@
 """How somebody's kernel is launched: grid, block, and what each argument is, from flags or from a comment of the file.
 
 --launch 2x2,32x8            grid and block; a third number gives bytes of dynamic shared memory
---args 'f32[64,64],f32.out[64,64],i32=64'
+--args 'f32[64,64],f32.out[64,64],i32=64'      NAME:WORD calls an array or a number otherwise than its parameter
 // swizzle doctor: --launch 2x2,32x8 --args f32[64,64],f32.out[64,64] -D TILE=32 -I include
 
 A comment for `swizzle prove` says the same.
@@ -42,6 +42,7 @@ _SPELLED: Final = {
        for count in (2, 3, 4)},
 }  # fmt: skip
 _COMMENT: Final = re.compile(r"(?://|\*|/\*)\s*swizzle (doctor|prove):\s*(-[^\n]*?)\s*(?:\*/)?\s*$", re.M)
+_NAMED: Final = re.compile(r"([A-Za-z_]\w*):")
 _ARRAY: Final = re.compile(r"([a-z]+\d+)(?:\.(\w+))?(?:\[([\d\s,]+)\])?")
 _NUMBER: Final = re.compile(r"(?:([a-z]+\d+)\s*=\s*)?(-?(?:0[xX][0-9a-fA-F]+|\d+))")
 _FLOAT: Final = re.compile(r"(?:(f16|f32|f64)\s*=\s*)?([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")
@@ -291,6 +292,8 @@ def arguments_of(text: CudaText, kernel: CudaKernel, words: str | None) -> list[
     found = []
     for number, (word, parameter) in enumerate(zip(given, parameters, strict=True)):
         name = parameter.name or f"argument {number}"
+        if named := _NAMED.match(word):
+            name, word = named[1], word[named.end() :]
         names[name] = names.get(name, 0) + 1
         found.append(_argument(word, parameter, name, kernel))
     return found

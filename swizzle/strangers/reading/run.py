@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 import numpy as np
@@ -11,8 +11,8 @@ from msgspec import Struct
 from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.kinds import Bits, untyped, width
 from cuda_out.ptx.running.arguments import LaunchArray, LaunchRecord, LaunchScalar
-from cuda_out.ptx.running.machine import PtxMachine
-from cuda_out.ptx.running.memory import ReadOnly, Seen
+from cuda_out.ptx.running.machine import WIDEST, PtxMachine
+from cuda_out.ptx.running.memory import Lanes, ReadOnly, Seen
 from cuda_out.ptx.running.notes import Notes
 from cuda_out.ptx.syntax import Kernel
 from swizzle.strangers.reading.launch import GivenArgument, KernelLaunch, number_of
@@ -32,16 +32,28 @@ class Ran(Struct, frozen=True):
     races: tuple[str, ...]
 
 
-class Inputs:
-    """What a kernel is given, the same variables in every run, so that two runs can be compared."""
+def flat_arguments(arguments: Sequence[GivenArgument]) -> list[GivenArgument]:
+    """Return the arguments, of a structure its fields."""
+    return [each for argument in arguments for each in (argument.fields or (argument,))]
 
-    def __init__(self, arguments: Sequence[GivenArgument], launch: KernelLaunch, *, example: bool = False) -> None:
-        self.launch, self.example = launch, example
+
+class Inputs:
+    """What a kernel is given, the same variables in every run, so that two runs can be compared.
+
+    `held` is what some arrays and numbers hold, each element bits or a term of the `notes`, where it is not variables.
+    """
+
+    def __init__(
+        self, arguments: Sequence[GivenArgument], launch: KernelLaunch, *, example: bool = False,
+        notes: Notes | None = None, held: Mapping[str, tuple[Bits, Lanes]] = {},
+    ) -> None:  # fmt: skip
+        self.launch, self.example, self.held = launch, example, held
         self.written = set[str]()  # variables of the module that the kernel writes
-        self.terms, self.random = Terms(), np.random.default_rng(0)
-        flat = [each for argument in arguments for each in (argument.fields or (argument,))]
+        flat = flat_arguments(arguments)
         self.below = min([64, *(each.size for each in flat if each.shape)])
-        self.notes = Notes(Normal(self.terms, {each.name: each.kind for each in flat}))
+        self.notes = notes or Notes(Normal(Terms(), {each.name: each.kind for each in flat}))
+        self.terms, self.random = self.notes.normal.terms, np.random.default_rng(0)
+        self.align = WIDEST if notes else 0
         self.shape = LaunchShape(launch.block, launch.grid, LANES)
         if self.shape.count > MOST_THREADS:
             raise SwizzleError(
@@ -55,16 +67,18 @@ class Inputs:
             return self._record(argument)
         if argument.value is not None:
             return number_of(argument)
-        size = argument.size if argument.shape else 1
-        if self.example:
+        size, filled = argument.size if argument.shape else 1, argument.role != "out"
+        if argument.name in self.held:
+            (bits, terms), filled = self.held[argument.name], True
+        elif self.example:
             bits, terms = self._numbers(argument.kind, size), np.zeros(size, np.int64)
         else:
             bits = np.zeros(size, np.uint64)
             terms = np.array([self.terms.atom(argument.name, i) for i in range(size)], np.int64)
         if argument.shape:
             writable = argument.role in ("out", "inout")
-            return LaunchArray(argument.name, argument.kind, bits, terms, argument.role != "out", writable)
-        if self.example:
+            return LaunchArray(argument.name, argument.kind, bits, terms, filled, writable, self.align)
+        if not terms.any():
             item: np.generic = bits.astype(f"u{width(argument.kind) // 8}")[0]
             return item
         return LaunchScalar(argument.kind, int(terms[0]))

@@ -1,0 +1,111 @@
+"""Kernels of somebody's file as they are launched: one, or a chain of them, each with what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from cuda_out.ptx.syntax import Instruction, Kernel, names_of
+from swizzle.strangers.doctor.diagnosis import chosen_kernel, source_of
+from swizzle.strangers.reading.launch import GivenArgument, KernelLaunch, arguments_of, flags_of, launch_of
+from swizzle.strangers.doctor.run import Undecided, compiled, entry_of, flat_arguments, in_words, line_of, own_name
+from swizzle.strangers.reading.text import CudaKernel, CudaText
+from symbolic.errors import SwizzleError
+
+
+class LaunchedKernel(Struct, frozen=True):
+    """One launch of one kernel of a file: what is compiled of it, its PTX, and what it is given."""
+
+    text: CudaText
+    kernel: CudaKernel
+    source: str
+    ptx: str
+    entry: Kernel
+    launch: KernelLaunch
+    arguments: tuple[GivenArgument, ...]
+    spelled: str
+    """The kernel's name, with the arguments of a template."""
+
+    @property
+    def name(self) -> str:
+        return self.kernel.name
+
+    @property
+    def given(self) -> list[GivenArgument]:
+        """What it is given, of a structure each field."""
+        return flat_arguments(self.arguments)
+
+    def in_words(self, message: str) -> str:
+        """Return a message about its PTX in the names and lines of its file."""
+        return in_words(self.ptx, message)
+
+    def line(self, instruction: Instruction | None) -> int:
+        """Return the line of the file that an instruction comes from, 0 where that is not known."""
+        return 0 if instruction is None else line_of(self.entry, instruction.source)
+
+
+def launched(
+    text: CudaText, kernel: str | None, launch: str | None, args: str | None, defines: Mapping[str, str] = {}
+) -> LaunchedKernel:
+    """Compile a kernel and read how it is launched; raises SwizzleError for a mistake, Undecided for PTX that is not
+    known."""
+    found, instance = chosen_kernel(text, kernel)
+    words, args, said = flags_of(text, found, launch, args)
+    arguments = arguments_of(text, found, args)
+    source = source_of(text, found, instance)
+    if defines:
+        head = "".join(f"#define {name} {value}\n" for name, value in defines.items())
+        source = f'{head}#line 1 "kernel.cu"\n{source}'
+    ptx = compiled(text, source)
+    entry = entry_of(ptx, found)
+    how = launch_of(text, found, words, said, entry.most_threads)
+    made = LaunchedKernel(text, found, source, ptx, entry, how, tuple(arguments), f"{found.name}{instance}")
+    _check_shared_size(made)
+    _check_host_data(made)
+    return made
+
+
+def chain_of(
+    text: CudaText,
+    kernels: Sequence[str],
+    launches: Sequence[str],
+    args: Sequence[str],
+    defines: Mapping[str, str] = {},
+) -> list[LaunchedKernel]:
+    """Return the launches of one kernel or of several in order; flags that are left out stand in the file."""
+    names: list[str | None] = list(kernels) or [None]
+    for flag, words in (("--launch", launches), ("--args", args)):
+        if len(words) > len(names):
+            raise SwizzleError(
+                f"{flag} is given {len(words)} times for {len(names)} kernel{'s' * (len(names) > 1)}",
+                expected=f"{flag} once for each --kernel, in the same order",
+                fix="--kernel first --launch 4,256 --kernel second --launch 1,32",
+            )
+    rows = zip(names, _padded(launches, len(names)), _padded(args, len(names)), strict=True)
+    return [launched(text, *row, defines) for row in rows]
+
+
+def _padded(words: Sequence[str], count: int) -> list[str | None]:
+    return [*words, *[None] * (count - len(words))]
+
+
+def _check_shared_size(made: LaunchedKernel) -> None:
+    """Refuse a launch that does not say how large an array in shared memory is that it must size."""
+    if made.launch.dynamic == 0 and any(array.size == 0 and array.space == "shared" for array in made.entry.arrays):
+        raise SwizzleError(
+            f"{made.name} has shared memory whose size the launch gives, and nothing says it",
+            place=made.text.place(made.kernel.begin), expected="a third number, of bytes",
+            fix=f"--launch {made.launch},4096",
+        )  # fmt: skip
+
+
+def _check_host_data(made: LaunchedKernel) -> None:
+    """Refuse a kernel that uses data of the module which the host may have set."""
+    used = {name for i in made.entry.instructions for part in (*i.operands, i.guard) for name in names_of(part)}
+    open_ = [a.name for a in made.entry.arrays if a.space in ("global", "const") and a.data is None and a.name in used]
+    if open_:
+        name = own_name(open_[0])
+        raise Undecided(
+            f"{made.name} uses {name}, which the host may have set: give it an initialiser, or make it a parameter"
+        )

@@ -1,0 +1,245 @@
+"""The proof that somebody's kernel computes a specification, or what another kernel does, for all inputs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from math import prod
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from cuda_out.compile.children import confined
+from cuda_out.ptx.running.memory import UNWRITTEN
+from cuda_out.ptx.running.validate import OutputDifference
+from cuda_out.ptx.syntax import NotInterpreted
+from swizzle.language.specs.spec import Spec
+from swizzle.strangers.reading.files import cuda_text
+from swizzle.strangers.reading.launch import said_flags
+from swizzle.strangers.doctor.run import Undecided, assembled, in_source
+from swizzle.strangers.reading.text import CudaText
+from swizzle.strangers.proving.launched import LaunchedKernel, chain_of
+from swizzle.strangers.proving.proof import KernelProof, ProofFinding, short
+from swizzle.strangers.proving.reference import KernelReference, ProofReference, SpecificationReference
+from swizzle.strangers.proving.reproducer import write_reproducer
+from swizzle.strangers.proving.running import ChainRun, Undefined, run_chain
+from swizzle.strangers.proving.specifications import specification_of
+from swizzle.strangers.proving.subject import Subject, fitted, subject_of
+from swizzle.strangers.proving.trying import OneTry, counterexample, float_errors
+from symbolic.errors import SwizzleError
+from symbolic.ir.program import LANES
+
+SHOWN: Final = 3
+"""As many outputs that differ are told."""
+WORST: Final = 2.0**-4
+"""An error of floats at inputs near 1, relative to the largest output, from which on equal real numbers say nothing."""
+REGISTERS: Final = 65536
+"""The registers of a multiprocessor, which a warp takes so many at once of:"""
+REGISTERS_AT_ONCE: Final = 256
+REALS: Final = (
+    "floats are real numbers, each sum and product exact: how far the kernel's own floats are off is measured"
+)
+
+
+class KernelProver:
+    """Proves one chain of kernels against one reference."""
+
+    def __init__(self, subject: Subject, reference: Callable[[Subject], tuple[Subject, ProofReference]]) -> None:
+        self.subject, self.reference = reference(subject)
+        self.tried: OneTry | None = None
+
+    def prove(self) -> KernelProof:
+        """Return the verdict; raises SwizzleError where the specification fails."""
+        began = time.process_time()
+        found = self._proved()
+        return replace(found, seconds=time.process_time() - began)
+
+    def _proof(self, **said: Any) -> KernelProof:
+        subject = self.subject
+        outputs = sum(prod(each.shape) for each in subject.outputs)
+        return KernelProof(subject.name, self.reference.name, outputs=outputs, launch=subject.launch, **said)
+
+    def _proved(self) -> KernelProof:
+        try:
+            ran = run_chain(self.subject.kernels, self.reference.written().deferred)
+        except Undefined as error:
+            return self._proof(verdict="race" if error.race else "undefined", findings=(error.finding,))
+        except NotInterpreted as error:
+            return self._by_numbers(f"not interpreted: {self._in_source(str(error))}", ())
+        try:
+            different = list(islice(self.reference.differences(ran), SHOWN))
+        except Undefined as error:
+            return self._proof(verdict="undecided", why=f"{self.reference.name} is no reference: {error}")
+        except NotInterpreted as error:
+            return self._by_numbers(f"{self.reference.name} is not interpreted: {error}", ())
+        if different:
+            return self._different(ran, different)
+        return self._equal(ran)
+
+    def _in_source(self, message: str) -> str:
+        return in_source(self.subject.kernels[0].ptx, message, instructions=True)
+
+    # -- terms that differ -------------------------------------------------------------------------------------------
+
+    def _different(self, ran: ChainRun, different: Sequence[OutputDifference]) -> KernelProof:
+        findings = tuple(self._finding(ran, each) for each in different)
+        machine = ran.machine(different[0].parameter.name)
+        if different[0].broken:
+            terms = machine.elements(different[0].parameter.name)[1]
+            if terms[different[0].cell] < UNWRITTEN:
+                return self._proof(verdict="undefined", findings=findings)
+        return self._by_numbers("the terms differ, and the numbers that were tried agree", findings)
+
+    def _finding(self, ran: ChainRun, each: OutputDifference) -> ProofFinding:
+        kernel = self.subject.kernels[ran.last[each.parameter.name]]
+        found, _, wanted = each.found.removeprefix("is ").partition(f", {self.reference.says} says ")
+        thread = each.thread or "no thread stores it"
+        found = kernel.in_words(found)
+        return ProofFinding(each.name, kernel.line(each.writer), thread, short(found), short(wanted))
+
+    def _by_numbers(self, why: str, findings: tuple[ProofFinding, ...]) -> KernelProof:
+        """Return 'different' with numbers, or why nothing is decided."""
+        try:
+            shown = counterexample(self.subject, self.reference)
+        except Undefined as error:
+            return self._proof(verdict="race" if error.race else "undefined", findings=(error.finding,))
+        except NotInterpreted as error:
+            more = self._in_source(str(error))
+            return self._proof(verdict="undecided", why=why if more in why else f"{why}; on numbers: {more}",
+                               findings=findings)  # fmt: skip
+        if shown is None:
+            return self._proof(verdict="undecided", why=why, findings=findings)
+        numbers, self.tried = shown
+        if not findings:
+            findings = (
+                ProofFinding(numbers.where, numbers.line, numbers.thread, str(numbers.found), str(numbers.wanted)),
+            )
+        return self._proof(verdict="different", findings=findings, numbers=numbers)
+
+    # -- terms that are equal ----------------------------------------------------------------------------------------
+
+    def _equal(self, ran: ChainRun) -> KernelProof:
+        try:
+            errors = float_errors(self.subject, self.reference)
+        except Undefined as error:
+            return self._proof(verdict="undefined", findings=(error.finding,))
+        except NotInterpreted as error:
+            why = f"equal as real numbers; not run in floats: {self._in_source(str(error))}"
+            return self._proof(verdict="undecided", why=why)
+        if why := self._not_launched():
+            return self._proof(verdict="undecided", why=why)
+        assumed = self._assumed(ran)
+        if errors[0].lost or errors[0].error > WORST:
+            why = "equal as real numbers, and in the kernel's own floats far off"
+            return self._proof(verdict="undecided", why=why, errors=errors, assumed=assumed)
+        return self._proof(verdict="equal", errors=errors, assumed=assumed)
+
+    def _not_launched(self) -> str:
+        """Return why ptxas or a launch would refuse a kernel, '' where they do not."""
+        for each in self.subject.kernels:
+            try:
+                taken = assembled(each.source, each.ptx)
+            except Undecided as error:
+                return f"equal as PTX; {error}"
+            warps = -(-prod(each.launch.block) // LANES)
+            registers = -(-taken.registers * LANES // REGISTERS_AT_ONCE) * REGISTERS_AT_ONCE * warps
+            if registers > REGISTERS:
+                return (
+                    f"equal as PTX; a block of {each.name} takes {registers} registers, {taken.registers} a thread, "
+                    f"and there are {REGISTERS}"
+                )
+        return ""
+
+    def _assumed(self, ran: ChainRun) -> tuple[str, ...]:
+        parameters = [*self.subject.inputs, *self.subject.outputs]
+        found = [REALS] if any(each.dtype.is_float for each in parameters) else []
+        arrays = [each for each in parameters if each.shape]
+        if len({each.name for each in arrays}) > 1:
+            found.append("no two arrays overlap")
+        for each in arrays:
+            if (size := ran.widest.get(each.name, 0)) > each.dtype.bits // 8:
+                found.append(f"the address of {each.name} is a multiple of {size}")
+        found.append("the PTX is what the kernel is: what a compiler leaves out of undefined C++ is not seen")
+        return tuple(found)
+
+
+def prove(
+    file: str | Path,
+    specification: Spec | Callable[..., Any] | str | None = None,
+    *,
+    against: str | Path | None = None,
+    kernel: str | Sequence[str] | None = None,
+    launch: str | Sequence[str] | None = None,
+    args: str | Sequence[str] | None = None,
+    defines: Mapping[str, str] = {},
+    output: str | Path | None = None,
+    trust: bool = False,
+) -> KernelProof:
+    """Prove that a kernel of a CUDA file is equal to a specification, or `against` another kernel, for all inputs.
+
+    The specification is a function, or names one, `"SPEC.py:NAME"`; the other kernel is `"REF.cu:KERNEL"`, or one of a
+    file that has no other. The other words are those of the command line, several for a chain of kernels, and last
+    those of the other kernel. Inputs on which the two differ are written into the folder `output`. What is returned is
+    true where they are equal, and its `repr()` says what was found. Raises SwizzleError for a mistake in what is given.
+    """
+    if (specification is None) == (against is None):
+        raise SwizzleError(
+            "nothing to compare with" if against is None else "a specification, and --against as well",
+            expected="a specification, or --against with another kernel", fix=f"swizzle prove {file} SPEC.py",
+        )  # fmt: skip
+    text = _text(Path(file))
+    names, launches, arguments = (_words(each) for each in (kernel, launch, args))
+    with confined(not trust):
+        try:
+            if against is not None:
+                kernels, others = _both(text, str(against), names, launches, arguments, defines)
+                prover = KernelProver(subject_of(kernels), lambda one: (one, KernelReference(one, others)))
+            else:
+                assert specification is not None
+                own = _specified(specification, names or [each.name for each in text.kernels()])
+                prover = KernelProver(
+                    subject_of(chain_of(text, names, launches, arguments, defines)), partial(_by_specification, own)
+                )
+        except Undecided as error:
+            name = ", ".join(names) or ", ".join(each.name for each in text.kernels())
+            return KernelProof(name, str(against or specification), "undecided", 0, "; ".join(launches), why=str(error))
+        found = prover.prove()
+    if output is not None and found.numbers is not None and prover.tried is not None:
+        files = write_reproducer(Path(output), prover.subject, prover.tried, found.numbers)
+        found = replace(found, files=tuple(map(str, files)))
+    return found
+
+
+def _text(path: Path) -> CudaText:
+    return cuda_text(path, expected="a CUDA file", fix="swizzle prove kernel.cu spec.py")
+
+
+def _words(given: str | Sequence[str] | None) -> list[str]:
+    return [] if given is None else [given] if isinstance(given, str) else list(given)
+
+
+def _by_specification(given: Spec | Callable[..., Any], subject: Subject) -> tuple[Subject, ProofReference]:
+    subject, said = fitted(subject, given)
+    return subject, SpecificationReference(subject, said)
+
+
+def _specified(given: Spec | Callable[..., Any] | str, kernels: Sequence[str]) -> Spec | Callable[..., Any]:
+    return specification_of(given, kernels) if isinstance(given, str) else given
+
+
+def _both(
+    text: CudaText, against: str, kernels: Sequence[str], launches: Sequence[str], args: Sequence[str],
+    defines: Mapping[str, str],
+) -> tuple[list[LaunchedKernel], list[LaunchedKernel]]:  # fmt: skip
+    """Return kernels and those that they are compared with, of whose words the last ones are."""
+    path, _, name = against.rpartition(":") if not Path(against).exists() else (against, "", "")
+    other = _text(Path(path or against))
+    count = max(1, len(kernels))
+    own = chain_of(text, kernels, launches[:count], args[:count], defines)
+    theirs = (launches[count:], args[count:])
+    if not theirs[1] and not said_flags(other):
+        theirs = (theirs[0] or [str(own[0].launch)], args[:1])
+    return own, chain_of(other, [name] if name and path else [], *theirs, defines)

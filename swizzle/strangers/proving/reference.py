@@ -1,0 +1,166 @@
+"""What kernels are compared with: a specification, or another chain of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from msgspec.structs import replace
+
+from cuda_out.ptx.running.validate import (
+    OutputDifference,
+    WrittenOut,
+    differences,
+    different_output,
+    output_term,
+    same_output,
+)
+from swizzle.language.specs.spec import Spec
+from swizzle.language.specs.specification import Meaning, numbers
+from swizzle.strangers.reading.launch import GivenArgument
+from swizzle.strangers.proving.launched import LaunchedKernel
+from swizzle.strangers.proving.running import Array, ChainRun, on_numbers, run_chain
+from swizzle.strangers.proving.subject import Subject, subject_of
+from symbolic.algebra.numbers import CONVERT, as_numbers
+from symbolic.algebra.terms import Terms
+from symbolic.errors import SwizzleError
+from symbolic.ir.program import DType, Parameter, Program
+
+
+class ProofReference(Protocol):
+    """What outputs are compared with; `says` is how it is called in what is told."""
+
+    name: str
+    says: str
+
+    def written(self) -> WrittenOut:
+        """Return the table of terms in which both sides are written out."""
+
+    def differences(self, ran: ChainRun) -> Iterator[OutputDifference]:
+        """Yield the outputs of a run on variables that are not what they should be."""
+
+    def numbers(self, given: Mapping[str, Array]) -> dict[str, Array]:
+        """Return what the outputs must be for some inputs; floats of specifications in double precision."""
+
+
+class SpecificationReference:
+    """A specification, whose inputs are in the subject's order."""
+
+    says = "the specification"
+
+    def __init__(self, subject: Subject, spec: Spec) -> None:
+        self.subject, self.spec, self.name = subject, spec, spec.name
+        self.meaning = Meaning.of(subject.program, spec)
+        self._written = WrittenOut(self.meaning.terms, subject.program.parameters)
+
+    def written(self) -> WrittenOut:
+        return self._written
+
+    def differences(self, ran: ChainRun) -> Iterator[OutputDifference]:
+        for parameter in self.subject.outputs:
+            wanted = self.meaning.wanted[parameter.name]
+            yield from differences(ran.machine(parameter.name), self._written, parameter, wanted)
+
+    def numbers(self, given: Mapping[str, Array]) -> dict[str, Array]:
+        program = in_double(self.subject.program)
+        wide = {p.name: np.asarray(given[p.name]).astype(np.float64) if p.dtype.is_float else given[p.name]
+                for p in self.subject.inputs}  # fmt: skip
+        token = CONVERT.set(lambda value, target: as_numbers(value, _wide(target)))
+        try:
+            return numbers(program, self.spec, wide)
+        finally:
+            CONVERT.reset(token)
+
+
+class KernelReference:
+    """Other kernels, whose arrays have the subject's names."""
+
+    def __init__(self, subject: Subject, kernels: Sequence[LaunchedKernel]) -> None:
+        self.subject = subject
+        self.other = _renamed(subject, subject_of(kernels))
+        self.name = self.other.name
+        self.says = self.name
+        self._written = WrittenOut(Terms(), subject.program.parameters)
+
+    def written(self) -> WrittenOut:
+        return self._written
+
+    def differences(self, ran: ChainRun) -> Iterator[OutputDifference]:
+        """Yield what differs; raises Undefined and NotInterpreted of the other kernels."""
+        written, normal = self._written, self._written.deferred.normal
+        other = run_chain(self.other.kernels, written.deferred)
+        for parameter in self.subject.outputs:
+            mine, theirs = ran.machine(parameter.name), other.machine(parameter.name)
+            (bits, terms), (goal_bits, goals) = (each.elements(parameter.name) for each in (mine, theirs))
+            unlike = np.flatnonzero((terms != goals) | ((terms == 0) & (bits != goal_bits)))
+            if not len(unlike):
+                continue
+            forms, goal_forms = mine.forms(parameter.name), theirs.forms(parameter.name)
+            for cell in unlike.tolist():
+                if terms[cell] < 0 or goals[cell] < 0:
+                    found = mine.memory.account(int(terms[cell])) if terms[cell] < 0 else "written"
+                    wanted = theirs.memory.account(int(goals[cell])) if goals[cell] < 0 else "a value"
+                    yield different_output(mine, parameter, cell, f"is {found}, {self.says} says {wanted}")
+                    continue
+                got, goal = (
+                    [output_term(written, parameter, int(b[cell]), int(t[cell])) for b, t in some]
+                    for some in (forms, goal_forms)
+                )
+                if not any(same_output(written, parameter, a, b) for a in got for b in goal):
+                    show = normal.terms.show
+                    yield different_output(
+                        mine, parameter, cell, f"is {show(got[0])}, {self.says} says {show(goal[0])}"
+                    )
+
+    def numbers(self, given: Mapping[str, Array]) -> dict[str, Array]:
+        found, _ = on_numbers(self.other, given)
+        return found
+
+
+def _renamed(subject: Subject, other: Subject) -> Subject:
+    """Return other kernels with the subject's names: by name where all names agree, else in the kernels' order."""
+    ours, theirs = (
+        [[p for p in each.program.parameters if (p.role == role)] for role in ("in", "inout", "out")]
+        for each in (subject, other)
+    )
+    names: dict[str, str] = {}
+    for mine, its in zip(ours, theirs, strict=True):
+        if {each.name for each in mine} == {each.name for each in its}:
+            mine = sorted(mine, key=lambda each: [p.name for p in its].index(each.name))
+        for one, its_own in zip(mine, its, strict=len(mine) == len(its)):
+            if (one.dtype, one.shape) == (its_own.dtype, its_own.shape):
+                names[its_own.name] = one.name
+    if len(names) != len(subject.program.parameters) or len(names) != len(other.program.parameters):
+        raise SwizzleError(
+            f"{other.name} takes {_listed(other.program)}", place=other.program.place,
+            expected=f"the arrays of {subject.name}: {_listed(subject.program)}",
+            fix="give both the same arrays and open numbers in --args, in the same order",
+        )  # fmt: skip
+    unique = {**names, **{name: f"{name} of {other.name}" for name in other.hidden}}
+
+    def renamed(argument: GivenArgument) -> GivenArgument:
+        return replace(
+            argument, name=unique.get(argument.name, argument.name), fields=tuple(map(renamed, argument.fields))
+        )
+
+    kernels = [replace(each, arguments=tuple(map(renamed, each.arguments))) for each in other.kernels]
+    return replace(subject_of(kernels), program=subject.program)
+
+
+def _listed(program: Program) -> str:
+    return ", ".join(_word(each) for each in program.parameters)
+
+
+def _word(each: Parameter) -> str:
+    role = "" if each.role == "in" else f".{each.role}"
+    return f"{each.name} {each.dtype.value}{role}" + (f"[{','.join(map(str, each.shape))}]" if each.shape else "")
+
+
+def in_double(program: Program) -> Program:
+    """Return a program with every float of its parameters in double precision."""
+    return replace(program, parameters=tuple(replace(p, dtype=_wide(p.dtype)) for p in program.parameters))
+
+
+def _wide(dtype: DType) -> DType:
+    return DType.F64 if dtype.is_float else dtype

@@ -1,0 +1,117 @@
+"""A chain of kernels run by the PTX interpreter, on variables or on numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
+
+from cuda_out.ptx.instructions.normal import Normal
+from cuda_out.ptx.kinds import KIND_OF, Bits, typed, untyped
+from cuda_out.ptx.running.machine import PtxMachine
+from cuda_out.ptx.running.memory import UNWRITTEN, Broken, Lanes
+from cuda_out.ptx.running.notes import Notes
+from swizzle.strangers.doctor.run import Inputs
+from swizzle.strangers.proving.launched import LaunchedKernel
+from swizzle.strangers.proving.proof import ProofFinding
+from swizzle.strangers.proving.subject import Subject
+from symbolic.algebra.numbers import from_memory, in_memory
+from symbolic.algebra.terms import Terms
+from symbolic.ir.layout import cell_name
+from symbolic.ir.program import Parameter
+
+Array = npt.NDArray[Any]
+Held = Mapping[str, tuple[Bits, Lanes]]
+_THREAD: Final = re.compile(r"block \([\d, ]+\), thread \([\d, ]+\), lane \d+")
+
+
+class Undefined(Exception):
+    """A kernel that does what CUDA leaves undefined, or a race, and what was found."""
+
+    def __init__(self, finding: ProofFinding, *, race: bool = False) -> None:
+        super().__init__(str(finding))
+        self.finding, self.race = finding, race
+
+
+class ChainRun(Struct, frozen=True):
+    """A run that ended: the machine of each kernel, and for each array which of them had it last as an output."""
+
+    machines: tuple[PtxMachine, ...]
+    last: Mapping[str, int]
+    widest: Mapping[str, int]
+    """How many bytes of an array one access moves at most."""
+
+    def machine(self, name: str) -> PtxMachine:
+        return self.machines[self.last[name]]
+
+
+def run_chain(kernels: Sequence[LaunchedKernel], notes: Notes, held: Held | None = None) -> ChainRun:
+    """Run kernels one after the other, each on what those before it left. Raises Undefined, NotInterpreted."""
+    now, machines, last, widest = dict(held or {}), list[PtxMachine](), dict[str, int](), dict[str, int]()
+    for number, kernel in enumerate(kernels):
+        try:
+            ran = Inputs(kernel.arguments, kernel.launch, notes=notes, held=now).run(kernel.entry)
+        except Broken as error:
+            raise Undefined(_finding(kernel, str(error))) from None
+        if ran.races:
+            raise Undefined(_finding(kernel, ran.races[0]), race=True)
+        machines.append(ran.machine)
+        for access in ran.seen:
+            widest[access.region] = max(widest.get(access.region, 0), access.size)
+        for each in kernel.given:
+            if each.role in ("out", "inout") and each.shape:
+                last[each.name] = number
+                bits, terms = ran.machine.elements(each.name)
+                if number < len(kernels) - 1 and len(bad := np.flatnonzero(terms < UNWRITTEN)):
+                    why = f"{each.name}[{bad[0]}] depends on {ran.machine.memory.account(int(terms[bad[0]]))}"
+                    raise Undefined(_finding(kernel, why))
+                now[each.name] = bits, terms
+    return ChainRun(tuple(machines), last, widest)
+
+
+def _finding(kernel: LaunchedKernel, message: str) -> ProofFinding:
+    """Return what the machine says, with the line, the thread and the array element that it names."""
+    shapes = {each.name: each.shape for each in kernel.given}
+
+    def element(match: re.Match[str]) -> str:
+        shape, cell = shapes.get(match[1], ()), int(match[2])
+        return cell_name(match[1], shape, cell) if cell < prod(shape) else match[0]
+
+    words = re.sub(r"\b([A-Za-z_]\w*)\[(\d+)\]", element, kernel.in_words(message))
+    line, thread = re.search(r"\bline (\d+)", words), _THREAD.search(words)
+    where, said = re.search(r"\b[A-Za-z_]\w*\[[\d, ]+\]", words), re.sub(r"^line \d+: ", "", words)
+    return ProofFinding(where[0] if where else "", int(line[1]) if line else 0, thread[0] if thread else "", said, "")
+
+
+def on_numbers(subject: Subject, given: Mapping[str, Array]) -> tuple[dict[str, Array], ChainRun]:
+    """Return what a chain of kernels makes of numbers, by the names of its outputs; of elements that are never
+    written, all bits are 1, as in floats that are no numbers. Raises Undefined, NotInterpreted."""
+    held = {each.name: _in_registers(each, given[each.name]) for each in subject.inputs}
+    ran = run_chain(subject.kernels, Notes(Normal(Terms(), {})), held)
+    found = {}
+    for each in subject.outputs:
+        (bits, terms), *_ = ran.machine(each.name).forms(each.name)
+        if len(bad := np.flatnonzero((terms != 0) & (terms != UNWRITTEN))):
+            machine, kernel = ran.machine(each.name), subject.kernels[ran.last[each.name]]
+            term = int(terms[bad[0]])
+            why = machine.memory.account(term) if term < 0 else machine.deferred.normal.terms.show(term)
+            raise Undefined(_finding(kernel, f"{each.name}[{bad[0]}] depends on {why}"))
+        bits = np.where(terms == UNWRITTEN, ~np.uint64(0), bits)
+        array = _from_registers(each, bits)
+        found[each.name] = array
+    return found, ran
+
+
+def _in_registers(parameter: Parameter, array: Array) -> tuple[Bits, Lanes]:
+    memory = np.ravel(np.asarray(in_memory(array, parameter.dtype)))
+    return untyped(memory, KIND_OF[parameter.dtype]), np.zeros(len(memory), np.int64)
+
+
+def _from_registers(parameter: Parameter, bits: Bits) -> Array:
+    found: Array = np.asarray(from_memory(typed(bits, KIND_OF[parameter.dtype]), parameter.dtype))
+    return found.reshape(parameter.shape)

@@ -1,0 +1,33 @@
+"""Kernels of many kinds are proved from plain specifications, and their mutants are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuda_out.compile.toolchain import available_tools
+from swizzle.strangers.proving.prove import prove
+from tests.swizzle.strangers.proving.proved import CHAINS, KERNELS, MUTANTS, SPECIFICATIONS, proof_of
+
+pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
+
+
+@pytest.mark.parametrize("name", SPECIFICATIONS)
+def test_a_kernel_is_proved(name: str) -> None:
+    """Its text is compiled as it stands; its floats are near."""
+    found = prove(KERNELS / f"{name}.cu", SPECIFICATIONS[name], kernel=CHAINS.get(name))
+    assert found, found
+    assert found.verdict == "equal" and not found.findings and found.numbers is None
+    assert all(each.error < 1e-5 and not each.lost for each in found.errors)
+
+
+@pytest.mark.parametrize(("name", "old", "new", "verdict"), MUTANTS)
+def test_a_mutant_is_not_proved(tmp_path: Path, name: str, old: str, new: str, verdict: str) -> None:
+    """What is different is so on numbers, which are told; what is undefined has a line."""
+    text = (KERNELS / f"{name}.cu").read_text()
+    assert text.count(old) >= 1
+    found = proof_of(tmp_path, text.replace(old, new, 1), SPECIFICATIONS[name], kernel=CHAINS.get(name))
+    assert found.verdict == verdict, found
+    assert not found and (found.findings[0].line or found.findings[0].thread == "no thread stores it")
+    assert (found.numbers is not None) == (verdict == "different")
