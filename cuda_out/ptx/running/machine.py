@@ -102,6 +102,8 @@ class PtxMachine:
             if i.op[0] == "atom" and isinstance(i.operands[0], Name) and named[i.operands[0].text] > 1
         }  # fmt: skip
         self.any_order, self.early_returns = any_order, early_returns
+        self.left_out = False
+        """Whether a barrier, a vote or a shuffle was passed without threads that had ended."""
         if len(arguments) != len(kernel.parameters):
             raise NotInterpreted(f"{kernel.name} with {len(arguments)} arguments: it takes {len(kernel.parameters)}")
         for (name, kind), argument in zip(kernel.parameters, arguments, strict=True):
@@ -309,6 +311,7 @@ class PtxMachine:
             group, wanted = self.shape.block_of, np.ones(self.shape.count, np.bool_)
             missing = np.bincount(group, wanted & ~here) > 0
             found: Lanes = threads[~missing[group[threads]]]
+            self.left_out |= bool(np.isin(group[found], group[self.transfers.ended]).any())
             return found
         whole = np.full(len(threads), (1 << LANES) - 1, np.int64)
         masks = whole if matrices else self.transfers.mask(instruction, threads)
@@ -318,6 +321,7 @@ class PtxMachine:
             other = np.minimum(base + lane, self.shape.count - 1)
             exists = (base + lane < self.shape.count) & (inner[other] == inner[base] + lane)
             ready &= ~exists | (masks >> lane & 1 == 0) | here[other]
+        self.left_out |= bool(np.isin(base[ready], self.shape.warp_base[self.transfers.ended]).any())
         return threads[ready]
 
     def _deadlock(self, counter: Lanes, waiting: Any) -> None:

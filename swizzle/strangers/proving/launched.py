@@ -36,6 +36,11 @@ class LaunchedKernel(Struct, frozen=True):
         """What it is given, of a structure each field."""
         return flat_arguments(self.arguments)
 
+    @property
+    def used(self) -> set[str]:
+        """The registers and variables that its instructions name."""
+        return {name for i in self.entry.instructions for part in (*i.operands, i.guard) for name in names_of(part)}
+
     def in_words(self, message: str) -> str:
         """Return a message about its PTX in the names and lines of its file."""
         return in_words(self.ptx, message)
@@ -102,8 +107,8 @@ def _check_shared_size(made: LaunchedKernel) -> None:
 
 def _check_host_data(made: LaunchedKernel) -> None:
     """Refuse a kernel that uses data of the module which the host may have set."""
-    used = {name for i in made.entry.instructions for part in (*i.operands, i.guard) for name in names_of(part)}
-    open_ = [a.name for a in made.entry.arrays if a.space in ("global", "const") and a.data is None and a.name in used]
+    open_ = [a.name for a in made.entry.arrays if a.space in ("global", "const") and a.data is None]
+    open_ = [name for name in open_ if name in made.used]
     if open_:
         name = own_name(open_[0])
         raise Undecided(

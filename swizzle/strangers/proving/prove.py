@@ -17,10 +17,10 @@ from cuda_out.ptx.running.memory import UNWRITTEN
 from cuda_out.ptx.running.validate import OutputDifference
 from cuda_out.ptx.syntax import NotInterpreted
 from swizzle.language.specs.spec import Spec
-from swizzle.strangers.reading.files import cuda_text
-from swizzle.strangers.reading.launch import said_flags
-from swizzle.strangers.doctor.run import Undecided, assembled, in_source
-from swizzle.strangers.reading.text import CudaText
+from swizzle.strangers.doctor.files import cuda_text
+from swizzle.strangers.doctor.launch import said_flags
+from swizzle.strangers.doctor.run import Undecided, assembled, in_source, own_name
+from swizzle.strangers.doctor.text import CudaText
 from swizzle.strangers.proving.launched import LaunchedKernel, chain_of
 from swizzle.strangers.proving.proof import KernelProof, ProofFinding, short
 from swizzle.strangers.proving.reference import KernelReference, ProofReference, SpecificationReference
@@ -137,6 +137,16 @@ class KernelProver:
             return self._proof(verdict="undecided", why=why, errors=errors, assumed=assumed)
         return self._proof(verdict="equal", errors=errors, assumed=assumed)
 
+    def _given_data(self) -> list[str]:
+        """Return the module's variables that kernels use, which have an initialiser."""
+        used = [
+            own_name(array.name)
+            for kernel in self.subject.kernels
+            for array in kernel.entry.arrays
+            if array.space in ("global", "const") and array.name in kernel.used
+        ]
+        return list(dict.fromkeys(used))
+
     def _not_launched(self) -> str:
         """Return why ptxas or a launch would refuse a kernel, '' where they do not."""
         for each in self.subject.kernels:
@@ -162,6 +172,9 @@ class KernelProver:
         for each in arrays:
             if (size := ran.widest.get(each.name, 0)) > each.dtype.bits // 8:
                 found.append(f"the address of {each.name} is a multiple of {size}")
+        if any(machine.left_out for machine in ran.machines):
+            found.append("barriers do not wait for threads that have returned, as from sm_70 on")
+        found += [f"{name} holds what the file says, and the host sets nothing else" for name in self._given_data()]
         found.append("the PTX is what the kernel is: what a compiler leaves out of undefined C++ is not seen")
         return tuple(found)
 

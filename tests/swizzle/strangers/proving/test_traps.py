@@ -1,0 +1,139 @@
+"""Kernels that look equal to their specification and are not, or of which that cannot be said: none is called equal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cuda_out.compile.toolchain import available_tools
+from tests.swizzle.strangers.proving.proved import proof_of
+
+pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
+
+
+def same(x: Any) -> Any:
+    return [x[i] for i in range(32)]
+
+
+def summed(x: Any) -> Any:
+    return [sum(x[i] for i in range(32)) for _ in range(32)]
+
+
+def one_warp(
+    body: str, before: str = "", kind: str = "float", given: str = "f32[32],f32.out[32]", launch: str = "1,32"
+) -> str:
+    return (
+        f"// swizzle prove: --launch {launch} --args {given}\n#include <cuda_fp16.h>\n{before}\n"
+        f"__global__ void k(const {kind}* x, float* y) {{\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        f"  {body}\n}}\n"
+    )
+
+
+INF, NAN = "__int_as_float(0x7f800000)", "__int_as_float(0x7fc00000)"
+UNDEFINED = {
+    "a cell that is never written": "__shared__ float s[64]; s[i] = x[i]; y[i] = s[i] + 0.f * s[i + 32];",
+    "such a cell that cancels": "__shared__ volatile float s[64]; s[i] = x[i]; y[i] = s[i] + s[i + 32] - s[i + 32];",
+    "an output that is read": "y[i] = y[i] * 0.f + x[i];",
+    "an element behind the array": "y[i] = x[i + 32 * (i > 30)];",
+    "an element before the array": "float q = x[i - 1]; y[i] = x[i] + (q - q);",
+    "more shared memory than there is": "__shared__ float s[20000]; s[i + 19000] = x[i]; y[i] = s[i + 19000];",
+    "a vector that is not aligned": "float2 q = *(const float2*)(x + 1); y[i] = x[i] + 0.f * (q.x + q.y);",
+    "a barrier that not all reach": "if (i < 16) __syncthreads(); y[i] = x[i]; __syncthreads();",
+    "a shuffle from a lane elsewhere": "if (i < 16) y[i] = x[i] + __shfl_xor_sync(~0u, x[i], 16); else y[i] = x[i];",
+}
+RACES = {
+    "two blocks, one cell": ("y[i % 32] = x[i % 32];", "2,32"),
+    "no barrier between two warps": (
+        "__shared__ float s[64]; s[i] = x[i % 32]; if (i < 32) y[31 - i] = s[63 - i];", "1,64",
+    ),
+    "a fence is no barrier": (
+        "if (blockIdx.x) { y[i - 32] = x[i - 32]; __threadfence(); } else y[i] += 0.f * ((volatile float*)y)[i];",
+        "2,32",
+    ),
+}  # fmt: skip
+NOT_EQUAL = {
+    "infinities that cancel": f"y[i] = (x[i] + {INF}) - {INF};",
+    "zero times infinity": f"y[i] = x[i] + (x[i] * 0.f) * {INF};",
+    "what is no number cancels": f"float q = x[i] * {NAN}; y[i] = x[i] + q - q;",
+    "the greatest of infinity cancels": f"float m = fmaxf(x[i], {INF}); y[i] = x[i] + (m - m);",
+    "a quotient by zero": "float q = 1.f / (x[i] - x[i]); y[i] = x[i] + (q - q);",
+    "a number that is rounded to 16 bits": "y[i] = __half2float(__float2half(x[i]));",
+    "a whole number": "y[i] = (float)(int)x[i];",
+    "digits that are lost": "y[i] = (x[i] + 1e8f) - 1e8f;",
+    "the number of an SM": 'unsigned s; asm volatile("mov.u32 %0, %%smid;" : "=r"(s)); y[i] = x[i] + s * 0.f;',
+    "a clock": "long long a = clock64(); y[i] = x[i] + (float)(a - a);",
+    "an address as a number": "y[i] = x[i] + (float)((size_t)x & 1023);",
+    "a loop that data ends": "float s = 0; for (int k = 0; k < (int)x[0]; ++k) s += x[i]; y[i] = s - x[0] * x[i] + x[i];",
+    "a smallest number that is flushed": "y[i] = x[i] * 1e-30f * 1e-30f * 1e30f * 1e30f;",
+}
+
+
+@pytest.mark.parametrize("name", UNDEFINED)
+def test_what_is_undefined(tmp_path: Path, name: str) -> None:
+    """It is said with its line, whatever the numbers would be."""
+    found = proof_of(tmp_path, one_warp(UNDEFINED[name]), same)
+    assert found.verdict == "undefined", found
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_a_race(tmp_path: Path, name: str) -> None:
+    """Two threads that write the same race, too."""
+    body, launch = RACES[name]
+    found = proof_of(tmp_path, one_warp(body, launch=launch), same)
+    assert found.verdict == "race", found
+
+
+@pytest.mark.parametrize("name", NOT_EQUAL)
+def test_what_is_not_equal(tmp_path: Path, name: str) -> None:
+    """It is different, or undecided."""
+    found = proof_of(tmp_path, one_warp(NOT_EQUAL[name]), same)
+    assert found.verdict in ("different", "undecided"), found
+    assert found.why or found.numbers
+
+
+@pytest.mark.parametrize(
+    ("before", "name"),
+    [("__constant__ float c[4];", "c[0]"), ("__device__ float c;", "c"), ("__device__ float c[4];", "c[i % 4]")],
+)
+def test_data_that_the_host_sets(tmp_path: Path, before: str, name: str) -> None:
+    """It is not 0, whatever a module that was just loaded has there; with an initialiser it is what that says."""
+    found = proof_of(tmp_path, one_warp(f"y[i] = x[i] + {name};", before), same)
+    assert found.verdict == "undecided" and "uses c, which the host may have set" in found.why
+    given = before.replace(";", " = {1, 1, 1, 1};" if "[4]" in before else " = 1;")
+    found = proof_of(tmp_path, one_warp(f"y[i] = x[i] + {name} - 1;", given), same)
+    assert found and "c holds what the file says, and the host sets nothing else" in found.assumed, found
+
+
+@pytest.mark.parametrize("kind", ["float", "__half"])
+def test_sums_of_halves(tmp_path: Path, kind: str) -> None:
+    """A sum that is rounded to 16 bits at each step is no sum of 32 bits."""
+    value = "__float2half(x[k])" if kind == "float" else "x[k]"
+    body = f"__half s = __float2half(0.f); for (int k = 0; k < 32; ++k) s = __hadd(s, {value}); y[i] = __half2float(s);"
+    given = f"{'f32' if kind == 'float' else 'f16'}[32],f32.out[32]"
+    found = proof_of(tmp_path, one_warp(body, kind=kind, given=given), summed)
+    assert found.verdict in ("different", "undecided"), found
+
+
+@pytest.mark.parametrize(
+    ("expression", "python"),
+    [("x[i] / 2", lambda x: x // 2), ("x[i] % 4", lambda x: x % 4), ("(int)(x[i] * 2u) / 2", lambda x: x),
+     ("x[i] >> 1", lambda x: (x - 1) // 2), ("(int)(signed char)x[i]", lambda x: x), ("(int)(float)x[i]", lambda x: x)],
+)  # fmt: skip
+def test_integers(tmp_path: Path, expression: str, python: Any) -> None:
+    """Integers round toward 0 and wrap: numbers show where they differ."""
+    text = one_warp(f"y[i] = {expression};", kind="int", given="i32[32],i32.out[32]").replace("float* y", "int* y")
+    found = proof_of(tmp_path, text, lambda x: [python(x[i]) for i in range(32)])
+    assert found.verdict == "different", found
+
+
+def test_registers_that_a_block_does_not_have(tmp_path: Path) -> None:
+    """A launch that the driver refuses computes nothing."""
+    body = "float v[96], s = 0; for (int k = 0; k < 96; ++k) v[k] = ((const volatile float*)x)[(i + k) % 32];\n"
+    body += "  __syncthreads(); for (int k = 95; k >= 0; --k) s = 0.5f * s + v[k]; if (i < 32) y[i] = s;"
+    text = one_warp(body, launch="1,1024")
+    weighted = lambda x: [sum(0.5**k * x[(i + k) % 32] for k in range(96)) for i in range(32)]  # noqa: E731
+    found = proof_of(tmp_path, text, weighted)
+    assert found.verdict == "undecided" and "registers" in found.why, found
+    assert proof_of(tmp_path, text.replace("1,1024", "1,256"), weighted)
