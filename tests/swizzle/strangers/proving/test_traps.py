@@ -65,7 +65,7 @@ NOT_EQUAL = {
     "the number of an SM": 'unsigned s; asm volatile("mov.u32 %0, %%smid;" : "=r"(s)); y[i] = x[i] + s * 0.f;',
     "a clock": "long long a = clock64(); y[i] = x[i] + (float)(a - a);",
     "an address as a number": "y[i] = x[i] + (float)((size_t)x & 1023);",
-    "a loop that data ends": "float s = 0; for (int k = 0; k < (int)x[0]; ++k) s += x[i]; y[i] = s - x[0] * x[i] + x[i];",
+    "a loop that data ends": "float s = 0; for (int k = 0; k < (int)x[0]; ++k) s += x[i]; y[i] = s + x[i];",
     "a smallest number that is flushed": "y[i] = x[i] * 1e-30f * 1e-30f * 1e30f * 1e30f;",
 }
 
