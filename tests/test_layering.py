@@ -85,9 +85,12 @@ IN_SWIZZLE = {
     "answers.hosts",
     "strangers.reading": "",
     "strangers.doctor": "layouts strangers.reading",
+    "strangers.proving": "strangers.reading language.specs sketches answers.emit answers.emit.any_length "
+    "answers.checking",
     "commands": "language.source language language.specs sketches solving.costs solving.solution operators "
     "answers answers.checking answers.device_scans answers.hosts solving.search solving.cache answers.emit "
-    "answers.emit.any_length answers.explain answers.show layouts strangers.reading strangers.doctor scans",
+    "answers.emit.any_length answers.explain answers.show layouts strangers.reading strangers.doctor "
+    "strangers.proving scans",
 }
 """The same of the rooms of `swizzle`, by wing, the names without `swizzle.`."""
 ROOMS |= {

@@ -34,7 +34,6 @@ from swizzle.commands.options import (
     families_option,
     file_kinds,
     limit_options,
-    macros,
     operator_kinds,
     read_families_option,
     sketch_arguments,
@@ -311,9 +310,8 @@ def doctor(context: click.Context, /, **options: Any) -> int:
     multiple=True,
     help="What it is given, a word for each argument, such as 'f32[64,64],f32.out[64,64],i32=64'. Once a kernel.",
 )
-@click.option(
-    "-D", "defines", metavar="NAME=VALUE", multiple=True, callback=macros, help="Define a macro; may be repeated."
-)
+@click.option("-I", "includes", metavar="DIR", multiple=True, help="A folder of the file's own headers; several.")
+@click.option("-D", "defines", metavar="NAME=VALUE", multiple=True, help="A macro, as the build defines it; several.")
 @click.option(
     "-o",
     "output",

@@ -30,17 +30,6 @@ def _parameters(context: click.Context, option: click.Parameter, words: tuple[st
     return values
 
 
-def macros(context: click.Context, option: click.Parameter, words: tuple[str, ...]) -> dict[str, str]:
-    """Return macros by name; one without a value is 1, as compilers have it."""
-    found: dict[str, str] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not name.isidentifier() or "\n" in value:
-            raise click.BadParameter(f"expected NAME=VALUE, not {word!r}")
-        found[name] = value if equals else "1"
-    return found
-
-
 def _seconds(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
     if value is not None and not 0 < value <= MAX_SECONDS:
         raise click.BadParameter(f"expected seconds, more than 0 and at most {MAX_SECONDS}, not {value:g}")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Final, TextIO
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from swizzle.answers.emit.files import check_folder
 from swizzle.commands.bounds import Bounds
@@ -28,7 +27,8 @@ class ProveArguments(Struct, frozen=True):
     kernel: tuple[str, ...] = ()
     launch: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
-    defines: Mapping[str, str] = field(default_factory=dict)
+    includes: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
     output: Path | None = None
     json_object: bool = False
     trust: bool = False
@@ -56,7 +56,8 @@ def _prove(arguments: ProveArguments, out: TextIO, err: TextIO) -> int:
     with redirect_stdout(err), Bounds(arguments.timeout, arguments.memory).hold():
         found = proved(
             arguments.target, arguments.specification, against=arguments.against, kernel=arguments.kernel,
-            launch=arguments.launch, args=arguments.args, defines=arguments.defines, output=arguments.output,
+            launch=arguments.launch, args=arguments.args, includes=arguments.includes,
+            defines=arguments.defines, output=arguments.output,
             trust=arguments.trust,
         )  # fmt: skip
     if arguments.json_object:

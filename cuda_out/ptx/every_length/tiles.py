@@ -380,7 +380,7 @@ class TileValidator:
         alignment: Sequence[int] | None = None,
         said: Said | None = None,
         first: Mapping[Axis, bool] | None = None,
-        trailing: Sequence[int] = (),
+        trailing: Sequence[int | np.generic] = (),
     ) -> None:
         self.program, self.tiling, self.wanted, self.written = program, tiling, wanted, written
         self.said, self.first, self.trailing = said, first, trailing

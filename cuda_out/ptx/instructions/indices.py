@@ -12,8 +12,6 @@ first evaluated for all cases together, and for one of them only where that says
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
-from math import ceil, floor
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -69,19 +67,20 @@ class Total(Struct, frozen=True):
 
     def between(self, a: int, b: int, most: Mapping[str, int]) -> tuple[int, int]:
         """Return numbers between which a * first + b * second lies: its values at the corners of what is known."""
-        lasts = (most[self.first], most.get(self.second, 0))
+        times, last = self.times, most.get(self.second, 0)  # the first variable is counted in parts, `times` in one
+        width = times * most[self.first]
         edges = [edge for edge in (self.low, self.high) if edge is not None]
-        corners = [(Fraction(x), Fraction(y)) for x in (0, lasts[0]) for y in (0, lasts[1])]
-        corners += [(Fraction(edge - y, self.times), Fraction(y)) for edge in edges for y in (0, lasts[1])]
-        corners += [(Fraction(x), Fraction(edge - self.times * x)) for edge in edges for x in (0, lasts[0])]
+        corners = [(0, 0), (0, last), (width, 0), (width, last)]
+        corners += [(edge - y, y) for edge in edges for y in (0, last)] + [
+            (x, edge - x) for edge in edges for x in (0, width)
+        ]
         values = [
-            a * x + b * y
+            a * x + b * times * y
             for x, y in corners
-            if 0 <= x <= lasts[0] and 0 <= y <= lasts[1] and self.low <= self.times * x + y
-            if self.high is None or self.times * x + y <= self.high
+            if 0 <= x <= width and 0 <= y <= last and self.low <= x + y and (self.high is None or x + y <= self.high)
         ]
         assert values, "a remainder that some length has"
-        return floor(min(values)), ceil(max(values))
+        return min(values) // times, -(-max(values) // times)
 
 
 class Case(Struct, frozen=True):

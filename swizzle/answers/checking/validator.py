@@ -248,7 +248,12 @@ def _far_validators(
 
 
 def tile_validators(
-    size: LaunchSize, tiling: Tiling, written: WrittenOut, alignment: Sequence[int], trailing: Sequence[int] = ()
+    size: LaunchSize,
+    tiling: Tiling,
+    written: WrittenOut,
+    alignment: Sequence[int] | None,
+    trailing: Sequence[int] = (),
+    kind: type[TileValidator] = TileValidator,
 ) -> Iterator[TileValidator]:
     """Yield what validates a text for every block of every length: blocks that are first along an axis apart.
 
@@ -256,12 +261,12 @@ def tile_validators(
     """
     program, wanted = size.filled.program, size.meaning.wanted
     if not any(axis.edges for axis in tiling.axes):
-        yield TileValidator(program, tiling, wanted, written, alignment, trailing=trailing)
+        yield kind(program, tiling, wanted, written, alignment, trailing=trailing)
         return
     of_block = _said(size, tiling)
     for first in itertools.product((False, True), repeat=len(tiling.axes)):
         told = dict(zip(tiling.declared, first, strict=True))
-        yield TileValidator(program, tiling, wanted, written, alignment, of_block, told)
+        yield kind(program, tiling, wanted, written, alignment, of_block, told)
 
 
 def settled(

@@ -18,7 +18,16 @@ from swizzle.strangers.doctor.mends import Asking, Mend, Tile, asking, is_pitch,
 from swizzle.strangers.doctor.patch import patched, questions, tiles_of, view_cells
 from swizzle.strangers.doctor.proof import unwritten, why_not
 from swizzle.strangers.doctor.shared import SharedArray, check_own, in_macros, named, shared_arrays
-from swizzle.strangers.reading.compiled import Undecided, code_of, compiled, entry_of, in_source, in_words, own_name, refusal
+from swizzle.strangers.reading.compiled import (
+    Undecided,
+    code_of,
+    compiled,
+    entry_of,
+    in_source,
+    in_words,
+    own_name,
+    refusal,
+)
 from swizzle.strangers.reading.launch import (
     KernelLaunch,
     arguments_of,

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
+from cuda_out.compile.toolchain import Resources
 from cuda_out.ptx.syntax import Instruction, Kernel, names_of
-from swizzle.strangers.doctor.diagnosis import chosen_kernel, source_of
-from swizzle.strangers.reading.launch import GivenArgument, KernelLaunch, arguments_of, flags_of, launch_of
-from swizzle.strangers.doctor.run import Undecided, compiled, entry_of, flat_arguments, in_words, line_of, own_name
+from swizzle.strangers.reading.compiled import Undecided, assembled, compiled, entry_of, in_words, line_of, own_name
+from swizzle.strangers.reading.launch import (
+    GivenArgument,
+    KernelLaunch,
+    arguments_of,
+    chosen_kernel,
+    flags_of,
+    launch_of,
+    with_said_options,
+)
+from swizzle.strangers.reading.run import flat_arguments
 from swizzle.strangers.reading.text import CudaKernel, CudaText
 from symbolic.errors import SwizzleError
 
 
 class LaunchedKernel(Struct, frozen=True):
-    """One launch of one kernel of a file: what is compiled of it, its PTX, and what it is given."""
+    """One launch of one kernel of a file: the arguments of a template as they are spelled, its PTX, and what it is
+    given."""
 
     text: CudaText
     kernel: CudaKernel
-    source: str
+    instance: str
     ptx: str
     entry: Kernel
     launch: KernelLaunch
     arguments: tuple[GivenArgument, ...]
-    spelled: str
-    """The kernel's name, with the arguments of a template."""
 
     @property
     def name(self) -> str:
@@ -41,6 +49,15 @@ class LaunchedKernel(Struct, frozen=True):
         """The registers and variables that its instructions name."""
         return {name for i in self.entry.instructions for part in (*i.operands, i.guard) for name in names_of(part)}
 
+    @property
+    def spelled(self) -> str:
+        """Its name, with the arguments of a template."""
+        return f"{self.kernel.name}{self.instance}"
+
+    def assembled(self) -> Resources:
+        """Return what ptxas says that it takes; raises Undecided where it refuses it."""
+        return assembled(self.text, self.kernel, self.instance, self.ptx)
+
     def in_words(self, message: str) -> str:
         """Return a message about its PTX in the names and lines of its file."""
         return in_words(self.ptx, message)
@@ -50,22 +67,17 @@ class LaunchedKernel(Struct, frozen=True):
         return 0 if instruction is None else line_of(self.entry, instruction.source)
 
 
-def launched(
-    text: CudaText, kernel: str | None, launch: str | None, args: str | None, defines: Mapping[str, str] = {}
-) -> LaunchedKernel:
+def launched(text: CudaText, kernel: str | None, launch: str | None, args: str | None) -> LaunchedKernel:
     """Compile a kernel and read how it is launched; raises SwizzleError for a mistake, Undecided for PTX that is not
     known."""
     found, instance = chosen_kernel(text, kernel)
+    text = with_said_options(text, found)
     words, args, said = flags_of(text, found, launch, args)
     arguments = arguments_of(text, found, args)
-    source = source_of(text, found, instance)
-    if defines:
-        head = "".join(f"#define {name} {value}\n" for name, value in defines.items())
-        source = f'{head}#line 1 "kernel.cu"\n{source}'
-    ptx = compiled(text, source)
-    entry = entry_of(ptx, found)
+    ptx = compiled(text, found, instance)
+    entry = entry_of(ptx, found, text.path)
     how = launch_of(text, found, words, said, entry.most_threads)
-    made = LaunchedKernel(text, found, source, ptx, entry, how, tuple(arguments), f"{found.name}{instance}")
+    made = LaunchedKernel(text, found, instance, ptx, entry, how, tuple(arguments))
     _check_shared_size(made)
     _check_host_data(made)
     return made
@@ -76,7 +88,6 @@ def chain_of(
     kernels: Sequence[str],
     launches: Sequence[str],
     args: Sequence[str],
-    defines: Mapping[str, str] = {},
 ) -> list[LaunchedKernel]:
     """Return the launches of one kernel or of several in order; flags that are left out stand in the file."""
     names: list[str | None] = list(kernels) or [None]
@@ -88,7 +99,7 @@ def chain_of(
                 fix="--kernel first --launch 4,256 --kernel second --launch 1,32",
             )
     rows = zip(names, _padded(launches, len(names)), _padded(args, len(names)), strict=True)
-    return [launched(text, *row, defines) for row in rows]
+    return [launched(text, *row) for row in rows]
 
 
 def _padded(words: Sequence[str], count: int) -> list[str | None]:

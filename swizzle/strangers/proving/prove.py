@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 from math import prod
@@ -15,13 +15,9 @@ from msgspec.structs import replace
 from cuda_out.compile.children import confined
 from cuda_out.ptx.running.memory import UNWRITTEN
 from cuda_out.ptx.running.validate import OutputDifference
-from cuda_out.ptx.syntax import NotInterpreted
 from swizzle.language.specs.spec import Spec
-from swizzle.strangers.doctor.files import cuda_text
-from swizzle.strangers.doctor.launch import said_flags
-from swizzle.strangers.doctor.run import Undecided, assembled, in_source, own_name
-from swizzle.strangers.doctor.text import CudaText
 from swizzle.strangers.proving.launched import LaunchedKernel, chain_of
+from swizzle.strangers.proving.lengths import every_length
 from swizzle.strangers.proving.proof import KernelProof, ProofFinding, short
 from swizzle.strangers.proving.reference import KernelReference, ProofReference, SpecificationReference
 from swizzle.strangers.proving.reproducer import write_reproducer
@@ -29,6 +25,10 @@ from swizzle.strangers.proving.running import ChainRun, Undefined, run_chain
 from swizzle.strangers.proving.specifications import specification_of
 from swizzle.strangers.proving.subject import Subject, fitted, subject_of
 from swizzle.strangers.proving.trying import OneTry, counterexample, float_errors
+from swizzle.strangers.reading.compiled import Undecided, own_name
+from swizzle.strangers.reading.files import cuda_text
+from swizzle.strangers.reading.launch import said_flags
+from swizzle.strangers.reading.text import CudaText
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import LANES
 
@@ -67,20 +67,17 @@ class KernelProver:
             ran = run_chain(self.subject.kernels, self.reference.written().deferred)
         except Undefined as error:
             return self._proof(verdict="race" if error.race else "undefined", findings=(error.finding,))
-        except NotInterpreted as error:
-            return self._by_numbers(f"not interpreted: {self._in_source(str(error))}", ())
+        except Undecided as error:
+            return self._by_numbers(str(error), ())
         try:
             different = list(islice(self.reference.differences(ran), SHOWN))
         except Undefined as error:
             return self._proof(verdict="undecided", why=f"{self.reference.name} is no reference: {error}")
-        except NotInterpreted as error:
-            return self._by_numbers(f"{self.reference.name} is not interpreted: {error}", ())
+        except Undecided as error:
+            return self._by_numbers(f"{self.reference.name}: {error}", ())
         if different:
             return self._different(ran, different)
         return self._equal(ran)
-
-    def _in_source(self, message: str) -> str:
-        return in_source(self.subject.kernels[0].ptx, message, instructions=True)
 
     # -- terms that differ -------------------------------------------------------------------------------------------
 
@@ -106,8 +103,8 @@ class KernelProver:
             shown = counterexample(self.subject, self.reference)
         except Undefined as error:
             return self._proof(verdict="race" if error.race else "undefined", findings=(error.finding,))
-        except NotInterpreted as error:
-            more = self._in_source(str(error))
+        except Undecided as error:
+            more = str(error)
             return self._proof(verdict="undecided", why=why if more in why else f"{why}; on numbers: {more}",
                                findings=findings)  # fmt: skip
         if shown is None:
@@ -126,8 +123,8 @@ class KernelProver:
             errors = float_errors(self.subject, self.reference)
         except Undefined as error:
             return self._proof(verdict="undefined", findings=(error.finding,))
-        except NotInterpreted as error:
-            why = f"equal as real numbers; not run in floats: {self._in_source(str(error))}"
+        except Undecided as error:
+            why = f"equal as real numbers; not run in floats: {error}"
             return self._proof(verdict="undecided", why=why)
         if why := self._not_launched():
             return self._proof(verdict="undecided", why=why)
@@ -135,7 +132,12 @@ class KernelProver:
         if errors[0].lost or errors[0].error > WORST:
             why = "equal as real numbers, and in the kernel's own floats far off"
             return self._proof(verdict="undecided", why=why, errors=errors, assumed=assumed)
-        return self._proof(verdict="equal", errors=errors, assumed=assumed)
+        covers = "launch"
+        if isinstance(self.reference, SpecificationReference):
+            every = every_length(self.subject, self.reference.spec)
+            if every is not None:
+                covers, assumed = every.covers, (*assumed, *every.assumed)
+        return self._proof(verdict="equal", errors=errors, assumed=assumed, covers=covers)
 
     def _given_data(self) -> list[str]:
         """Return the module's variables that kernels use, which have an initialiser."""
@@ -151,7 +153,7 @@ class KernelProver:
         """Return why ptxas or a launch would refuse a kernel, '' where they do not."""
         for each in self.subject.kernels:
             try:
-                taken = assembled(each.source, each.ptx)
+                taken = each.assembled()
             except Undecided as error:
                 return f"equal as PTX; {error}"
             warps = -(-prod(each.launch.block) // LANES)
@@ -187,7 +189,8 @@ def prove(
     kernel: str | Sequence[str] | None = None,
     launch: str | Sequence[str] | None = None,
     args: str | Sequence[str] | None = None,
-    defines: Mapping[str, str] = {},
+    includes: Sequence[str] = (),
+    defines: Sequence[str] = (),
     output: str | Path | None = None,
     trust: bool = False,
 ) -> KernelProof:
@@ -203,18 +206,18 @@ def prove(
             "nothing to compare with" if against is None else "a specification, and --against as well",
             expected="a specification, or --against with another kernel", fix=f"swizzle prove {file} SPEC.py",
         )  # fmt: skip
-    text = _text(Path(file))
+    text = _text(Path(file), includes, defines)
     names, launches, arguments = (_words(each) for each in (kernel, launch, args))
     with confined(not trust):
         try:
             if against is not None:
-                kernels, others = _both(text, str(against), names, launches, arguments, defines)
+                kernels, others = _both(text, str(against), names, launches, arguments)
                 prover = KernelProver(subject_of(kernels), lambda one: (one, KernelReference(one, others)))
             else:
                 assert specification is not None
                 own = _specified(specification, names or [each.name for each in text.kernels()])
                 prover = KernelProver(
-                    subject_of(chain_of(text, names, launches, arguments, defines)), partial(_by_specification, own)
+                    subject_of(chain_of(text, names, launches, arguments)), partial(_by_specification, own)
                 )
         except Undecided as error:
             name = ", ".join(names) or ", ".join(each.name for each in text.kernels())
@@ -226,8 +229,8 @@ def prove(
     return found
 
 
-def _text(path: Path) -> CudaText:
-    return cuda_text(path, expected="a CUDA file", fix="swizzle prove kernel.cu spec.py")
+def _text(path: Path, includes: Sequence[str], defines: Sequence[str]) -> CudaText:
+    return cuda_text(path, includes, defines, expected="a CUDA file", fix="swizzle prove kernel.cu spec.py")
 
 
 def _words(given: str | Sequence[str] | None) -> list[str]:
@@ -244,15 +247,14 @@ def _specified(given: Spec | Callable[..., Any] | str, kernels: Sequence[str]) -
 
 
 def _both(
-    text: CudaText, against: str, kernels: Sequence[str], launches: Sequence[str], args: Sequence[str],
-    defines: Mapping[str, str],
+    text: CudaText, against: str, kernels: Sequence[str], launches: Sequence[str], args: Sequence[str]
 ) -> tuple[list[LaunchedKernel], list[LaunchedKernel]]:  # fmt: skip
     """Return kernels and those that they are compared with, of whose words the last ones are."""
     path, _, name = against.rpartition(":") if not Path(against).exists() else (against, "", "")
-    other = _text(Path(path or against))
+    other = _text(Path(path or against), text.includes, text.defines)
     count = max(1, len(kernels))
-    own = chain_of(text, kernels, launches[:count], args[:count], defines)
+    own = chain_of(text, kernels, launches[:count], args[:count])
     theirs = (launches[count:], args[count:])
     if not theirs[1] and not said_flags(other):
         theirs = (theirs[0] or [str(own[0].launch)], args[:1])
-    return own, chain_of(other, [name] if name and path else [], *theirs, defines)
+    return own, chain_of(other, [name] if name and path else [], *theirs)

@@ -18,10 +18,10 @@ from cuda_out.ptx.running.validate import (
 )
 from swizzle.language.specs.spec import Spec
 from swizzle.language.specs.specification import Meaning, numbers
-from swizzle.strangers.reading.launch import GivenArgument
 from swizzle.strangers.proving.launched import LaunchedKernel
 from swizzle.strangers.proving.running import Array, ChainRun, on_numbers, run_chain
 from swizzle.strangers.proving.subject import Subject, subject_of
+from swizzle.strangers.reading.launch import GivenArgument
 from symbolic.algebra.numbers import CONVERT, as_numbers
 from symbolic.algebra.terms import Terms
 from symbolic.errors import SwizzleError
@@ -87,7 +87,7 @@ class KernelReference:
         return self._written
 
     def differences(self, ran: ChainRun) -> Iterator[OutputDifference]:
-        """Yield what differs; raises Undefined and NotInterpreted of the other kernels."""
+        """Yield what differs; raises Undefined and Undecided of the other kernels."""
         written, normal = self._written, self._written.deferred.normal
         other = run_chain(self.other.kernels, written.deferred)
         for parameter in self.subject.outputs:

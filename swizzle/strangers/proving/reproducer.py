@@ -13,12 +13,12 @@ import numpy as np
 
 from cuda_out.ptx.kinds import width
 from swizzle.answers.emit.files import write_all
-from swizzle.strangers.reading.launch import KINDS, GivenArgument, number_of
 from swizzle.strangers.proving.launched import LaunchedKernel
 from swizzle.strangers.proving.proof import Counterexample
 from swizzle.strangers.proving.running import Array
 from swizzle.strangers.proving.subject import Subject
 from swizzle.strangers.proving.trying import OneTry, tolerance
+from swizzle.strangers.reading.launch import KINDS, GivenArgument, number_of
 from symbolic.algebra.numbers import in_memory
 from symbolic.ir.program import DType
 

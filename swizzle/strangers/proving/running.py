@@ -16,10 +16,12 @@ from cuda_out.ptx.kinds import KIND_OF, Bits, typed, untyped
 from cuda_out.ptx.running.machine import PtxMachine
 from cuda_out.ptx.running.memory import UNWRITTEN, Broken, Lanes
 from cuda_out.ptx.running.notes import Notes
-from swizzle.strangers.doctor.run import Inputs
+from cuda_out.ptx.syntax import NotInterpreted
 from swizzle.strangers.proving.launched import LaunchedKernel
 from swizzle.strangers.proving.proof import ProofFinding
 from swizzle.strangers.proving.subject import Subject
+from swizzle.strangers.reading.compiled import Undecided, refusal
+from swizzle.strangers.reading.run import Inputs
 from symbolic.algebra.numbers import from_memory, in_memory
 from symbolic.algebra.terms import Terms
 from symbolic.ir.layout import cell_name
@@ -51,12 +53,16 @@ class ChainRun(Struct, frozen=True):
 
 
 def run_chain(kernels: Sequence[LaunchedKernel], notes: Notes, held: Held | None = None) -> ChainRun:
-    """Run kernels one after the other, each on what those before it left. Raises Undefined, NotInterpreted."""
+    """Run kernels one after the other, each on what those before it left. Raises Undefined, Undecided."""
     now, machines, last, widest = dict(held or {}), list[PtxMachine](), dict[str, int](), dict[str, int]()
     for number, kernel in enumerate(kernels):
         try:
             ran = Inputs(kernel.arguments, kernel.launch, notes=notes, held=now).run(kernel.entry)
+        except NotInterpreted as error:
+            raise Undecided(refusal(kernel.text.path, kernel.ptx, str(error))) from None
         except Broken as error:
+            if "by data, out of bounds" in str(error):
+                raise Undecided(f"{kernel.in_words(str(error))}: it depends on data") from None
             raise Undefined(_finding(kernel, str(error))) from None
         if ran.races:
             raise Undefined(_finding(kernel, ran.races[0]), race=True)
@@ -90,7 +96,7 @@ def _finding(kernel: LaunchedKernel, message: str) -> ProofFinding:
 
 def on_numbers(subject: Subject, given: Mapping[str, Array]) -> tuple[dict[str, Array], ChainRun]:
     """Return what a chain of kernels makes of numbers, by the names of its outputs; of elements that are never
-    written, all bits are 1, as in floats that are no numbers. Raises Undefined, NotInterpreted."""
+    written, all bits are 1, as in floats that are no numbers. Raises Undefined, Undecided."""
     held = {each.name: _in_registers(each, given[each.name]) for each in subject.inputs}
     ran = run_chain(subject.kernels, Notes(Normal(Terms(), {})), held)
     found = {}

@@ -9,8 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from swizzle.language.specs.spec import Spec, spec
-from swizzle.strangers.reading.launch import KINDS, GivenArgument
 from swizzle.strangers.proving.launched import LaunchedKernel
+from swizzle.strangers.reading.launch import KINDS, GivenArgument
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import DType, Parameter, Program
 

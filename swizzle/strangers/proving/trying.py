@@ -37,7 +37,7 @@ class OneTry(Struct, frozen=True):
 
 
 def on_both(subject: Subject, reference: ProofReference, inputs: Mapping[str, Array]) -> OneTry:
-    """Run kernels and their reference. Raises Undefined and NotInterpreted of the kernels."""
+    """Run kernels and their reference. Raises Undefined and Undecided of the kernels."""
     found, ran = on_numbers(subject, inputs)
     return OneTry(inputs, found, reference.numbers(inputs), ran)
 
@@ -79,7 +79,7 @@ def _drawn(parameter: Parameter, rng: np.random.Generator, scale: float) -> Arra
 def counterexample(subject: Subject, reference: ProofReference) -> tuple[Counterexample, OneTry] | None:
     """Return inputs on which kernels and reference differ, made as simple as a few runs make them; None for none found.
 
-    Raises Undefined and NotInterpreted of the kernels.
+    Raises Undefined and Undecided of the kernels.
     """
     for inputs in _inputs(subject):
         tried = on_both(subject, reference, inputs)

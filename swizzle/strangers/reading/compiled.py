@@ -71,7 +71,9 @@ def assembled(text: CudaText, kernel: CudaKernel, instance: str, ptx: str) -> Re
     try:
         found = _made(text, kernel, instance, (), resources_of, [target[1]])
     except SwizzleError as error:
-        raise Undecided(f"ptxas does not take it: {error.found.removeprefix('the kernel does not compile: ')}") from None
+        raise Undecided(
+            f"ptxas does not take it: {error.found.removeprefix('the kernel does not compile: ')}"
+        ) from None
     return next(resources for symbol, resources in found.items() if is_named(symbol, kernel.name))
 
 

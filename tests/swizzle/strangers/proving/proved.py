@@ -24,15 +24,15 @@ def _product(A: Any, B: Any) -> Any:
 
 
 def saxpy(a: Any, x: Any, y: Any) -> Any:
-    return [a * x[i] + y[i] for i in range(200)]
+    return [a * x[i] + y[i] for i in range(len(x))]
 
 
 def grid_stride(x: Any, a: Any) -> Any:
-    return [a * x[i] for i in range(300)]
+    return [a * x[i] for i in range(len(x))]
 
 
 def gemv(A: Any, x: Any) -> Any:
-    return [sum(A[r][k] * x[k] for k in range(80)) for r in range(3)]
+    return [sum(A[r][k] * x[k] for k in range(80)) for r in range(len(A))]
 
 
 def gemm_naive(A: Any, B: Any) -> Any:
@@ -44,7 +44,7 @@ def gemm_tiled(A: Any, B: Any) -> Any:
 
 
 def transpose(x: Any) -> Any:
-    return [[x[r][c] for r in range(20)] for c in range(30)]
+    return [[x[r][c] for r in range(len(x))] for c in range(len(x[0]))]
 
 
 def blur(x: Any, n: int) -> Any:
@@ -61,13 +61,13 @@ def block_scan(x: Any) -> Any:
 
 
 def stencil(u: Any, v: Any) -> Any:
-    inner = range(1, 13)
+    inner = range(1, len(u) - 1)
     return [
         [
             (u[i - 1][j] + u[i + 1][j] + u[i][j - 1] + u[i][j + 1]) / 4 if i in inner and j in inner else v[i][j]
-            for j in range(14)
+            for j in range(len(u))
         ]
-        for i in range(14)
+        for i in range(len(u))
     ]
 
 
@@ -77,7 +77,7 @@ def split_k(A: Any, B: Any, C: Any) -> Any:
 
 
 def vector_scale(x: Any, s: Any) -> Any:
-    return [x[i] * s[i] for i in range(256)]
+    return [x[i] * s[i] for i in range(len(x))]
 
 
 def two_sums(x: Any) -> Any:

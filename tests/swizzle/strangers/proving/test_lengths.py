@@ -1,0 +1,70 @@
+"""Which lengths a proof covers: all those at which blocks are cut, multiples of a tile, or the launch alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuda_out.compile.toolchain import available_tools
+from swizzle.strangers.proving.prove import prove
+from tests.swizzle.strangers.proving.proved import KERNELS, SPECIFICATIONS, proof_of
+
+pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
+
+
+@pytest.mark.parametrize(
+    ("name", "covers", "arrays"),
+    [
+        ("saxpy", "every length", "n <= 268435456, in as many blocks as cover them: grid x = ceil(n / 64); x[n], y[n]"),
+        ("vector_scale", "every multiple of 128", "grid x = ceil(nx / 128); x[nx], s[nx], y[nx]"),
+        ("blur", "every length", "grid x = ceil(n / 32); x[n], y[n]"),
+        ("transpose", "every length of w and h", "grid x = ceil(w / 8), y = ceil(h / 8); in[h, w], out[w, h]"),
+        ("gemm_naive", "every length of N and M at K = 10", "A[M, 10], B[10, N], C[M, N]"),
+        ("gemv", "every length of nx at n = 80", "A[nx, 80], x[80], y[nx]"),
+        ("grid_stride", "launch", ""),
+        ("block_scan", "launch", ""),
+    ],
+)
+def test_what_is_covered(name: str, covers: str, arrays: str) -> None:
+    """The claim names the arrays and the grid that it is about, and numbers that stay what they are."""
+    found = prove(KERNELS / f"{name}.cu", SPECIFICATIONS[name])
+    assert found and found.covers == covers, found
+    assert any(arrays in each for each in found.assumed)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("saxpy", "i < n", "i < 200"),
+        ("saxpy", "i < n", "i < n && i < 100000"),
+        ("saxpy", "x[i]", "x[i % 4096]"),
+        ("transpose", "x < h", "x < 10"),
+        ("transpose", "(y + j) * h + x", "(y + j) * 10 + x"),
+        ("blur", "i + 1 < n", "i + 1 < 90"),
+        ("gemm_naive", "C[row * N + col]", "C[row * 14 + col]"),
+    ],
+)
+def test_what_holds_at_this_launch_only(tmp_path: Path, name: str, old: str, new: str) -> None:
+    """It is equal at the launch, and no more is said."""
+    text = (KERNELS / f"{name}.cu").read_text()
+    assert old in text
+    found = proof_of(tmp_path, text.replace(old, new), SPECIFICATIONS[name])
+    assert found and found.covers == "launch", found
+
+
+def test_whole_blocks(tmp_path: Path) -> None:
+    """Without its guard a kernel is right where no block is cut."""
+    text = (KERNELS / "saxpy.cu").read_text().replace("if (i < n) ", "").replace("200", "256")
+    found = proof_of(tmp_path, text, SPECIFICATIONS["saxpy"])
+    assert found and found.covers == "every multiple of 64"
+    text = (KERNELS / "saxpy.cu").read_text().replace("i < n", "i < n || i == 5000")
+    assert proof_of(tmp_path, text, SPECIFICATIONS["saxpy"]).covers == "every multiple of 64"
+
+
+def test_a_specification_for_one_length(tmp_path: Path) -> None:
+    """What cannot be asked at another length says nothing of it, nor does one that changes with the length."""
+    text = (KERNELS / "saxpy.cu").read_text()
+    assert proof_of(tmp_path, text, lambda a, x, y: [a * x[i] + y[i] for i in range(200)]).covers == "launch"
+    odd = lambda a, x, y: [a * x[i] + y[i] * (2 if len(x) == 128 else 1) for i in range(len(x))]  # noqa: E731
+    assert proof_of(tmp_path, text, odd).covers == "launch"
