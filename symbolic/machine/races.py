@@ -6,8 +6,8 @@ accesses of an epoch are gathered as they run and looked at together, in one sor
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Callable, Hashable, Iterator
+from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from symbolic.machine.launch_shape import LaunchShape
 from symbolic.values.vector import Lanes
 
 K = TypeVar("K", bound=Hashable)
+Apart: TypeAlias = Callable[[int, int], bool]
 
 
 class Touched(Struct, Generic[K], frozen=True):
@@ -26,7 +27,8 @@ class Touched(Struct, Generic[K], frozen=True):
     Which threads touched which addresses, each after how many of its barriers. Where barriers of a part of a warp are
     about, `known` has for each of the threads how many barriers of each lane come before it, by a chain of barriers.
     `atomic` names an atomic operation, '' for none: one does not race with others of its name, as any order will do.
-    One that is atomic for the threads of its block only (`in_block`) does race with those of other blocks.
+    One that is atomic for the threads of its block only (`in_block`) does race with those of other blocks. `holds` has
+    for each of the threads a number for the condition under which it does so, 0 for always; None: all do.
     """
 
     key: K
@@ -38,6 +40,7 @@ class Touched(Struct, Generic[K], frozen=True):
     known: Lanes | None = None
     atomic: str = ""
     in_block: bool = False
+    holds: Lanes | None = None
 
     def before(self, row: int) -> Lanes:
         """Return how many barriers of each lane of its warp come before what a thread did."""
@@ -57,8 +60,11 @@ class Race(Struct, Generic[K], frozen=True):
     address: int
 
 
-def races(accesses: list[Touched[K]], shape: LaunchShape, between_blocks: bool) -> Iterator[Race[K]]:
-    """Yield one race for each cell (and epoch) that has one; `between_blocks`: the memory is global."""
+def races(
+    accesses: list[Touched[K]], shape: LaunchShape, between_blocks: bool, apart: Apart | None = None
+) -> Iterator[Race[K]]:
+    """Yield one race for each cell (and epoch) that has one; `between_blocks`: the memory is global; `apart` tells
+    whether two conditions never hold together."""
     if not any(a.writes for a in accesses):
         return
     address = np.concatenate([a.addresses for a in accesses])
@@ -100,7 +106,7 @@ def races(accesses: list[Touched[K]], shape: LaunchShape, between_blocks: bool) 
         shared &= ~_kept_apart(accesses, shape, address, thread, which, row, writes[order], starts)
     for start, end in zip(starts[shared].tolist(), ends[shared].tolist(), strict=True):
         here = slice(start, end)
-        found = _conflict(accesses, shape, thread[here], which[here], row[here], block_epoch[here])
+        found = _conflict(accesses, shape, thread[here], which[here], row[here], block_epoch[here], apart)
         if found is not None:
             i, j = found
             yield Race(
@@ -134,8 +140,9 @@ def _kept_apart(
 
 
 def _conflict(
-    accesses: list[Touched[K]], shape: LaunchShape, thread: Lanes, which: Lanes, row: Lanes, block_epoch: Lanes
-) -> tuple[int, int] | None:
+    accesses: list[Touched[K]], shape: LaunchShape, thread: Lanes, which: Lanes, row: Lanes, block_epoch: Lanes,
+    apart: Apart | None,
+) -> tuple[int, int] | None:  # fmt: skip
     block, warp = thread // shape.block_threads, shape.warp_base[thread]
     warp_epoch = np.array([accesses[a].warp_epoch[r] for a, r in zip(which, row, strict=True)])
     kind, in_block = [accesses[a].atomic for a in which], [accesses[a].in_block for a in which]
@@ -148,6 +155,10 @@ def _conflict(
         a, b = thread[i] - warp[i], thread[j] - warp[j]
         return bool(second[a] > first[a] or first[b] > second[b])
 
+    def condition(i: int) -> int:
+        holds = accesses[which[i]].holds
+        return 0 if holds is None else int(holds[row[i]])
+
     for i in range(len(thread)):
         if not accesses[which[i]].writes:
             continue
@@ -159,6 +170,8 @@ def _conflict(
             if block[i] == block[j] and block_epoch[i] != block_epoch[j]:
                 continue
             if warp[i] == warp[j] and ordered(i, j):
+                continue
+            if apart is not None and apart(condition(i), condition(j)):
                 continue
             return (i, j) if which[i] <= which[j] else (j, i)
     return None

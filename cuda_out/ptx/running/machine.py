@@ -34,7 +34,7 @@ from cuda_out.ptx.syntax import Group, Instruction, Kernel, Name, NotInterpreted
 from symbolic.algebra.terms import Terms
 from symbolic.ir.program import LANES
 from symbolic.machine.launch_shape import LaunchShape
-from symbolic.machine.races import races
+from symbolic.machine.races import Apart, races
 
 STEPS: Final = 1_000_000
 """Instructions that a run may execute, each for all its threads together."""
@@ -187,17 +187,20 @@ class PtxMachine:
 
     def run(self) -> None:
         """Run the launch to its end."""
+        self._run(np.zeros(self.shape.count, np.int64), len(self.kernel.instructions))
+
+    def _run(self, counter: Lanes, stop: int) -> None:
+        """Run threads from where each is to where they stop, or to their end."""
         count, code = self.shape.count, self.kernel.instructions
-        end = len(code)
-        counter, waiting = np.zeros(count, np.int64), np.zeros(count, np.bool_)
-        every, together = self.registers.every, True
+        end, waiting = len(code), np.zeros(count, np.bool_)
+        every, together = self.registers.every, bool((counter == counter[0]).all())
         for _ in range(STEPS):
             if together:
                 at, place = every, int(counter[0])
-                if place >= end:
+                if place in (stop, end):
                     return
             else:
-                ready = np.where(waiting, end, counter)
+                ready = np.where(waiting | (counter == stop), end, counter)
                 place = int(ready.min())
                 if place >= end:
                     if not waiting.any():
@@ -210,6 +213,9 @@ class PtxMachine:
             if place in self.loops:
                 self._begins_trip(place, at)
             instruction = code[place]
+            if instruction.guard is not None and self._goes_both_ways(instruction, place, at, counter):
+                together = bool((counter == counter[0]).all()) and not waiting.any()
+                continue
             on = at if instruction.guard is None else at[self._predicate(instruction, instruction.guard, at)]
             head = instruction.op[0]
             if "uni" in instruction.op:
@@ -240,6 +246,10 @@ class PtxMachine:
                 self._execute(instruction, place, on)
             counter[at] += 1
         raise Broken(f"the kernel still runs after {STEPS:,} instructions")
+
+    def _goes_both_ways(self, instruction: Instruction, place: int, at: Lanes, counter: Lanes) -> bool:
+        """Do what an instruction does whose guard depends on data, and move threads on; False where it does not."""
+        return False
 
     def _begins_trip(self, header: int, at: Lanes) -> None:
         """Take note that threads are where a loop begins."""
@@ -376,7 +386,7 @@ class PtxMachine:
             case "atom" | "red":
                 if operands[0] in self._used_results and not self.any_order:
                     raise NotInterpreted(f"{instruction}, whose result depends on the order in which threads come")
-                self.transfers.atomic(instruction, place, at)
+                self.transfers.atomic(instruction, place, at, self._changed_by(instruction, at))
             case "mov":
                 self.transfers.move(instruction, at)
             case "cvta":
@@ -395,6 +405,10 @@ class PtxMachine:
                     raise NotInterpreted(str(instruction))
                 value = self.registers.apply(operation, values, at)
                 self.registers.write(operands[0], self.registers.extended(operands[0], operation.result, value, at), at)
+
+    def _changed_by(self, instruction: Instruction, at: Lanes) -> list[Register]:
+        """Return with what an atomic operation changes cells."""
+        return self.transfers.changed_by(instruction, at)
 
     def _call(self, instruction: Instruction, at: Lanes) -> None:
         """Apply a function of the module: one that is known as what it computes, another one by running it."""
@@ -431,7 +445,7 @@ class PtxMachine:
                 addresses=(each.addresses[:, None] * count + within).reshape(-1),
                 **{
                     name: np.repeat(getattr(each, name), count, axis=0)
-                    for name in ("threads", "block_epoch", "warp_epoch", "known")
+                    for name in ("threads", "block_epoch", "warp_epoch", "known", "holds")
                     if getattr(each, name) is not None
                 },
             )
@@ -462,6 +476,9 @@ class PtxMachine:
 
     def races(self) -> Iterator[str]:
         """Yield the races of a run that ended, in words, and cells that were read as constant and are not."""
+        return self._races(None)
+
+    def _races(self, apart: Apart | None) -> Iterator[str]:
         code, shape = self.kernel.instructions, self.shape
         for region in self.memory.regions:
             for cell in sorted(region.constant.intersection(np.flatnonzero(region.writer >= 0).tolist())):
@@ -469,7 +486,7 @@ class PtxMachine:
                     f"{region.where(cell)} is read as what no thread writes (ld.global.nc), and "
                     f"{shape.describe(int(region.thread[cell]))} writes it ({code[int(region.writer[cell])]})"
                 )
-            for race in races(region.accesses, shape, between_blocks=region.space == "global"):
+            for race in races(region.accesses, shape, between_blocks=region.space == "global", apart=apart):
                 first, second = (code[a.key] for a in (race.first, race.second))
                 does = ["writes" if a.writes else "reads" for a in (race.first, race.second)]
                 yield (

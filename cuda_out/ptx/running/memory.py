@@ -114,6 +114,32 @@ class Region:
         return f"{self.name}[{cell % max(self.cells, 1)}]"
 
 
+class KeptCells(Struct, frozen=True):
+    """Some cells of an array, each once, with what they held and who had written it."""
+
+    cells: Lanes
+    bits: Bits
+    terms: Lanes
+    writer: Lanes
+    thread: Lanes
+
+    @staticmethod
+    def of(region: Region, cells: Lanes) -> KeptCells:
+        return KeptCells(cells, *(each[cells] for each in (region.bits, region.terms, region.writer, region.thread)))
+
+    def replaced(self, others: KeptCells) -> KeptCells:
+        """Return the cells with what is kept of some of them in another place."""
+        columns = [each.copy() for each in (self.bits, self.terms, self.writer, self.thread)]
+        where = np.searchsorted(self.cells, others.cells)
+        for column, other in zip(columns, (others.bits, others.terms, others.writer, others.thread), strict=True):
+            column[where] = other
+        return KeptCells(self.cells, *columns)
+
+    def put_back(self, region: Region) -> None:
+        region.bits[self.cells], region.terms[self.cells] = self.bits, self.terms
+        region.writer[self.cells], region.thread[self.cells] = self.writer, self.thread
+
+
 class PtxMemory:
     """All regions of one launch; `seen` keeps every access to shared and global memory, if it is a list."""
 
@@ -123,6 +149,10 @@ class PtxMemory:
         self.split: Callable[[Region, int], None] | None = None
         """Makes the cells of a region smaller: as many bytes as an access moves. None: such an access is refused."""
         self.regions: list[Region] = []
+        self.kept: list[tuple[Region, KeptCells]] | None = None
+        """What stores replace, where it may be put back."""
+        self.holds: Lanes | None = None
+        """For each thread the condition under which it is where it is, a term; 0, and None for all: always."""
         self.block_epoch = self.warp_epoch = np.zeros(shape.count, np.int64)
         self.unwritten_reads: list[str] = []
         self._known: Lanes | None = None
@@ -261,11 +291,25 @@ class PtxMemory:
             return
         epochs = self.block_epoch[threads], self.warp_epoch[threads]
         known = None if self._known is None else self._known[threads]
-        region.accesses.append(
-            Touched(
-                instruction, writes, threads, cells, *epochs, known, ".".join(atomic[-2:]), in_block="cta" in atomic
-            )
-        )
+        holds = None if self.holds is None else self.holds[threads]
+        name, in_block = ".".join(atomic[-2:]), "cta" in atomic
+        region.accesses.append(Touched(instruction, writes, threads, cells, *epochs, known, name, in_block, holds))
+
+    def keep(self, region: Region, cells: Lanes) -> None:
+        """Remember what is about to be replaced, where it may be put back."""
+        if self.kept is not None:
+            self.kept.append((region, KeptCells.of(region, cells)))
+
+    def put_back(self, kept: list[tuple[Region, KeptCells]]) -> dict[int, KeptCells]:
+        """Put back what stores replaced; return what they had stored, by the address of the array."""
+        cells: dict[int, list[Lanes]] = {}
+        for region, each in kept:
+            cells.setdefault(region.base, []).append(each.cells)
+        regions = {region.base: region for region, _ in kept}
+        stored = {at: KeptCells.of(regions[at], np.unique(np.concatenate(parts))) for at, parts in cells.items()}
+        for region, each in reversed(kept):
+            each.put_back(region)
+        return stored
 
     def passed(self, scope: Literal["block", "warp"], threads: Lanes, masks: Lanes | None = None) -> None:
         """Remember that threads passed a barrier together: those of a block, or of a warp those that the masks name."""

@@ -155,12 +155,15 @@ class Transfers:
             for number, value in enumerate(values):
                 self.put(place, region, at[some], first + number * pieces, pieces, (value[0][some], value[1][some]))
 
-    def atomic(self, instruction: Instruction, place: int, at: Lanes) -> None:
-        """Change cells, one thread of those that name the same cell after the other: in the order of threads."""
-        target, (where, *given) = _targets(instruction)
+    def changed_by(self, instruction: Instruction, at: Lanes) -> list[Register]:
+        """Return with what an atomic operation changes cells."""
+        return [self.registers.read(value, _form(instruction).kind, at) for value in _targets(instruction)[1][1:]]
+
+    def atomic(self, instruction: Instruction, place: int, at: Lanes, values: Sequence[Register]) -> None:
+        """Change cells by some values, one thread after the other where several name the same cell, in order."""
+        target, (where, *_) = _targets(instruction)
         how = _form(instruction)
-        kind, item = how.kind, width(how.kind) // 8
-        values = [self.registers.read(value, kind, at) for value in given]
+        item = width(how.kind) // 8
         old_bits, old_terms = np.zeros(len(at), np.uint64), np.zeros(len(at), np.int64)
         for region, some, first in self.memory.cells(
             instruction, at, self.addresses(instruction, where, at), how, writes=True, atomic=True
@@ -227,6 +230,8 @@ class Transfers:
         for piece, (bits, terms) in enumerate(parts):
             cells = first + piece
             self.memory.note(region, place, threads, cells, writes=True, atomic=atomic)
+            if not atomic:  # which changes a cell by nothing where its condition does not hold
+                self.memory.keep(region, cells)
             region.bits[cells] = bits & np.uint64((1 << 8 * region.cell) - 1)
             region.terms[cells] = terms
             region.writer[cells], region.thread[cells] = place, threads

@@ -19,6 +19,7 @@ from cuda_out.ptx.instructions.words import WordProofs
 from cuda_out.ptx.kinds import KIND_OF, KINDS, number_kind, width
 from cuda_out.ptx.running.arguments import LaunchArgument, LaunchArray, LaunchScalar, record_of
 from cuda_out.ptx.running.arithmetic import Arithmetic, arithmetic
+from cuda_out.ptx.running.branches import BranchingMachine
 from cuda_out.ptx.running.expected import Expected
 from cuda_out.ptx.running.machine import WIDEST, PtxMachine
 from cuda_out.ptx.running.memory import UNWRITTEN as NEVER
@@ -149,7 +150,7 @@ class Validator:
             why = f"{shape.block_threads} threads may ask for more registers than a block has"
             raise NotInterpreted(f"{entry} says nothing of its block (.maxntid): {why}")
         given, known = [*self.arguments, *scalars], recognised(kernel, self.program)
-        return PtxMachine(kernel, shape, given, self.written.deferred, known, shared_bytes)
+        return BranchingMachine(kernel, shape, given, self.written.deferred, known, shared_bytes)
 
 
 def elements_of(parameter: Parameter, terms: Terms) -> LaunchArgument:
