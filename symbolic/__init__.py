@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from symbolic.core.obligations import assert_, assume, obligations
-    from symbolic.core.optimization import optimize, soft
     from symbolic.core.outcome import Outcome
-    from symbolic.core.query import solve, verify
+    from symbolic.core.query import optimize, soft, solve, synthesize, verify
     from symbolic.core.session import Session, unsat_core
-    from symbolic.core.synthesis import synthesize
     from symbolic.core.values import (
         all_of,
         any_of,

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbolic.core import synthesis
-from symbolic.core.optimization import soft
+from symbolic.core import query
 from symbolic.core.outcome import Clock
 from symbolic.core.query import (
     assert_,
@@ -19,6 +18,7 @@ from symbolic.core.query import (
     hole,
     obligations,
     optimize,
+    soft,
     solve,
     synthesize,
     verify,
@@ -325,13 +325,13 @@ def test_an_outcome_is_a_line() -> None:
 def test_a_query_without_an_answer_says_what_it_was_doing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looking for an answer, or checking one that was found."""
     h, doing = hole(), []
-    asked = synthesis.decide
+    asked = query.decide
 
     def noted(formulas, solver, clock):
         doing.append(clock.doing)
         return asked(formulas, solver, clock)
 
-    monkeypatch.setattr(synthesis, "decide", noted)
+    monkeypatch.setattr(query, "decide", noted)
     assert synthesize(inputs=[X], guarantee=X + h == X + 3)[h] == 3
     assert doing[-1] == f"checking answer {len(doing)} for all inputs"
     assert Clock(None, "synthesize").doing == ""
