@@ -18,7 +18,7 @@ from symbolic.algebra.operator_laws import LAWS, find_law
 from symbolic.algebra.terms import Term, Terms, unary
 from symbolic.elements import is_exact
 from symbolic.errors import SwizzleError
-from symbolic.ir.functions import FUNCTIONS
+from symbolic.ir.functions import FUNCTIONS, applied, where
 from symbolic.ir.program import DType
 
 _OPAQUE = (
@@ -82,6 +82,25 @@ MOST_FACTORS: Final = 64
 """Of a power of data."""
 
 
+def _of_truth(op: Callable[[Any, Any], Any], of_two: str = "") -> Callable[[DataComparison, Any], Any]:
+    """Return arithmetic on a comparison, which is 1 or 0 there; of two, as NumPy's: `*` and `+` are `&` and `|`."""
+
+    def method(self: DataComparison, other: Any) -> Any:
+        if isinstance(other, DataComparison):
+            if not of_two:
+                raise TypeError("numpy boolean subtract, the `-` operator, is not supported: write `^` or `&` and `~`")
+            return DataComparison(of_two, (self, other))
+        if isinstance(other, Datum | int | float) or (hasattr(other, "dtype") and not getattr(other, "ndim", 0)):
+            return op(pick(_chosen, self, 1, 0), other)
+        return NotImplemented
+
+    return method
+
+
+def _chosen(op: str, a: Any, b: Any, then: Any, otherwise: Any) -> Any:
+    return applied(where(op), [a, b, then, otherwise])
+
+
 class DataComparison:
     """A comparison of data in a specification, for `where`: it has no truth value. `a < b & c < d` and `~` combine."""
 
@@ -109,7 +128,13 @@ class DataComparison:
     def __or__(self, other: Any) -> DataComparison:
         return DataComparison("|", (self, other))
 
-    __rand__, __ror__ = __and__, __or__
+    def __xor__(self, other: Any) -> DataComparison:
+        return (self & ~other) | (~self & other) if isinstance(other, DataComparison) else ~self if other else self
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+    __mul__, __add__, __sub__ = _of_truth(operator.mul, "&"), _of_truth(operator.add, "|"), _of_truth(operator.sub)
+    __rmul__, __radd__, __rsub__ = __mul__, __add__, _of_truth(lambda a, b: b - a)
+    __truediv__, __rtruediv__ = _of_truth(operator.truediv), _of_truth(lambda a, b: b / a)
 
     def __invert__(self) -> DataComparison:
         return DataComparison("~", (self, None))

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.choices import is_choice
 from symbolic.algebra.datum import MOST_FACTORS, DataComparison, Datum, pick
 from symbolic.algebra.many import Ids, apply_pairs, apply_rows
@@ -44,6 +45,11 @@ def objects(value: Any) -> Objects:
     made = np.empty((), object)
     made[()] = value.item() if isinstance(value, np.generic) else value
     return made
+
+
+def plain_numbers(some: Objects) -> Objects:
+    """Return an array of objects with Python's numbers in the place of NumPy's."""
+    return objects(np.frompyfunc(lambda value: value.item() if isinstance(value, np.generic) else value, 1, 1)(some))
 
 
 def has_data(some: Objects) -> bool:
@@ -150,8 +156,10 @@ def converted(some: Objects, source: Kind, target: Kind, explicit: bool) -> Obje
     if is_bool(source):
         return np.asarray(np.frompyfunc(as_number, 1, 1)(some), object)
     dtype, floats = type_of_kind(np.dtype(target)), is_float(target)
+    if source == target:
+        return some
     if not explicit:
-        if source == target or (floats and isinstance(source, np.dtype) and np.can_cast(source, target)):
+        if floats and isinstance(source, np.dtype) and np.can_cast(source, target):
             return some
         if not (floats or is_float(source) or _is_narrow(target)):  # integers of 32 and 64 bits have no widths here
             return some
@@ -163,6 +171,13 @@ def converted(some: Objects, source: Kind, target: Kind, explicit: bool) -> Obje
             types = value._types(value.term) | ({value.kind} if value.kind else set())
             if all(each is dtype or is_exact(each, dtype) for each in types):
                 return value
+        if isinstance(value, Datum) and value.kind is None:
+            table, types = value.terms, value._types(value.term)
+            if table.is_const(value.term):
+                return np.asarray(float(table.nodes[value.term][1][0])).astype(target).item()
+            if {each.is_float for each in types} != {is_float(source)} or len(types) > 1:
+                cast = Canonical(table).cast(np.array([value.term]), type_of_kind(np.dtype(source)), dtype)
+                return Datum(table, int(cast[0]), None, dtype if floats else None)  # a quotient, a count, a mixture
         return value.converted_to(dtype)
 
     with np.errstate(all="ignore"):

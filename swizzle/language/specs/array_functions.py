@@ -15,12 +15,14 @@ from swizzle.language.specs.array_elements import (
     has_data,
     is_data,
     objects,
+    plain_numbers,
     refused,
 )
 from swizzle.language.specs.data_array import (
     FUNCTIONS,
     DataArray,
     array_of,
+    called,
     cells,
     constants,
     each_array,
@@ -161,7 +163,7 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **named: Any) -> An
         if name == "constant_values"
     }
     found = _moving(np.pad)(array, pad_width, mode=mode, **{**named, **some})
-    return made(cells(found), array.kind)
+    return made(plain_numbers(cells(found)), array.kind)
 
 
 @known(np.take)
@@ -204,7 +206,7 @@ def _count_nonzero(array: Any, axis: Any = None, *, keepdims: bool = False) -> A
 
 
 def _count(array: Any, axis: Any) -> int:
-    axes = range(array.ndim) if axis is None else np.atleast_1d(axis).tolist()
+    axes = range(array.ndim) if axis is None or not array.ndim else np.atleast_1d(axis).tolist()
     return prod(array.shape[each] for each in axes)
 
 
@@ -238,7 +240,7 @@ def _variance(root: bool) -> Callable[..., Any]:
         apart = some - middle
         less = ddof if correction is None or correction is np._NoValue else correction
         found = (apart * apart).sum(axis=axis, keepdims=_flag(keepdims)) / (_count(some, axis) - less)
-        found = np.sqrt(array_of(found)) if root else found
+        found = called(np.sqrt, array_of(found)) if root else found
         if out is not None:
             out[...] = found
         return found
@@ -253,7 +255,9 @@ known(np.std)(_variance(True))
 @known(np.ptp)
 def _ptp(array: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
     some = array_of(array)
-    return some.max(axis=axis, keepdims=_flag(keepdims)) - some.min(axis=axis, keepdims=_flag(keepdims))
+    apart = some.max(axis=axis, keepdims=True) - some.min(axis=axis, keepdims=True)
+    shape = np.max(np.zeros(some.shape), axis=axis, keepdims=_flag(keepdims)).shape
+    return result(cells(apart).reshape(shape), apart.dtype)
 
 
 @known(np.average)
@@ -278,7 +282,7 @@ def _arg(sign: str) -> Callable[..., Any]:
     def arg(array: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
         some = array_of(array)
         np.argmax(np.zeros(some.shape), axis=axis)  # what is wrong, NumPy says
-        flat = some.reshape(-1) if axis is None else some
+        flat = some.reshape(-1) if axis is None or not some.ndim else some
         rows = np.moveaxis(cells(flat), axis or 0, 0)
         best, at = objects(rows[0]), np.frompyfunc(lambda _: 0, 1, 1)(rows[0])
 
@@ -377,8 +381,8 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min:
     low, high = (first if first is not None else second for first, second in ((a_min, min), (a_max, max)))
     low, high = (None if each is np._NoValue else each for each in (low, high))
     found = array_of(a)
-    found = found if low is None else np.maximum(found, low)
-    found = found if high is None else np.minimum(found, high)
+    found = found if low is None else called(np.maximum, found, low)
+    found = found if high is None else called(np.minimum, found, high)
     if out is None:
         return found
     out[...] = found
@@ -392,12 +396,12 @@ def _round(a: Any, decimals: int = 0, out: Any = None) -> Any:
         if decimals < 0:
             raise refused("round of integers with negative decimals", "write it with //")
         return some
-    return np.rint(some * 10.0**decimals) / 10.0**decimals if decimals else np.rint(some)
+    return called(np.rint, some * 10.0**decimals) / 10.0**decimals if decimals else called(np.rint, some)
 
 
 @known(np.fix)
 def _fix(x: Any, out: Any = None) -> Any:
-    return np.trunc(x)
+    return called(np.trunc, x)
 
 
 @known(np.nan_to_num, np.real)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from swizzle.language.specs.array_elements import refused
-from swizzle.language.specs.data_array import array_of, known, sum_of_products
+from swizzle.language.specs.data_array import array_of, called, constants, known, sum_of_products
 
 
 def _ones(array: Any) -> Any:
@@ -26,7 +26,7 @@ def _dot(a: Any, b: Any, out: Any = None) -> Any:
     if right.ndim == 1:
         return sum_of_products(left, right)
     columns = np.moveaxis(right, -2, -1)
-    return sum_of_products(left.reshape(*left.shape[:-1], *[1] * (right.ndim - 1), left.shape[-1]), columns)
+    return sum_of_products(np.reshape(left, (*left.shape[:-1], *[1] * (right.ndim - 1), left.shape[-1])), columns)
 
 
 @known(np.vdot)
@@ -86,7 +86,7 @@ def _einsum(subscripts: Any, *operands: Any, out: Any = None, **named: Any) -> A
             array = array_of(both[0] * both[1])
         names = kept
     rest = [at for at, letter in enumerate(names) if letter not in goal]
-    array = array.sum(axis=tuple(rest)) if rest else array
+    array = array.sum(axis=tuple(rest), dtype=array.dtype) if rest else array
     names = [letter for letter in names if letter in goal]
     found = np.transpose(array, [names.index(letter) for letter in goal]) if len(goal) > 1 else array
     assert np.shape(found) == np.shape(shown), "einsum"
@@ -183,12 +183,13 @@ def _correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
 
 @known(np.linalg.norm)
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    some = array_of(x)
+    some = constants(array_of(x))
+    some = some if some.kind.kind == "f" else some * 1.0
     axes = axis if isinstance(axis, tuple) else None if axis is None else (axis,)
     of_vectors = len(axes) == 1 if axes is not None else some.ndim == 1
-    size = np.abs(some)
+    size = called(np.abs, some)
     if ord in (None, "fro") or (ord == 2 and of_vectors):
-        return np.sqrt(array_of((some * some).sum(axis=axes, keepdims=keepdims)))
+        return called(np.sqrt, array_of((some * some).sum(axis=axes, keepdims=keepdims)))
     if of_vectors and ord in (1, np.inf, -np.inf):
         reduce: Any = {1: np.sum, np.inf: np.max, -np.inf: np.min}[ord]
         return reduce(size, axis=axes, keepdims=keepdims)

@@ -24,6 +24,7 @@ from swizzle.language.specs.array_elements import (
     kind_of_type,
     objects,
     on_elements,
+    plain_numbers,
     reduced_rows,
     refused,
     resulting,
@@ -347,8 +348,9 @@ def array_of(value: Any) -> Any:
     if isinstance(value, DataArray):
         return value
     if not _has_arrays(value):
-        if isinstance(value, np.ndarray) and value.dtype == object and has_data(value):
-            return made(value, kind_of_array(value, value))
+        if isinstance(value, np.ndarray) and value.dtype == object:
+            value = plain_numbers(value)
+            return made(value, kind_of_array(value, value)) if has_data(value) else np.array(value.tolist())
         return np.asarray(value)
     if not isinstance(value, list | tuple):
         return made(objects(value), kind_of(value))
@@ -374,6 +376,11 @@ def symbolic_array(table: Terms, name: str, shape: tuple[int, ...]) -> DataArray
 
 
 # -- functions of elements ------------------------------------------------------------------------------------------
+
+
+def called(ufunc: np.ufunc, *operands: Any) -> Any:
+    """Return a function of elements of arrays, data or numbers."""
+    return _called(ufunc, "__call__", operands, {})
 
 
 def _called(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: dict[str, Any]) -> Any:
@@ -402,7 +409,7 @@ def _called(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: dict[str
         found = _accumulated(ufunc, given[0], *given[1:], **{"dtype": dtype, **named})
     elif method == "outer":
         a, b = (np.asanyarray(each) for each in given)
-        found = _called(ufunc, "__call__", (a.reshape(*a.shape, *[1] * b.ndim), b), {})
+        found = _called(ufunc, "__call__", (np.reshape(a, (*a.shape, *[1] * b.ndim)), b), {})
     elif method == "reduceat":
         return _reduced_at(ufunc, *given, **named)
     else:
@@ -504,7 +511,7 @@ def _reduced(
         array = (
             array if array.kind == kind else made(converted(cells(array), array.kind, kind, dtype is not None), kind)
         )
-    axes = tuple(range(array.ndim)) if axis is None else tuple(np.atleast_1d(axis).tolist())
+    axes = tuple(range(array.ndim)) if axis is None or not array.ndim else tuple(np.atleast_1d(axis).tolist())
     kept = [at for at in range(array.ndim) if at not in {each % array.ndim for each in axes}]
     size = prod(array.shape[each] for each in axes)
     rows = cells(array).transpose(*kept, *axes).reshape(-1, size)

@@ -206,7 +206,7 @@ def returned(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> d
                 if any(array.dtype.kind == "u" for array in wide):
                     values = _call_wrapping(program, spec, wide)
                 else:
-                    values = _call_numbers(program, spec, [array if array.ndim else array[()] for array in wide])
+                    values = _call_numbers(program, spec, _given(wide))
             finally:
                 CONVERT.reset(token)
             said[types] = _by_name(program, values, _place(program, spec))

@@ -79,4 +79,7 @@ class Numbers:
             return np.asarray(int(values[0])).astype(INTEGERS[kind]).item()
         if name in ("abs", "~"):
             return abs(values[0]) if name == "abs" else ~values[0]
-        return FUNCTIONS[name](*map(float, values))
+        try:
+            return FUNCTIONS[name](*map(float, values))
+        except OverflowError:
+            return math.inf
