@@ -44,7 +44,8 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         *("spec_returns_nothing", "spec_element_missing", "python_spec_index", "python_spec_compares"),
         *("spec_steers_by_data", "spec_range_of_data", "spec_list_of_another", "spec_recursion", "spec_list_too_long"),
         *("spec_int_too_large", "python_spec_fails", "python_spec_shape", "python_spec_dict"),
-        *("python_spec_of_numpy", "python_spec_yields", "python_spec_misses_a_name"),
+        *("python_spec_of_numpy", "python_spec_of_torch", "python_spec_selects", "python_spec_transposed"),
+        *("python_spec_yields", "python_spec_misses_a_name"),
     ),
     "From other languages": (
         *("cpp_and", "cpp_or", "cpp_comment", "cpp_declaration", "cpp_block", "cpp_increment", "cpp_increment_before"),

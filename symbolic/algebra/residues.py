@@ -7,9 +7,9 @@ not arithmetic (abs, conversions to floats) is some fixed function of its operan
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -26,6 +26,18 @@ SMALL_PRIME = (1 << HALF) - 35
 
 
 _FLOATS: Final = (DType.F16, DType.BF16, DType.F32, DType.F64)
+
+
+Given = TypeVar("Given")
+
+
+def _on_one(method: Callable[[Residue, Any], Given]) -> Callable[[Residue, Any], Given]:
+    """Return an operator that leaves NumPy's arrays to NumPy."""
+
+    def one(self: Residue, other: Any) -> Given:
+        return NotImplemented if getattr(other, "ndim", 0) else method(self, other)
+
+    return one
 
 
 class Residue(Struct, frozen=True, eq=False):
@@ -50,18 +62,22 @@ class Residue(Struct, frozen=True, eq=False):
         held = frozenset(dtype for dtype in _FLOATS if float(as_numbers(float(exact), dtype)) == exact)
         return Residue(exact.numerator * pow(exact.denominator, -1, PRIME) % PRIME, held)
 
+    @_on_one
     def __add__(self, other: Any) -> Residue:
         right = Residue.of(other)
         return self._computed((self.value + right.value) % PRIME, right)
 
+    @_on_one
     def __mul__(self, other: Any) -> Residue:
         right = Residue.of(other)
         return self._computed(self.value * right.value % PRIME, right)
 
+    @_on_one
     def __sub__(self, other: Any) -> Residue:
         right = Residue.of(other)
         return self._computed((self.value - right.value) % PRIME, right)
 
+    @_on_one
     def __truediv__(self, other: Any) -> Residue:
         right = Residue.of(other)
         return self._computed(self.value * (pow(right.value, -1, PRIME) if right.value else 0) % PRIME, right)
@@ -78,6 +94,24 @@ class Residue(Struct, frozen=True, eq=False):
         return Residue.of(other) / self
 
     __radd__, __rmul__ = __add__, __mul__
+
+    @_on_one
+    def __floordiv__(self, other: Any) -> Residue:
+        return _apply("//", self, Residue.of(other))
+
+    @_on_one
+    def __mod__(self, other: Any) -> Residue:
+        return _apply("%", self, Residue.of(other))
+
+    def __rfloordiv__(self, other: Any) -> Residue:
+        return Residue.of(other) // self
+
+    def __rmod__(self, other: Any) -> Residue:
+        return Residue.of(other) % self
+
+    def __pow__(self, exponent: int) -> Residue:
+        """Return a product of equal factors."""
+        return self._computed(pow(self.value, exponent, PRIME), self)
 
     def __neg__(self) -> Residue:
         return Residue(-self.value % PRIME, self.held, self.kind)
@@ -102,25 +136,31 @@ class Residue(Struct, frozen=True, eq=False):
         row = function.row
         return chosen(row, arguments) if isinstance(row, ChoiceFunction) else scattered(function, arguments)
 
+    @_on_one
     def __lt__(self, other: Any) -> bool:
         return self.value < Residue.of(other).value
 
+    @_on_one
     def __le__(self, other: Any) -> bool:
         return self.value <= Residue.of(other).value
 
+    @_on_one
     def __gt__(self, other: Any) -> bool:
         return self.value > Residue.of(other).value
 
+    @_on_one
     def __ge__(self, other: Any) -> bool:
         return self.value >= Residue.of(other).value
 
     def __eq__(self, other: object) -> bool:
+        if getattr(other, "ndim", 0):
+            return NotImplemented
         if isinstance(other, int | float) or hasattr(other, "dtype"):
             other = Residue.of(other)
         return isinstance(other, Residue) and self.value == other.value
 
     def __ne__(self, other: object) -> bool:
-        return not self == other
+        return NotImplemented if getattr(other, "ndim", 0) else not self == other
 
     def __hash__(self) -> int:
         return hash(self.value)

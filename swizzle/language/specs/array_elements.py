@@ -18,7 +18,7 @@ from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.choices import is_choice
 from symbolic.algebra.datum import MOST_FACTORS, DataComparison, Datum, pick
 from symbolic.algebra.many import Ids, apply_pairs, apply_rows
-from symbolic.algebra.numbers import NUMPY_DTYPES
+from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES
 from symbolic.algebra.terms import Terms
 from symbolic.elements import is_exact
 from symbolic.errors import SwizzleError
@@ -166,7 +166,8 @@ def converted(some: Objects, source: Kind, target: Kind, explicit: bool) -> Obje
 
     def one(value: Any) -> Any:
         if not is_data(value):
-            return None if value is None else np.asarray(value).astype(target).item()
+            found = None if value is None else CONVERT.get()(value, dtype)
+            return found.item() if isinstance(found, np.generic) else found
         if not explicit and floats and isinstance(value, Datum):
             types = value._types(value.term) | ({value.kind} if value.kind else set())
             if all(each is dtype or is_exact(each, dtype) for each in types):

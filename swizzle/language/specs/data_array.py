@@ -114,8 +114,7 @@ class DataArray(np.ndarray[Any, Any]):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         parts = tuple(map(_index, key)) if isinstance(key, tuple) else (_index(key),)
-        some = cells(value)
-        taken = converted(some, kind_of_array(value, some), self.kind, explicit=False)
+        taken = self._taken(value)
         if not any(isinstance(part, DataArray) for part in parts):
             super().__setitem__(parts if isinstance(key, tuple) else parts[0], taken if taken.ndim else taken[()])
             return
@@ -128,6 +127,13 @@ class DataArray(np.ndarray[Any, Any]):
             )
         chosen = FUNCTIONS[np.where](mask, made(taken, self.kind), self)
         super().__setitem__(..., cells(chosen))
+
+    def _taken(self, value: Any) -> Objects:
+        """Return what is written into the array, as its type has it."""
+        some = cells(value)
+        if self.kind == np.float64 and type(value) is Datum:  # a running sum is written once for each of its items
+            return some
+        return converted(some, kind_of_array(value, some), self.kind, explicit=False)
 
     def _gathered(self, parts: tuple[Any, ...]) -> Any:
         """Return the elements of an input at indices that are data."""

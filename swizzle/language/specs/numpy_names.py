@@ -8,6 +8,7 @@ and with the module's other functions in the same way. The module itself stays a
 from __future__ import annotations
 
 import builtins
+import sys
 import types
 from collections.abc import Callable
 from typing import Any, Final
@@ -177,5 +178,5 @@ def _is_numpy(value: Any) -> bool:
 
 
 def _is_library(function: types.FunctionType) -> bool:
-    file = function.__code__.co_filename
-    return is_ours(file) or "site-packages" in file or file.startswith("<frozen")
+    file, module = function.__code__.co_filename, str(function.__module__).partition(".")[0]
+    return module in sys.stdlib_module_names - {"__main__"} or is_ours(file) or "site-packages" in file

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from swizzle.language.other_names import IN_NUMPY, here
-from swizzle.language.specs.array_elements import kind_of_type
-from swizzle.language.specs.data_array import made, symbolic_array
+from swizzle.language.specs.array_elements import is_data, kind_of_type
+from swizzle.language.specs.data_array import constants, made, symbolic_array
 from swizzle.language.specs.numpy_names import Names
 from swizzle.language.specs.spec import Spec
 from swizzle.language.specs.wrapping import unwrapped, wrapping_array
@@ -304,13 +304,18 @@ def _call(program: Program, spec: Callable[..., Any], arrays: list[Any], run: Ca
         ) from None
 
 
+def _is_special(array: Any) -> bool:
+    """Say whether an input is of numbers that NumPy does not have."""
+    return is_data(array) or (isinstance(array, np.ndarray) and array.dtype.kind == "O")
+
+
 def _call_numbers(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
     """Call a specification on NumPy's arrays, or on arrays of numbers that NumPy does not have."""
     seen = _on_data(spec)
-    if seen is None or not any(isinstance(array, np.ndarray) and array.dtype == object for array in arrays):
+    if seen is None or not any(map(_is_special, arrays)):
         return _call(program, spec, arrays)
     given = [
-        made(array, kind_of_type(p.dtype), p.name) if isinstance(array, np.ndarray) and array.dtype == object else array
+        made(array, kind_of_type(p.dtype), p.name) if np.ndim(array) and _is_special(array) else constants(array)
         for p, array in zip(inputs(program), arrays, strict=True)
     ]
     return _call(program, spec, given, seen)

@@ -18,6 +18,14 @@ from symbolic.algebra.numbers import CONVERT, joined
 from symbolic.ir.program import DType
 
 
+def _comparison(function: Callable[[Any, Any], Any]) -> Callable[[Wrapping, Any], Any]:
+    def method(self: Wrapping, other: Any) -> Any:
+        right = self.lift(other)
+        return NotImplemented if right is None else function(self.value, right)
+
+    return method
+
+
 def _operator(function: Callable[[Any, Any], Any], swap: bool = False) -> Callable[[Wrapping, Any], Any]:
     def method(self: Wrapping, other: Any) -> Any:
         right = self.lift(other)
@@ -52,6 +60,11 @@ class Wrapping(Struct, frozen=True, eq=False):
     __or__, __ror__ = _operator(operator.or_), _operator(operator.or_, swap=True)
     __xor__, __rxor__ = _operator(operator.xor), _operator(operator.xor, swap=True)
     __lshift__, __rshift__ = _operator(operator.lshift), _operator(operator.rshift)
+
+    __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
+    __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
+    __eq__, __ne__ = _comparison(operator.eq), _comparison(operator.ne)  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
 
     def __neg__(self) -> Any:
         return 0 - self
