@@ -63,7 +63,7 @@ class Wrapping(Struct, frozen=True, eq=False):
 
     __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
     __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
-    __eq__, __ne__ = _comparison(operator.eq), _comparison(operator.ne)  # type: ignore[assignment]
+    __eq__, __ne__ = _comparison(operator.eq), _comparison(operator.ne)
     __hash__ = None  # type: ignore[assignment]
 
     def __neg__(self) -> Any:
