@@ -309,7 +309,11 @@ class Datum(Struct, eq=False, gc=False):
         raise self.refused("converts to an integer")
 
     def __float__(self) -> float:
-        raise self.refused("converts to a float", "write `from swizzle import math`, whose functions take data")
+        raise self.refused(
+            "converts to a float",
+            "write `from swizzle import math`, whose functions take data, and x.astype(np.float32) for a conversion; "
+            "what data is written into is made by np.zeros in the specification",
+        )
 
     def __iter__(self) -> Iterator[Any]:
         raise self.refused("iterates over")

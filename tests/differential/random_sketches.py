@@ -18,7 +18,7 @@ from swizzle.language.specs.specification import inputs, outputs
 from swizzle.language.specs.verify import run_canonical
 from swizzle.sketches.sketch import Sketch
 from swizzle.solving.problem.problem import Problem
-from symbolic.algebra.datum import Datum
+from symbolic.algebra.datum import Datum, SymbolicArray
 from symbolic.algebra.terms import Term, Terms
 from symbolic.ir.program import Program
 from templates.chooser import OneChoice
@@ -317,9 +317,9 @@ def specification_of(
     spoil = random.random() < 0.25
     seed = random.random()
 
-    def spec(*arrays: Any) -> Any:
-        assert [a.label for a in arrays] == [p.name for p in inputs(program)]
-        terms, again = arrays[0].reshape(-1)[0].terms, Random(seed)
+    def spec(*arrays: SymbolicArray) -> Any:
+        assert [a.name for a in arrays] == [p.name for p in inputs(program)]
+        terms, again = arrays[0].terms, Random(seed)
 
         def hole(number: int, args: tuple[Any, ...], mask: Any) -> Any:
             return np.broadcast_to(np.asarray(made[number].apply(choices[number], args)), mask.shape)

@@ -304,7 +304,7 @@ def _read(array: DataArray, table: Terms, read: FunctionName, offset: int, place
 def _index(part: Any) -> Any:
     """Return an index for NumPy: numbers of ours as numbers; of data, an array of ours."""
     if isinstance(part, list):
-        part = array_of(part) if any(map(_has_arrays, part)) else np.array(part)
+        part = array_of(part) if any(map(has_arrays, part)) else np.array(part)
     if isinstance(part, Datum | DataComparison):
         part = array_of(part)
     return part if not isinstance(part, DataArray) or has_data(cells(part)) else part.plain()
@@ -343,9 +343,10 @@ def kind_of_array(value: Any, some: Objects) -> Kind:
     return kind_of(value)
 
 
-def _has_arrays(value: Any) -> bool:
+def has_arrays(value: Any) -> bool:
+    """Say whether there are data, or arrays of data or numbers of ours, in nested lists."""
     if isinstance(value, list | tuple):
-        return any(map(_has_arrays, value))
+        return any(map(has_arrays, value))
     return isinstance(value, DataArray) or is_data(value)
 
 
@@ -353,7 +354,7 @@ def array_of(value: Any) -> Any:
     """Return a nested list with data in it, or data, as an array of data; numbers as NumPy does."""
     if isinstance(value, DataArray):
         return value
-    if not _has_arrays(value):
+    if not has_arrays(value):
         if isinstance(value, np.ndarray) and value.dtype == object:
             value = plain_numbers(value)
             return made(value, kind_of_array(value, value)) if has_data(value) else np.array(value.tolist())

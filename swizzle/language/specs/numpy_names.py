@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from swizzle.language.specs import array_products  # noqa: F401  (what it notes in FUNCTIONS)
 from swizzle.language.specs.array_elements import is_data
 from swizzle.language.specs.array_functions import filled
-from swizzle.language.specs.data_array import FUNCTIONS, DataArray, array_of, constants
+from swizzle.language.specs.data_array import FUNCTIONS, DataArray, array_of, constants, has_arrays
 from swizzle.language.specs.spec import Spec
 from symbolic.user_places import is_ours
 
@@ -27,8 +27,14 @@ _AS_IT_IS: Final = object()
 _OPAQUE: Final = (type(None), bool, int, float, str, np.ndarray)
 
 
-def _made(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *arguments, **named: constants(function(*arguments, **named))
+def _made(function: Callable[..., Any], whole: bool = True) -> Callable[..., Any]:
+    """Return a function that makes an array which data can be written into; integers too where `whole`."""
+
+    def make(*arguments: Any, **named: Any) -> Any:
+        found = function(*arguments, **named)
+        return constants(found) if whole or found.dtype.kind == "f" else found  # integers may be indices of others
+
+    return make
 
 
 def _empty(shape: Any, dtype: Any = float, *_: Any, **__: Any) -> Any:
@@ -46,8 +52,8 @@ def _array(value: Any, dtype: Any = None, *_: Any, copy: Any = True, ndmin: int 
     """Return an array of data or of numbers, which data can be written into."""
     found = array_of(value)
     if not isinstance(found, DataArray):
-        found = constants(np.array(value, dtype, ndmin=ndmin))
-    elif dtype is not None:
+        return _made(np.array, whole=False)(value, dtype, copy=True if copy else None, ndmin=ndmin)
+    if dtype is not None:
         found = found.astype(dtype)
     found = found.copy() if copy and found is value else found
     return found.reshape((1,) * (ndmin - found.ndim) + found.shape) if ndmin > found.ndim else found
@@ -58,16 +64,18 @@ def _as_array(value: Any, dtype: Any = None, *_: Any, **__: Any) -> Any:
 
 
 _OWN: Final[dict[Any, Callable[..., Any]]] = {
-    **{function: _made(function) for function in (np.zeros, np.ones, np.eye, np.identity, np.arange, np.linspace)},
+    **{function: _made(function) for function in (np.zeros, np.ones, np.eye, np.identity)},
+    **{function: _made(function, whole=False) for function in (np.arange, np.linspace)},
     np.empty: _empty, np.full: _full, np.array: _array,
     **dict.fromkeys((np.asarray, np.asanyarray, np.ascontiguousarray), _as_array),
 }  # fmt: skip
 
 
-def _mentions_data(value: Any) -> bool:
+def _is_no_array(value: Any) -> bool:
+    """Say whether an argument is data that NumPy would not know: by itself, in a list, or in an array of objects."""
     if isinstance(value, list | tuple):
-        return any(map(_mentions_data, value))
-    return is_data(value) or (isinstance(value, np.ndarray) and value.dtype == object)
+        return has_arrays(value)
+    return is_data(value) or (type(value) is np.ndarray and value.dtype.kind == "O")
 
 
 class _Function:
@@ -78,11 +86,11 @@ class _Function:
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         function = self._function
-        if not any(map(_mentions_data, (*arguments, *named.values()))):
+        if not any(map(_is_no_array, (*arguments, *named.values()))):
             return function(*arguments, **named)
         if function in FUNCTIONS:
             return FUNCTIONS[function](*arguments, **named)
-        return function(*(array_of(each) if _mentions_data(each) else each for each in arguments), **named)
+        return function(*(array_of(each) if _is_no_array(each) else each for each in arguments), **named)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._function, name)
@@ -131,8 +139,7 @@ class Names:
 
     def of_spec(self, spec: Spec) -> Spec:
         """Return a specification whose function runs with these names."""
-        if not isinstance(spec.function, types.FunctionType):
-            return spec
+        assert isinstance(spec.function, types.FunctionType)
         return replace(spec, function=self.of_function(spec.function))
 
     def of_function(self, function: types.FunctionType) -> types.FunctionType:

@@ -72,7 +72,7 @@ def postcondition(program: Program, spec: Callable[..., Any], terms: Terms) -> d
         seen = _on_data(spec)
         make = symbolic_input if seen is None else symbolic_array
         arrays = [make(terms, p.name, p.shape) for p in inputs(program)]
-        run = partial(seen.on_symbols, terms) if large and isinstance(seen, Spec) else seen
+        run = partial(seen.on_symbols, terms) if large and seen is not None else seen
         returned = _by_name(program, _call(program, spec, arrays, run), place)
     found: dict[str, list[Term]] = {}
     for parameter in outputs(program):
@@ -87,8 +87,7 @@ def postcondition(program: Program, spec: Callable[..., Any], terms: Terms) -> d
 def _on_data(spec: Callable[..., Any]) -> Any:
     """Return a specification in Python as it runs on data, with NumPy's functions; None of any other one."""
     own = spec.spec if isinstance(spec, Remembered) else spec
-    function = own.function if isinstance(own, Spec) else own
-    return Names().of(own) if isinstance(function, FunctionType) else None
+    return Names().of_spec(own) if isinstance(own, Spec) and isinstance(own.function, FunctionType) else None
 
 
 def _refuse_namesakes(program: Program, terms: Terms, place: Place) -> None:
