@@ -233,6 +233,9 @@ class LongMachine(FarMachine):
 
     # -- instructions ------------------------------------------------------------------------------------------
 
+    def _goes_both_ways(self, instruction: Instruction, place: int, at: Lanes, counter: Lanes) -> bool:
+        return False  # nothing is known of what one way leaves after many trips
+
     def _predicate(self, instruction: Instruction, name: Name, at: Lanes) -> Flags:
         if self._trip is not None:
             self._trip.reads([name.text])

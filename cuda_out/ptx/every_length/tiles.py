@@ -44,7 +44,8 @@ from cuda_out.ptx.instructions.indices import (
 )
 from cuda_out.ptx.kinds import KIND_OF, Bits, width
 from cuda_out.ptx.running.arguments import LaunchArgument, LaunchArray, LaunchScalar
-from cuda_out.ptx.running.machine import PtxMachine, of_one_length
+from cuda_out.ptx.running.branches import BranchingMachine
+from cuda_out.ptx.running.machine import of_one_length
 from cuda_out.ptx.running.memory import UNWRITTEN as NEVER
 from cuda_out.ptx.running.memory import Broken, Lanes, Region
 from cuda_out.ptx.running.notes import Notes
@@ -314,7 +315,7 @@ class TileTransfers(Transfers):
         return items
 
 
-class TileMachine(PtxMachine):
+class TileMachine(BranchingMachine):
     """One run of a block for each of some remainders, which `cuts` numbers."""
 
     parts: tuple[type[TileRegisters], type[TileTransfers]] = TileRegisters, TileTransfers

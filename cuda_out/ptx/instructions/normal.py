@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuda_out.ptx.instructions.infinities import Infinities
-from cuda_out.ptx.instructions.polynomials import signed
+from cuda_out.ptx.instructions.polynomials import Polynomial, signed, sum_of
 from cuda_out.ptx.instructions.roundings import (
     EVERY,
     WIDER,
@@ -97,6 +97,8 @@ class Normal(Infinities):
         if is_float(kind):
             if self.is_real(term):
                 return term
+            if op == f"select.b{width(kind)}" and all(map(self.terms.is_const, args[1:])):
+                return self.select(kind, args[0], *(self.lifted(kind, self.terms.nodes[a][1][0]) for a in args[1:]))
             if width(kind) == 16:  # of a register of 32 bits, the low ones
                 term = self.narrowed("b16", term)
                 op, args = self.terms.nodes[term]
@@ -160,10 +162,28 @@ class Normal(Infinities):
     def real_of(self, kind: str, term: Term) -> Term:
         """Return an integer as a float; of an element of 8 or 16 bits it is the same in every type that holds it."""
         op, args = self.terms.nodes[term]
+        if (count := self._count(term, kind[0] != "u")) and count[0] < 1 << width(kind) - 1:
+            return self.add("f64", *count[1])
         own = self.kinds[args[0]] if op == "atom" else kind
         if width(own) < 32 and (own == kind or (width(own) < width(kind) and (own[0] == "u" or kind[0] == "s"))):
             kind = "s32"
         return self.terms.apply(f"real.{kind}", (term,))
+
+    def _count(self, term: Term, signs: bool = True) -> tuple[int, list[Term]] | None:
+        """Return the summands of a sum of choices between whole numbers, as real numbers, and how far from 0 it is at
+        most; None for any other sum, and for negative numbers without `signs`."""
+        most, found, nodes = 0, list[Term](), self.terms.nodes
+        for factors, c in self._as_sum(term).items():
+            op, args = nodes[factors[0]] if factors else ("const", ())
+            sides = [Fraction(nodes[a][1][0]) for a in args[1:] if self.terms.is_const(a)] if factors else [Fraction(1)]
+            if len(factors) > 1 or (factors and not (op.startswith("select.") and len(sides) == 2)):
+                return None
+            if any(c * each != int(c * each) or (c * each < 0 and not signs) for each in sides):
+                return None
+            most += max(abs(int(c * each)) for each in sides)
+            choice = self.select("f64", args[0], *map(self.real, sides)) if factors else self.terms.const(1)
+            found.append(self.scaled("f64", c, choice))
+        return (most, found) if any(self._as_sum(term)) else None
 
     def rounded(self, kind: str, term: Term) -> Term:
         """Return a number as a float type has it: itself where it is one of the type, else a function of it.
@@ -214,6 +234,8 @@ class Normal(Infinities):
             (inner,), size = args, width(op[5:])
             op, args = self.terms.nodes[inner]
             return of_integers(min(size, width(self.kinds[args[0]]) if op == "atom" else self.ranges.bound(inner)))
+        if (count := self._count(term)) is not None:
+            return of_integers(count[0].bit_length())
         if op.startswith("gather "):
             return WIDER.get(op.rpartition(":")[2], frozenset())
         return frozenset()
@@ -355,9 +377,20 @@ class Normal(Infinities):
                 return self.select(kind, join("pred", condition, further), *values)
             if made_by.startswith("select.") and other == values[0 if join == self.conjunction else 1]:
                 return self.select(kind, join("pred", condition, self.inverted("pred", further)), *values[::-1])
+        if common := self._in_common(a, b):
+            rest = (self._sum_term(kind, sum_of([self._as_sum(each), common[1]])) for each in (a, b))
+            return self.add(kind, common[0], self.select(kind, condition, *rest))
         numbers = is_float(kind) and self.terms.is_const(a) and self.terms.is_const(b)
         real = "f" if numbers or self.is_real(a) or self.is_real(b) else "b"
         return self.terms.apply(f"select.{real}{width(kind)}", (condition, a, b))
+
+    def _in_common(self, a: Term, b: Term) -> tuple[Term, Polynomial] | None:
+        """Return what two different sums have in common, and what takes it off; None for nothing."""
+        left, right = self._as_sum(a), self._as_sum(b)
+        common = {factors: c for factors, c in left.items() if right.get(factors) == c}
+        if not common or not (self.is_number(a) and self.is_number(b)):
+            return None
+        return self._joined("+", "*", common, self._sums), {factors: -c for factors, c in common.items()}
 
     def _choice_between(self, kind: str, term: Term, other: Term) -> tuple[Term, Term] | None:
         """Write a minimum, maximum or absolute value as a choice between a value and another one: when, and which."""
@@ -432,6 +465,10 @@ class Normal(Infinities):
         if op == "const" and args[0] > 0 and args[0] & args[0] - 1 == 0:
             return self.conjunction(kind, a, self.terms.const(args[0] - 1))
         return self.add(kind, a, self.scaled(kind, -1, self.multiply(kind, b, self.floor_divide(kind, a, b))))
+
+    def difference(self, a: Term, b: Term) -> Polynomial:
+        """Return what a number is more than another one."""
+        return self._as_sum(self.add("f64", a, self.scaled("f64", -1, b)))
 
     def close(self, kind: str, a: Term, b: Term) -> bool:
         """Tell whether a term is another one, up to the rounding of its constants to a float type."""

@@ -19,9 +19,9 @@ import numpy as np
 from msgspec import Struct
 
 from cuda_out.ptx.instructions.concrete import Operation, decode
-from cuda_out.ptx.running.control_flow import ControlFlow
 from cuda_out.ptx.instructions.indices import INDEX
 from cuda_out.ptx.kinds import KINDS, is_float, width
+from cuda_out.ptx.running.control_flow import ControlFlow
 from cuda_out.ptx.running.machine import STEPS, PtxMachine
 from cuda_out.ptx.running.memory import UNWRITTEN, Broken, KeptCells, Lanes, Region
 from cuda_out.ptx.running.registers import Register
@@ -87,7 +87,7 @@ class BranchingMachine(PtxMachine):
             return False  # what asks for the predicate says why not
         self._inside[place] += 1
         if self._inside[place] > MOST_TRIPS:
-            raise NotInterpreted(f"{instruction}, a loop that data ends: not left after {MOST_TRIPS} trips")
+            raise NotInterpreted(f"{instruction}, a loop whose end depends on data: not left after {MOST_TRIPS} trips")
         known = np.setdiff1d(at, lanes)
         on = known[self._predicate(instruction, instruction.guard, known)]
         if instruction.op[0] in ("bra", "ret", "exit"):
@@ -212,7 +212,7 @@ class BranchingMachine(PtxMachine):
     def _merged(
         self, name: str, lanes: Lanes, condition: Register, one: Register | None, two: Register | None, live: bool
     ) -> Register:
-        """Return a register in which ways may have left different values; what nobody reads is as if it was never set."""
+        """Return a register in which ways may have left different values; one that nobody reads counts as never set."""
         never = UNWRITTEN
         if not live or one is None or two is None:
             never = self.memory.nothing(f"{name}, a register that ways from a branch on data leave different")
@@ -228,7 +228,7 @@ class BranchingMachine(PtxMachine):
         elif len(differ):
             sides = [self._anything((each[0][differ], each[1][differ]), name) for each in (one, two)]
             kind, which = self.registers.types.get(name, "b64"), (condition[0][places], condition[1][places])
-            bits[differ], terms[differ] = self._choice(kind, which, *sides, differ)
+            bits[differ], terms[differ] = self._choice(kind, which, sides[0], sides[1], differ)
         return bits, terms
 
     def _merge_cells(self, region: Region, conditions: Lanes, yes: KeptCells | None, no: KeptCells | None) -> None:
@@ -250,7 +250,7 @@ class BranchingMachine(PtxMachine):
             which, at = _as_data(conditions[thread[differ]]), thread[differ]
             assert (which[1] > 0).all(), "whoever wrote on one way went by data"
             sides = [self._anything((each.bits[differ], each.terms[differ]), region.name) for each in (one, two)]
-            left.bits[differ], left.terms[differ] = self._choice(f"b{8 * region.cell}", which, *sides, at)
+            left.bits[differ], left.terms[differ] = self._choice(f"b{8 * region.cell}", which, sides[0], sides[1], at)
         left.put_back(region)
 
     # -- races ---------------------------------------------------------------------------------------------------------

@@ -96,8 +96,8 @@ class ControlFlow:
         while waiting:
             place = waiting.pop()
             after = 0
-            for each in self.after[place]:
-                after |= found[each]
+            for onward in self.after[place]:
+                after |= found[onward]
             now = reads[place] | after & keeps[place]
             if now != found[place]:
                 found[place] = now

@@ -125,15 +125,19 @@ class KeptCells(Struct, frozen=True):
 
     @staticmethod
     def of(region: Region, cells: Lanes) -> KeptCells:
-        return KeptCells(cells, *(each[cells] for each in (region.bits, region.terms, region.writer, region.thread)))
+        return KeptCells(
+            cells, region.bits[cells], region.terms[cells], region.writer[cells], region.thread[cells]
+        )  # fmt: skip
 
     def replaced(self, others: KeptCells) -> KeptCells:
         """Return the cells with what is kept of some of them in another place."""
-        columns = [each.copy() for each in (self.bits, self.terms, self.writer, self.thread)]
+        found = KeptCells(
+            self.cells, self.bits.copy(), self.terms.copy(), self.writer.copy(), self.thread.copy()
+        )  # fmt: skip
         where = np.searchsorted(self.cells, others.cells)
-        for column, other in zip(columns, (others.bits, others.terms, others.writer, others.thread), strict=True):
-            column[where] = other
-        return KeptCells(self.cells, *columns)
+        found.bits[where], found.terms[where] = others.bits, others.terms
+        found.writer[where], found.thread[where] = others.writer, others.thread
+        return found
 
     def put_back(self, region: Region) -> None:
         region.bits[self.cells], region.terms[self.cells] = self.bits, self.terms

@@ -1,0 +1,196 @@
+"""Equality case by case: each comparison that choices depend on holds, or it does not.
+
+Terms whose choices stand in different places (`1 / (c ? a : b)` and `c ? 1 / a : 1 / b`) are other terms, and equal if
+they are so in both cases. What a case says of a comparison is put in its place, and all above it is written out anew.
+A case that no numbers have, as x < 1 and 2 < x, is left out: comparisons of the same sum with numbers bound it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+from cuda_out.ptx.instructions.normal import Normal
+from cuda_out.ptx.instructions.polynomials import Factors
+from cuda_out.ptx.kinds import is_float
+from symbolic.algebra.terms import Term
+
+MOST_CASES: Final = 256
+"""So many cases are looked at for two terms."""
+_Facts: TypeAlias = "Mapping[Term, bool]"
+_Sum: TypeAlias = "frozenset[tuple[Factors, Fraction]]"
+Same: TypeAlias = Callable[[Term, Term], bool]
+
+
+class Cases:
+    """Compares terms of one table; `same` tells whether two are equal without cases."""
+
+    def __init__(self, normal: Normal, same: Same) -> None:
+        self.normal, self.same = normal, same
+        self._left = 0
+
+    def equal(self, a: Term, b: Term) -> bool:
+        """Tell whether two terms are equal in all cases."""
+        self._left = MOST_CASES
+        return self._decides(a, b) is not None and self._equal(a, b, {})
+
+    def _equal(self, a: Term, b: Term, facts: _Facts) -> bool:
+        self._left -= 1
+        condition = self._decides(a, b)
+        if condition is None or self._left < 0:
+            return a == b or self.same(a, b)
+        for outcome in (True, False):
+            known = {**facts, condition: outcome}
+            if self._possible(known):
+                case = _Case(self.normal, condition, outcome)
+                if not self._equal(case.written_out(a), case.written_out(b), known):
+                    return False
+        return True
+
+    def _decides(self, *terms: Term) -> Term | None:
+        """Return a comparison on which a choice in some terms depends, one that has no choice in it."""
+        nodes, seen, waiting, found = self.normal.terms.nodes, set(terms), list(terms), set[Term]()
+        while waiting:
+            op, args = nodes[waiting.pop()]
+            inner = [] if op in ("atom", "const") else [arg for arg in args if isinstance(arg, int)]
+            if op.startswith("select."):
+                found |= self._comparisons(args[0])
+            new = set(inner) - seen
+            seen |= new
+            waiting += new
+        return min(found, default=None)
+
+    def _comparisons(self, condition: Term) -> set[Term]:
+        nodes, found, waiting = self.normal.terms.nodes, set[Term](), [condition]
+        while waiting:
+            term = waiting.pop()
+            op, args = nodes[term]
+            if op in ("^", "&"):
+                waiting += args
+            elif op.startswith(("lt.", "eq.")):
+                found.add(term)
+        return found
+
+    def _possible(self, facts: _Facts) -> bool:
+        """Tell whether comparisons of the same sum of real numbers with numbers leave it a value."""
+        low, high = (
+            defaultdict[_Sum, list[tuple[Fraction, bool]]](list),
+            defaultdict[_Sum, list[tuple[Fraction, bool]]](list),
+        )
+        for fact, outcome in facts.items():
+            op, (a, b) = self.normal.terms.nodes[fact]
+            if not is_float(op[3:]) or (op.startswith("eq.") and not outcome):
+                continue
+            total = dict(self.normal.difference(a, b))
+            bound = -Fraction(total.pop((), 0))
+            first = min(total, default=None)
+            if first is None:
+                continue
+            scale = Fraction(total[first])
+            key = frozenset((factors, Fraction(c) / scale) for factors, c in total.items())
+            bound /= scale
+            strict = op.startswith("lt.") and outcome
+            below = (outcome == (scale > 0)) if op.startswith("lt.") else None
+            if below is not False:
+                high[key].append((bound, strict))
+            if below is not True:
+                low[key].append((bound, strict))
+        return not any(
+            least > most or (least == most and (above or under))
+            for key in low.keys() & high.keys()
+            for least, above in low[key]
+            for most, under in high[key]
+        )
+
+
+class _Case:
+    """Terms written out where one comparison holds, or does not."""
+
+    def __init__(self, normal: Normal, condition: Term, outcome: bool) -> None:
+        self.normal, self.outcome = normal, outcome
+        self._op, self._sides = normal.terms.nodes[condition]
+        self._known: dict[Term, Term] = {condition: normal.terms.const(-1 if outcome else 0)}
+
+    def written_out(self, term: Term) -> Term:
+        waiting, known, nodes = [term], self._known, self.normal.terms.nodes
+        while waiting:
+            part = waiting[-1]
+            op, args = nodes[part]
+            inner = [] if op in ("atom", "const") else [arg for arg in args if isinstance(arg, int)]
+            if part in known:
+                waiting.pop()
+            elif missing := [arg for arg in inner if arg not in known]:
+                waiting += missing
+            else:
+                waiting.pop()
+                known[part] = self._written_out(part, [known[arg] for arg in inner])
+        return known[term]
+
+    def _written_out(self, term: Term, parts: list[Term]) -> Term:
+        normal = self.normal
+        op, args = normal.terms.nodes[term]
+        head, _, kind = op.partition(".")
+        if head in ("min", "max"):
+            return self._extreme(head, kind, parts)
+        if parts == list(args) or not parts:
+            return self._absolute(term)
+        real = normal.is_real(term)
+        match head:
+            case "+":
+                return normal.add("f64" if real else "s64", *parts)
+            case "*":
+                total = parts[0]
+                for part in parts[1:]:
+                    total = normal.multiply("f64" if real else "s64", total, part)
+                return total
+            case "^":
+                return normal.exclusive_or("b64", *parts)
+            case "&":
+                total = parts[0]
+                for part in parts[1:]:
+                    total = normal.conjunction("b64", total, part)
+                return total
+            case "select":
+                return normal.select(kind, *parts)
+            case "inverse":
+                return normal.inverse("f64", parts[0])
+            case "abs":
+                return self._absolute(normal.absolute(kind, parts[0]))
+            case "lt":
+                return normal.less(kind, *parts)
+            case "eq":
+                return normal.equal(kind, *parts)
+            case "float":
+                return normal.of_kind(f"f{kind}", parts[0])
+            case "to_f16" | "to_f32" | "to_f64" | "to_bf16":
+                return normal.rounded(head[3:], parts[0])
+            case "real":
+                return normal.real_of(kind, parts[0])
+            case _:
+                return normal.terms.apply(op, parts)
+
+    def _extreme(self, head: str, kind: str, parts: list[Term]) -> Term:
+        """Return min or max of what is left where one of two is known to be less."""
+        less, other = self._sides if self.outcome else self._sides[::-1]
+        compared = self._op.removeprefix("lt.")
+        if (compared == kind or (is_float(compared) and is_float(kind))) and {less, other} <= set(parts):
+            parts = [part for part in parts if part != (less if head == "max" else other)]
+        total = parts[0]
+        for part in parts[1:]:
+            total = self.normal.extreme(head, kind, total, part)
+        return total
+
+    def _absolute(self, term: Term) -> Term:
+        """Return |x| of an x whose sign is known without its bars."""
+        op, args = self.normal.terms.nodes[term]
+        zero = self.normal.terms.const(0)
+        if not op.startswith("abs.f") or not self._op.startswith("lt.f"):
+            return term
+        for value in (args[0], self.normal.scaled("f64", -1, args[0])):
+            if self._sides == (value, zero):
+                return self.normal.scaled("f64", -1, value) if self.outcome else value
+            if self._sides == (zero, value):
+                return value if self.outcome else self.normal.scaled("f64", -1, value)
+        return term
