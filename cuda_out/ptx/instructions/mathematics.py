@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from cuda_out.compile.opaque import BF16, PREFIX, SPELLED
+from cuda_out.compile.opaque import BF16, FAST, PREFIX, SPELLED
 from cuda_out.ptx.instructions.concrete import Operation
 from cuda_out.ptx.kinds import KIND_OF, KINDS, width
 from cuda_out.ptx.syntax import Kernel
@@ -27,7 +27,8 @@ def operation_of(function: Kernel) -> Operation | None:
         return None
     if function.name.removeprefix(PREFIX) in BF16:
         return _of_bf16(function)
-    found = SPELLED.get(function.name.removeprefix(PREFIX))
+    name = function.name.removeprefix(PREFIX)
+    found = SPELLED.get(name) or FAST.get(name)
     if found is None or function.result is None:
         return None
     row, dtype = found
