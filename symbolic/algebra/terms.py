@@ -275,6 +275,15 @@ class Terms:
             self.nodes.append(key)
         return found
 
+    def multiple(self, number: Any, factors: tuple[Term, ...]) -> Term:
+        """Return a number times one or more factors, in their order; none of them is a number, a sum or a product."""
+        whole = factors[0] if len(factors) == 1 else self.intern("*", factors)
+        if number == 1:
+            return whole
+        found = self.intern("*", tuple(sorted((*factors, self.const(number)))))
+        self._scales[found] = whole, number
+        return found
+
     def product_of_two(self, a: Term, b: Term) -> Term | None:
         """Return the canonical product of two terms; None where it is not there and one of them is a product."""
         key = ("*", (a, b) if a < b else (b, a))

@@ -19,8 +19,10 @@ from symbolic.algebra.terms import Term
 
 MOST_CASES: Final = 256
 """So many cases are looked at for two terms."""
-_Facts: TypeAlias = "Mapping[Term, bool]"
+_Facts: TypeAlias = "Mapping[Term, tuple[bool, bool]]"
+"""Comparisons, whether each holds, and whether its sides are known to be unequal."""
 _Sum: TypeAlias = "frozenset[tuple[Factors, Fraction]]"
+_Bounds: TypeAlias = "defaultdict[_Sum, list[tuple[Fraction, bool]]]"
 Same: TypeAlias = Callable[[Term, Term], bool]
 
 
@@ -38,29 +40,36 @@ class Cases:
 
     def _equal(self, a: Term, b: Term, facts: _Facts) -> bool:
         self._left -= 1
-        condition = self._decides(a, b)
-        if condition is None or self._left < 0:
+        decides = self._decides(a, b)
+        if decides is None or self._left < 0:
             return a == b or self.same(a, b)
-        for outcome in (True, False):
-            known = {**facts, condition: outcome}
-            if self._possible(known):
-                case = _Case(self.normal, condition, outcome)
-                if not self._equal(case.written_out(a), case.written_out(b), known):
-                    return False
+        condition, tie = decides
+        outcomes = [o for o in (True, False) if self._possible({**facts, condition: (o, o or tie)})]
+        for outcome in outcomes or [True]:
+            case, known = _Case(self.normal, condition, outcome), {**facts, condition: (outcome, outcome and not tie)}
+            if not self._equal(case.written_out(a), case.written_out(b), known):
+                return False
         return True
 
-    def _decides(self, *terms: Term) -> Term | None:
-        """Return a comparison on which a choice in some terms depends, one that has no choice in it."""
-        nodes, seen, waiting, found = self.normal.terms.nodes, set(terms), list(terms), set[Term]()
+    def _decides(self, *terms: Term) -> tuple[Term, bool] | None:
+        """Return a comparison on which a choice, minimum, maximum or absolute value in some terms depends, one that has
+        none in it, and whether it makes no difference which of two equal values counts as less."""
+        nodes, seen, waiting = self.normal.terms.nodes, set(terms), list(terms)
+        chosen, greatest = set[Term](), set[Term]()
         while waiting:
             op, args = nodes[waiting.pop()]
             inner = [] if op in ("atom", "const") else [arg for arg in args if isinstance(arg, int)]
             if op.startswith("select."):
-                found |= self._comparisons(args[0])
+                chosen |= self._comparisons(args[0])
+            elif op.startswith(("min.f", "max.f")) and len(args) == 2:
+                greatest |= self._comparisons(self.normal.less("f64", *args))
+            elif op.startswith("abs.f"):
+                greatest |= self._comparisons(self.normal.less("f64", args[0], self.normal.terms.const(0)))
             new = set(inner) - seen
             seen |= new
             waiting += new
-        return min(found, default=None)
+        found = min(chosen | greatest, default=None)
+        return None if found is None else (found, found not in chosen)
 
     def _comparisons(self, condition: Term) -> set[Term]:
         nodes, found, waiting = self.normal.terms.nodes, set[Term](), [condition]
@@ -75,14 +84,13 @@ class Cases:
 
     def _possible(self, facts: _Facts) -> bool:
         """Tell whether comparisons of the same sum of real numbers with numbers leave it a value."""
-        low, high = (
-            defaultdict[_Sum, list[tuple[Fraction, bool]]](list),
-            defaultdict[_Sum, list[tuple[Fraction, bool]]](list),
-        )
-        for fact, outcome in facts.items():
+        low: _Bounds = defaultdict(list)
+        high: _Bounds = defaultdict(list)
+        for fact, (outcome, strict) in facts.items():
             op, (a, b) = self.normal.terms.nodes[fact]
             if not is_float(op[3:]) or (op.startswith("eq.") and not outcome):
                 continue
+            strict = strict and op.startswith("lt.")
             total = dict(self.normal.difference(a, b))
             bound = -Fraction(total.pop((), 0))
             first = min(total, default=None)
@@ -91,7 +99,6 @@ class Cases:
             scale = Fraction(total[first])
             key = frozenset((factors, Fraction(c) / scale) for factors, c in total.items())
             bound /= scale
-            strict = op.startswith("lt.") and outcome
             below = (outcome == (scale > 0)) if op.startswith("lt.") else None
             if below is not False:
                 high[key].append((bound, strict))
@@ -111,7 +118,8 @@ class _Case:
     def __init__(self, normal: Normal, condition: Term, outcome: bool) -> None:
         self.normal, self.outcome = normal, outcome
         self._op, self._sides = normal.terms.nodes[condition]
-        self._known: dict[Term, Term] = {condition: normal.terms.const(-1 if outcome else 0)}
+        self._known_outcome = normal.terms.const(-1 if outcome else 0)
+        self._known: dict[Term, Term] = {condition: self._known_outcome}
 
     def written_out(self, term: Term) -> Term:
         waiting, known, nodes = [term], self._known, self.normal.terms.nodes
@@ -132,6 +140,8 @@ class _Case:
         normal = self.normal
         op, args = normal.terms.nodes[term]
         head, _, kind = op.partition(".")
+        if head == "lt" and is_float(kind) and self._op.startswith("lt.f") and tuple(parts) == self._sides:
+            return self._known_outcome
         if head in ("min", "max"):
             return self._extreme(head, kind, parts)
         if parts == list(args) or not parts:
@@ -168,6 +178,8 @@ class _Case:
                 return normal.rounded(head[3:], parts[0])
             case "real":
                 return normal.real_of(kind, parts[0])
+            case _ if op.endswith(":f64"):
+                return normal.function_of(op, parts)
             case _:
                 return normal.terms.apply(op, parts)
 

@@ -12,15 +12,16 @@ truncation is no operator. An input element stands for its own value, extended b
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from cuda_out.ptx.instructions.infinities import Infinities
-from cuda_out.ptx.instructions.polynomials import Polynomial, signed, sum_of
+from cuda_out.ptx.instructions.exponentials import Exponentials
+from cuda_out.ptx.instructions.polynomials import Factors, Polynomial, signed, sum_of
 from cuda_out.ptx.instructions.roundings import (
     EVERY,
     WIDER,
@@ -42,7 +43,7 @@ _REAL: Final = frozenset(
 _TYPED: Final = frozenset(("min", "max", "abs", "select"))
 
 
-class Normal(Infinities):
+class Normal(Exponentials):
     """Arithmetic on written-out terms, with the constants, comparisons and choices of both kinds of numbers."""
 
     def __init__(self, terms: Terms, kinds: Mapping[str, str], limits: Mapping[str, int] | None = None) -> None:
@@ -50,6 +51,7 @@ class Normal(Infinities):
         self._real: dict[Term, bool] = {}
         self._read: dict[tuple[str, Term], Term] = {}
         self._rounded: dict[tuple[str, Term], Term] = {}
+        self._shapes: dict[Term, int] = {}
 
     def unknown_array(self, name: str, kind: str, count: int) -> npt.NDArray[np.int64]:
         """Return variables for an array of which nothing is known but its elements' type."""
@@ -357,6 +359,10 @@ class Normal(Infinities):
                 found = self._extreme_or_absolute(op[3:], (less, args[0]), b, a)
             if found is not None:
                 return found
+            if is_float(kind) and (total := self.rescaled(args, a, b)) is not None:
+                return self.multiply(
+                    kind, total, self.exponential(self.scaled(kind, -1, self.extreme("max", kind, *args)))
+                )
         (made_by, (one, *values)), (made_too, (two, *others)) = (
             (op, args or (0,)) for op, args in (self.terms.nodes[term] for term in (a, b))
         )
@@ -466,6 +472,47 @@ class Normal(Infinities):
             return self.conjunction(kind, a, self.terms.const(args[0] - 1))
         return self.add(kind, a, self.scaled(kind, -1, self.multiply(kind, b, self.floor_divide(kind, a, b))))
 
+    def _paired(self, kind: str, left: Polynomial, right: Polynomial) -> list[tuple[Factors, Factors]] | None:
+        """Pair the products of two sums, those that are the same but for their constants; None where one is left."""
+        found, others = [(f, f) for f in left if f in right], dict[Hashable, list[Factors]]()
+        for factors in right:
+            if factors not in left:
+                others.setdefault(self._shape(factors), []).append(factors)
+        for factors in left:
+            if factors not in right:
+                alike = others.get(self._shape(factors), [])
+                other = next((g for g in alike if self._close_factors(kind, factors, g)), None)
+                if other is None:
+                    return None
+                alike.remove(other)
+                found.append((factors, other))
+        return found
+
+    def _close_factors(self, kind: str, one: Factors, two: Factors) -> bool:
+        """Tell whether the factors that two products have not in common are functions of mathematics, and close."""
+        left = sorted((Counter(one) - Counter(two)).elements(), key=lambda term: hash(self._shape((term,))))
+        right = sorted((Counter(two) - Counter(one)).elements(), key=lambda term: hash(self._shape((term,))))
+        nodes = self.terms.nodes
+        return len(left) == len(right) and all(
+            nodes[a][0] == nodes[b][0] and nodes[a][0] != "atom" and self.close(kind, a, b)
+            for a, b in zip(left, right, strict=True)
+        )
+
+    def _shape(self, factors: Factors) -> Hashable:
+        """Return what products have in common that differ in nothing but constants."""
+        shapes = self._shapes
+        for factor in factors:
+            if factor not in shapes:
+                op, args = self.terms.nodes[factor]
+                if op == "const":
+                    shapes[factor] = 0
+                elif op == "atom":
+                    shapes[factor] = factor
+                else:
+                    inner = (self._shape((each,)) for each in args if isinstance(each, int))
+                    shapes[factor] = hash((op, frozenset(inner) if op in ("+", "*") else tuple(inner)))
+        return tuple(sorted(shapes[factor] for factor in factors))
+
     def difference(self, a: Term, b: Term) -> Polynomial:
         """Return what a number is more than another one."""
         return self._as_sum(self.add("f64", a, self.scaled("f64", -1, b)))
@@ -476,8 +523,10 @@ class Normal(Infinities):
             return True
         if self.is_real(a) and self.is_real(b):
             left, right = self._as_sum(a), self._as_sum(b)
-            if left.keys() == right.keys() and (len(left) > 1 or () not in left):
-                return all(same_constant(kind, left[factors], right[factors]) for factors in left)
+            single = left.keys() == {(a,)} and right.keys() == {(b,)}
+            if len(left) == len(right) and not single and (len(left) > 1 or () not in left):
+                pairs = self._paired(kind, left, right)
+                return pairs is not None and all(same_constant(kind, left[f], right[g]) for f, g in pairs)
         (op, args), (other, others) = self.terms.nodes[a], self.terms.nodes[b]
         if op == other == "const":
             return same_constant(kind, args[0], others[0])

@@ -30,6 +30,7 @@ from symbolic.algebra.terms import Term, Terms
 
 LIMIT: Final = 4096
 """Monomials that a product is written out to; a larger one stays a product of sums."""
+_PUT_TOGETHER: Final = frozenset(("+", "*", "const"))
 
 
 class Rings:
@@ -161,16 +162,25 @@ class Rings:
 
     def _joined(self, outer: str, inner: str, kept: Polynomial, polynomials: dict[Term, Polynomial]) -> Term:
         """Return the term of a polynomial without zeros, and remember that it is its polynomial."""
-        neutral, parts = 1 if inner == "*" else -1, []
+        neutral, parts, nodes = 1 if inner == "*" else -1, [], self.terms.nodes
+        plain = outer == "+" and len(kept) > 1  # then nothing is to be put together
         for factors, coefficient in kept.items():
             key = inner, coefficient, factors
             part = self._products.get(key)
             if part is None:
                 value = coefficient if isinstance(coefficient, int) else number(coefficient)
-                constant = () if coefficient == neutral and factors else (self.terms.const(value),)
-                part = self._products[key] = self.terms.apply(inner, (*constant, *factors))
+                if inner == "*" and factors and not any(nodes[f][0] in _PUT_TOGETHER for f in factors):
+                    part = self.terms.multiple(value, factors)
+                else:
+                    constant = () if coefficient == neutral and factors else (self.terms.const(value),)
+                    part = self.terms.apply(inner, (*constant, *factors))
+                self._products[key] = part
+            plain = plain and nodes[part][0] != "+"
             parts.append(part)
-        term = parts[0] if len(parts) == 1 else self.terms.apply(outer, parts)
+        if plain:
+            term = self.terms.intern("+", tuple(sorted(parts)))
+        else:
+            term = parts[0] if len(parts) == 1 else self.terms.apply(outer, parts)
         polynomials.setdefault(term, kept)
         return term
 

@@ -17,6 +17,8 @@ from symbolic.algebra.terms import Term
 from symbolic.ir.program import FunctionName, OperatorName
 
 Value: TypeAlias = tuple[int, Term]
+Summand: TypeAlias = "tuple[Operation, tuple[Value | None, ...], Term | None]"
+"""A sum of which None stands for an operand that is another one, and what all of it is multiplied by."""
 Ring: TypeAlias = tuple[str, bool, int]
 """Sums that may be taken together: the operator, whether of floats, and of how many bits."""
 
@@ -28,9 +30,9 @@ def evaluate(normal: Normal, operation: Operation, row: tuple[Value, ...], round
         kind = operation.result
         if any(term and normal.is_real(term) for _, term in row[:2]) and not is_float(kind):
             kind = f"f{width(kind)}"
-        yes, no = (_read(normal, kind, value) for value in row[:2])
-        return _result(normal, kind, normal.select(kind, _read(normal, "pred", row[2]), yes, no))
-    values = [_read(normal, kind, value) for kind, value in zip(operation.sources, row, strict=True)]
+        yes, no = (of_value(normal, kind, value) for value in row[:2])
+        return _result(normal, kind, normal.select(kind, of_value(normal, "pred", row[2]), yes, no))
+    values = [of_value(normal, kind, value) for kind, value in zip(operation.sources, row, strict=True)]
     if rounds and operation.name != "bf16.number":  # which reads bits
         values[0] = normal.rounded(rounds, values[0])
     found = _apply(normal, operation, values)
@@ -57,23 +59,23 @@ def summands(operation: Operation) -> tuple[int, ...]:
     return _SUMMANDS.get(operation.name, ())
 
 
-def evaluate_sum(normal: Normal, sums: Sequence[tuple[Operation, tuple[Value | None, ...]]]) -> Value:
-    """Return what sums of one ring come to together; None stands for an operand that is another one of them."""
+def evaluate_sum(normal: Normal, sums: Sequence[Summand]) -> Value:
+    """Return what sums of one ring come to together."""
     kind, parts = sums[0][0].result, list[Term]()
-    for operation, row in sums:
-        v = [None if value is None else _read(normal, kind, value) for value in row]
-        if operation.name == "mad":
-            assert v[0] is not None and v[1] is not None
-            v[:2] = [normal.multiply(kind, v[0], v[1])]
+    for operation, row, by in sums:
+        v = [None if value is None else of_value(normal, kind, value) for value in row]
+        if operation.name in ("mad", "mul"):
+            v[:2] = [None] if v[0] is None or v[1] is None else [normal.multiply(kind, v[0], v[1])]
         elif operation.name == "sub":
             assert v[1] is not None
             v[1] = normal.scaled(kind, -1, v[1])
-        parts += [term for term in v if term is not None]
+        parts += [term if by is None else normal.multiply(kind, term, by) for term in v if term is not None]
     total = normal.exclusive_or(kind, *parts) if sums[0][0].name == "xor" else normal.add(kind, *parts)
     return _result(normal, kind, total)
 
 
-def _read(normal: Normal, kind: str, value: Value) -> Term:
+def of_value(normal: Normal, kind: str, value: Value) -> Term:
+    """Return a value as a term of a type."""
     bits, term = value
     return normal.of_kind(kind, term) if term else normal.lifted(kind, bits)
 
@@ -81,6 +83,10 @@ def _read(normal: Normal, kind: str, value: Value) -> Term:
 def _result(normal: Normal, kind: str, term: Term) -> Value:
     known = normal.bits(kind, term)
     return (0, term) if known is None else (known, 0)
+
+
+_APPROXIMATED: Final = {"ex2": "exp2", "lg2": "log2"}
+"""The functions that instructions approximate which have another name."""
 
 
 def _apply(normal: Normal, operation: Operation, v: list[Term]) -> Term:
@@ -92,7 +98,9 @@ def _apply(normal: Normal, operation: Operation, v: list[Term]) -> Term:
     kind = operation.result
     match head:
         case "math" | "sqrt":
-            return normal.terms.apply(f"{rest if head == 'math' else head}:f64", v)
+            return normal.function_of(f"{rest if head == 'math' else head}:f64", v, kind)
+        case "ex2" | "lg2" | "rsqrt" | "sin" | "cos" | "tanh":
+            return normal.function_of(f"{_APPROXIMATED.get(head, head)}:f64", v, kind)
         case "mul" if not rest:
             return normal.multiply(kind, v[0], v[1])
         case "mul" | "mad" if rest.startswith("wide."):
@@ -271,7 +279,7 @@ def pack(normal: Normal, parts: tuple[Value, ...], size: int) -> Value:
             return 0, term
     if not any(term for _, term in parts):
         return sum((bits & (1 << size) - 1) << place * size for place, (bits, _) in enumerate(parts)), 0
-    whole = normal.joined(size, [_read(normal, f"b{size}", value) for value in parts])
+    whole = normal.joined(size, [of_value(normal, f"b{size}", value) for value in parts])
     return _result(normal, f"b{size * len(parts)}", whole)
 
 

@@ -101,7 +101,7 @@ class Expected:
                     return normal.shifted_left(kind, parts[0], by)
                 return normal.shifted_right(kind, parts[0], by)
             case FunctionName():
-                return terms.apply(term_name(op.row), tuple(parts))
+                return normal.function_of(term_name(op.row), parts, kind)
             case OperatorName():
                 return terms.apply(of_kind(op, kind), tuple(parts))
             case _:

@@ -3,7 +3,8 @@
 A kernel makes many partial sums, each as long as what has been summed, and only its outputs are compared. So an
 instruction on terms is noted, not computed: equal instructions on equal operands are one note. What is asked for in
 the end is written out from the notes below it, each note once, and a chain of sums in one piece: the partial sums that
-only the next one uses are never made.
+only the next one uses are never made. Where an exponential multiplies such a sum, as an online softmax does, it
+multiplies what the sum is made of instead, each once with all that come behind.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from cuda_out.ptx.instructions.roundings import (
     of_result,
     widens,
 )
-from cuda_out.ptx.instructions.symbolic import Ring, Value, evaluate, evaluate_sum, ring, summands
+from cuda_out.ptx.instructions.symbolic import Ring, Summand, Value, evaluate, evaluate_sum, of_value, ring, summands
 from cuda_out.ptx.kinds import Bits, is_float, width
 from cuda_out.ptx.running.memory import Lanes
 from symbolic.algebra.terms import Term
@@ -36,6 +37,7 @@ FIRST: Final = 1 << 40
 """The term of the first note; smaller ones are written out."""
 _COMMUTATIVE: Final = frozenset(("add", "mul", "mad", "and", "or", "xor", "min", "max"))
 """The instructions whose first two operands may be exchanged."""
+_EXPONENTIALS: Final = frozenset(("math.exp", "math.exp2", "ex2.f32"))
 Operands: TypeAlias = tuple[int, ...]
 """A term for each operand, or the complement of a number's place in the table of numbers."""
 
@@ -111,8 +113,8 @@ class Notes:
             waiting += new
 
     def cancel(self, terms: Iterable[Term]) -> bool:
-        """Tell whether a part of a sum of floats that some terms are made of, and were written out, was 0 as a real
-        number."""
+        """Tell whether some terms that were written out are made of a sum of floats of which a part was 0 as a real
+        number, or of a product of exponentials that was a constant."""
         asked = [term for term in set(terms) if term >= FIRST] if self._cancelling else []
         seen = set(asked)
         while asked:
@@ -179,12 +181,14 @@ class Notes:
             if term in written:
                 continue
             operation, sums, row = notes[term - FIRST]
-            open_to = summands(operation) if sums else ()
+            open_to, scaled = summands(operation) if sums else (), self._scaled(term)
+            if scaled >= 0:
+                open_to, sums = (*open_to, scaled), self._summed_in(term)
             for place, operand in enumerate(row):
                 if operand < FIRST or operand in written:
                     continue
                 uses[operand] += 1
-                if place in open_to and notes[operand - FIRST][1] == sums:
+                if place in open_to and self._summed_in(operand) == sums:
                     inner.add(operand)
                 if operand not in needed:
                     needed.add(operand)
@@ -194,9 +198,23 @@ class Notes:
             if term not in written:
                 written[term] = self._evaluate(term, inside)
 
+    def _scaled(self, term: Term) -> int:
+        """Return which factor of a product of floats an exponential multiplies; -1 for any other note."""
+        operation, _, row = self._notes[term - FIRST]
+        if operation.name in ("mul", "mad") and is_float(operation.result):
+            for place in (0, 1):
+                if row[1 - place] >= FIRST and self._notes[row[1 - place] - FIRST][0].name in _EXPONENTIALS:
+                    return place
+        return -1
+
+    def _summed_in(self, term: Term) -> Ring | None:
+        """Return the sums of which a note may be a part: as one itself, or as one that an exponential multiplies."""
+        operation, sums, _ = self._notes[term - FIRST]
+        return ("+", True, width(operation.result)) if sums is None and self._scaled(term) >= 0 else sums
+
     def _evaluate(self, term: Term, inside: set[Term]) -> Value:
         operation, ring, row = self._notes[term - FIRST]
-        if ring is None:
+        if ring is None and inside.isdisjoint(row):
             given = tuple(map(self._read, row, operation.sources, repeat(operation)))
             kind, rounds = narrows(operation), None
             if kind is not None and is_float(operation.sources[0]):
@@ -207,18 +225,29 @@ class Notes:
                     given = (inner,)
                     if inner != self._operand(row[0]):
                         self.in_types.add(kind)
-            return evaluate(self.normal, operation, given, rounds or widens(operation))
-        sums, waiting = [], [term]
+            vanished = self.normal.vanished
+            value = evaluate(self.normal, operation, given, rounds or widens(operation))
+            if operation.name == "mul" and self.normal.vanished > vanished:
+                self._cancelling.add(term)
+            return value
+        sums, waiting, kept = list[Summand](), list[tuple[Term, Term | None]]([(term, None)]), list[Value]()
         while waiting:
-            operation, _, row = self._notes[waiting.pop() - FIRST]
-            waiting += [operand for operand in row if operand in inside]
-            values = [
-                None if code in inside else self._read(code, kind, operation)
-                for code, kind in zip(row, operation.sources, strict=True)
-            ]
-            sums.append((operation, tuple(values)))
+            part, by = waiting.pop()
+            operation, _, row = self._notes[part - FIRST]
+            scaled = self._scaled(part)
+            values = []
+            for place, (code, kind) in enumerate(zip(row, operation.sources, strict=True)):
+                values.append(None if code in inside else self._read(code, kind, operation))
+                if code in inside:
+                    times = by
+                    if place == scaled:
+                        factor = of_value(self.normal, kind, self._read(row[1 - place], kind, operation))
+                        times = factor if by is None else self.normal.multiply(kind, by, factor)
+                    waiting.append((code, times))
+            sums.append((operation, tuple(values), by))
+            kept += [value for value in _added(operation, values) if value and by is None]
         value = evaluate_sum(self.normal, sums)
-        if ring[1] and self.normal.cancels(value[1], [part[1] for op, row in sums for part in _added(op, row) if part]):
+        if ring is not None and ring[1] and self.normal.cancels(value[1], [part[1] for part in kept]):
             self._cancelling.add(term)
         return value
 
@@ -259,7 +288,7 @@ class Notes:
 
     def _evaluated(self, operation: Operation, given: Sequence[Value]) -> Value:
         if ring(operation) is not None:
-            return evaluate_sum(self.normal, [(operation, tuple(given))])
+            return evaluate_sum(self.normal, [(operation, tuple(given), None)])
         return evaluate(self.normal, operation, tuple(given))
 
     def _held(self, code: int, kind: str) -> FloatTypes:

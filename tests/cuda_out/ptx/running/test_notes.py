@@ -26,7 +26,7 @@ def at_once(normal: Normal, name: str, row: tuple[Value, ...]) -> Value:
     operation = next(each for each in OPERATIONS if each.name == name)
     if symbolic.ring(operation) is None:
         return symbolic.evaluate(normal, operation, row)
-    return symbolic.evaluate_sum(normal, [(operation, row)])
+    return symbolic.evaluate_sum(normal, [(operation, row, None)])
 
 
 @pytest.mark.parametrize("seed", range(8))
