@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from cuda_out.compile.opaque import FAST, PREFIX
-from symbolic.algebra.functions import FUNCTIONS, FunctionRow
+from symbolic.ir.functions import FUNCTIONS, MathFunction
 from symbolic.ir.program import DType
 
 _INSTRUCTIONS: Final = frozenset(("sqrt", "floor", "ceil", "trunc", "rint"))
@@ -95,7 +95,7 @@ def _declared(words: set[str]) -> Iterator[str]:
         yield f"namespace std {{ using ::swizzle_{double}; using ::{PREFIX}{single}; }}"
 
 
-def _needed_by(row: FunctionRow) -> set[str]:
+def _needed_by(row: MathFunction) -> set[str]:
     """Return the names in a text that ask for a function."""
     names = {*row.cuda.values(), f"__{row.cuda[DType.F32]}"}
     names |= {f"{name}{end}" for name, (_, text) in _MADE.items() if f"{{{row.symbol}}}" in text for end in ("", "f")}

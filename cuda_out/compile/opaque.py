@@ -24,7 +24,7 @@ SPELLED: Final[dict[str, tuple[MathFunction, DType]]] = {
     name: (row, dtype) for row in FUNCTIONS.values() if row.defined is None for dtype, name in row.cuda.items()
 }
 """The functions that are made calls, by CUDA's names; of the others the instructions are known."""
-FAST: Final[dict[str, tuple[FunctionRow, DType]]] = {
+FAST: Final[dict[str, tuple[MathFunction, DType]]] = {
     f"__{symbol}f": (FUNCTIONS[symbol], DType.F32)
     for symbol in ("exp", "log", "log2", "log10", "sin", "cos", "pow", "tanh")
 }

@@ -16,8 +16,8 @@ from cuda_out.ptx.running.branches import BranchingMachine
 from cuda_out.ptx.running.notes import Notes
 from cuda_out.ptx.running.run import interpret, kernel_of, launch_shape
 from swizzle import math
-from symbolic.algebra.functions import applied, where
 from symbolic.algebra.terms import Terms
+from symbolic.ir.functions import applied, where
 from tests.cuda_out.ptx.instructions.evaluate import Evaluated
 from tests.cuda_out.ptx.running.test_not_equal import verdict
 
