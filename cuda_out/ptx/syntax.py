@@ -121,14 +121,14 @@ def names_of(operand: Operand | None) -> list[str]:
             return []
 
 
-def written_and_read(instruction: Instruction) -> tuple[list[str], list[str]]:
-    """Return the registers that an instruction writes, and those that it reads, but for its guard."""
-    operands, head = instruction.operands, instruction.op[0]
-    if head == "st" and "param" in instruction.op:
-        return names_of(operands[0]), names_of(operands[1])
-    nothing = ("st", "bar", "barrier", "red", "membar", "fence", "nanosleep", "prefetch", "prefetchu")
-    written = 0 if head in nothing and "pred" not in instruction.op and "popc" not in instruction.op else 1
-    if head in ("shfl", "match"):
-        written = len(operands) - {"shfl": 4, "match": 2}[head]
-    targets = [name for each in operands[:written] for name in names_of(each)]
-    return targets, [name for each in operands[written:] for name in names_of(each)]
+LANE_MASKS: Final = ("eq", "le", "lt", "ge", "gt")
+SPECIAL: Final = frozenset(
+    (
+        "%laneid",
+        *(f"%lanemask_{which}" for which in LANE_MASKS),
+        "WARP_SZ",
+        "%dynamic_smem_size",
+        *(f"{name}.{axis}" for name in ("%tid", "%ntid", "%ctaid", "%nctaid") for axis in "xyz"),
+    )
+)
+"""The special registers that are known: 32 bits each, and read by `mov` only."""

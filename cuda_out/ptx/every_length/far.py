@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from cuda_out.ptx.every_length.tiles import Said, TileMachine, TileRegisters, TileValidator
 from cuda_out.ptx.every_length.windows import MOST_BLOCKS, Cut, NotMoved, NotTiled
-from cuda_out.ptx.instructions.concrete import Operation
 from cuda_out.ptx.instructions.indices import Case, at_case
+from cuda_out.ptx.instructions.operation import Operation
 from cuda_out.ptx.kinds import KIND_OF, Bits, width
 from cuda_out.ptx.running.memory import Lanes
 from cuda_out.ptx.running.notes import Notes

@@ -23,9 +23,9 @@ from cuda_out.ptx.every_length.carried import longest_way
 from cuda_out.ptx.every_length.far import FarMachine
 from cuda_out.ptx.every_length.long_tiles import UNIT, LongRegisters, LongTiles, LongTransfers
 from cuda_out.ptx.every_length.tiles import TileValidator
-from cuda_out.ptx.instructions.concrete import Operation, decode
-from cuda_out.ptx.instructions.forms import form
+from cuda_out.ptx.instructions.operation import Operation
 from cuda_out.ptx.instructions.slopes import FOREVER, NoSlope, slope_of
+from cuda_out.ptx.instructions.table import decode, form, written_and_read
 from cuda_out.ptx.kinds import is_float, typed, width
 from cuda_out.ptx.running.memory import Lanes, Region
 from cuda_out.ptx.running.notes import Notes
@@ -40,7 +40,6 @@ from cuda_out.ptx.syntax import (
     NotInterpreted,
     Operand,
     names_of,
-    written_and_read,
 )
 from symbolic.algebra.terms import Term
 

@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from cuda_out.ptx.every_length.far import FarValidator
 from cuda_out.ptx.every_length.tiles import TileRegisters, TileTransfers, TileValidator
 from cuda_out.ptx.every_length.windows import Cut
-from cuda_out.ptx.instructions.concrete import Operation
-from cuda_out.ptx.instructions.forms import InstructionForm
 from cuda_out.ptx.instructions.indices import Value
+from cuda_out.ptx.instructions.operation import InstructionForm, Operation
 from cuda_out.ptx.kinds import is_float, typed, width
 from cuda_out.ptx.running.memory import Lanes
 from cuda_out.ptx.running.registers import Register

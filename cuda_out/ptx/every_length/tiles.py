@@ -30,18 +30,10 @@ from cuda_out.ptx.every_length.windows import (
     length_of,
     remainders,
 )
-from cuda_out.ptx.instructions.concrete import Operation
-from cuda_out.ptx.instructions.forms import InstructionForm, form
-from cuda_out.ptx.instructions.indices import (
-    INDEX,
-    Case,
-    Indices,
-    Polynomial,
-    Value,
-    at_case,
-    plus,
-    show,
-)
+from cuda_out.ptx.instructions.indices import INDEX, Case, Indices, Value, at_case
+from cuda_out.ptx.instructions.operation import InstructionForm, Operation
+from cuda_out.ptx.instructions.polynomials import Polynomial, plus, show
+from cuda_out.ptx.instructions.table import form
 from cuda_out.ptx.kinds import KIND_OF, Bits, width
 from cuda_out.ptx.running.arguments import LaunchArgument, LaunchArray, LaunchScalar
 from cuda_out.ptx.running.branches import BranchingMachine

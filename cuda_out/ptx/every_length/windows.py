@@ -17,7 +17,8 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.ptx.instructions.indices import Polynomial, Total, at_case, constant, plus, product, variable
+from cuda_out.ptx.instructions.indices import Total, at_case
+from cuda_out.ptx.instructions.polynomials import Polynomial, plus, product_of
 from cuda_out.ptx.running.memory import Broken, Lanes
 from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.tiling.tiling import TiledAxis, Tiling
@@ -74,7 +75,7 @@ class Cut(Struct, frozen=True):
 
 def block_of(axis: Axis, first: bool | None) -> Polynomial:
     """Return the number of a block: 0 for the first one, more for another, any where they are not told apart."""
-    return {} if first else plus(variable(f"block {axis}"), {} if first is None else {(): 1})
+    return {} if first else plus({(f"block {axis}",): 1}, {} if first is None else {(): 1})
 
 
 def length_of(axis: TiledAxis, first: bool | None = None) -> Polynomial:
@@ -176,17 +177,17 @@ class Window:
         extents, begins = list[Polynomial](), list[Polynomial]()
         for e, s in pairs:
             extents.append({(): e} if s is None else plus({(): s.halo}, lengths[s.axis], s.scale))
-            begins.append({} if s is None else product(numbers[s.axis], constant(s.scale * tiles[s.axis])))
+            begins.append({} if s is None else product_of(numbers[s.axis], {(): s.scale * tiles[s.axis]}))
         self.strides: list[Polynomial] = [{(): 1}]
         for place in range(last, 0, -1):
-            row = product(extents[place], constant(rest)) if place == last else extents[place]
-            self.strides.insert(0, product(self.strides[0], row))
+            row = product_of(extents[place], {(): rest}) if place == last else extents[place]
+            self.strides.insert(0, product_of(self.strides[0], row))
         self.begin: Polynomial = {}
         for place, stride in enumerate(self.strides):
-            of_row = product(begins[place], constant(rest)) if place == last else begins[place]
-            self.begin = plus(self.begin, product(of_row, stride))
-        whole = extents[0] if last else product(extents[0], constant(rest))
-        self.count = product(whole, self.strides[0])
+            of_row = product_of(begins[place], {(): rest}) if place == last else begins[place]
+            self.begin = plus(self.begin, product_of(of_row, stride))
+        whole = extents[0] if last else product_of(extents[0], {(): rest})
+        self.count = product_of(whole, self.strides[0])
 
     def _levels(self, extents: Sequence[int]) -> tuple[int, ...]:
         return *extents[: self.levels - 1], prod(extents[self.levels - 1 :])
@@ -229,7 +230,7 @@ class Window:
 
     def _to_first(self, strides: Sequence[Polynomial]) -> int:
         """Return how many elements before the block's part its first one is."""
-        return sum(int(low) * each[()] for low, each in zip(self.before, [*strides, constant(1)], strict=True))
+        return sum(int(low) * each[()] for low, each in zip(self.before, [*strides, {(): 1}], strict=True))
 
     def outside(self, numbers: Lanes, cuts: Lanes, count: int, *, writes: bool) -> npt.NDArray[np.bool_]:
         """Tell which elements, and the next `count` ones, are not in the part of a block; or not its own to write."""

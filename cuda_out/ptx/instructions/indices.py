@@ -12,48 +12,19 @@ first evaluated for all cases together, and for one of them only where that says
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from cuda_out.ptx.instructions.concrete import Operation
-from cuda_out.ptx.instructions.polynomials import signed
+from cuda_out.ptx.instructions.polynomials import Factors, Polynomial, plus, show, signed
 from cuda_out.ptx.kinds import is_float, width
 from cuda_out.ptx.syntax import NotInterpreted
 
-Monomial: TypeAlias = tuple[str, ...]
-Polynomial: TypeAlias = dict[Monomial, int]
-"""From products of variables to integers; the variables are no negative numbers."""
 Value: TypeAlias = tuple[int, int]
 """Bits and 0, or 0 and the number of a polynomial that is no constant."""
 
 INDEX: Final = 1 << 50
 """The first number of a polynomial; terms of data are smaller."""
-
-
-def variable(name: str) -> Polynomial:
-    return {(name,): 1}
-
-
-def constant(number: int) -> Polynomial:
-    return {(): number}
-
-
-def plus(a: Polynomial, b: Polynomial, times: int = 1) -> Polynomial:
-    """Return a + times * b."""
-    found = dict(a)
-    for monomial, coefficient in b.items():
-        found[monomial] = found.get(monomial, 0) + times * coefficient
-    return {monomial: coefficient for monomial, coefficient in found.items() if coefficient}
-
-
-def product(a: Polynomial, b: Polynomial) -> Polynomial:
-    found: Polynomial = {}
-    for left, x in a.items():
-        for right, y in b.items():
-            monomial = tuple(sorted(left + right))
-            found[monomial] = found.get(monomial, 0) + x * y
-    return {monomial: coefficient for monomial, coefficient in found.items() if coefficient}
 
 
 class Total(Struct, frozen=True):
@@ -83,6 +54,20 @@ class Total(Struct, frozen=True):
         return min(values) // times, -(-max(values) // times)
 
 
+class _Operation(Protocol):
+    """What is evaluated: an instruction, with a rule for polynomials (`cuda_out.ptx.instructions.operation`)."""
+
+    name: str
+    sources: tuple[str, ...]
+    result: str
+
+    def index(self, table: Indices, v: list[Polynomial], row: Sequence[Value]) -> Value: ...
+
+
+def not_of_blocks(name: str) -> NotInterpreted:
+    return NotInterpreted(f"{name} of a block's number")
+
+
 class Case(Struct, frozen=True):
     """What is known in one case: the values of some variables, and what others are together."""
 
@@ -99,7 +84,7 @@ class Indices:
         self._of_all = False
         self._table: list[Polynomial] = []
         self._variables: list[frozenset[str]] = []
-        self._numbers: dict[frozenset[tuple[Monomial, int]], int] = {}
+        self._numbers: dict[frozenset[tuple[Factors, int]], int] = {}
         self._known: dict[tuple[str, str, tuple[Value, ...], tuple[Total, ...] | None], Value | None] = {}
         self._settled: dict[tuple[int, tuple[int | None, ...]], Value] = {}
         self._alike: dict[frozenset[str], list[int]] = {}
@@ -180,7 +165,7 @@ class Indices:
             raise NotInterpreted(f"{show(found)}, which may leave {kind}")
         return plus(found, {(): turns << size})
 
-    def _wider(self, found: Polynomial, kind: str) -> Polynomial:
+    def wider(self, found: Polynomial, kind: str) -> Polynomial:
         """Return the integer that a type reads in a register, with a variable for how often it wraps where it may.
 
         The variable is gone again where only as many low bits are read as the type has: compilers compute
@@ -189,17 +174,27 @@ class Indices:
         try:
             return self.integer(found, kind)
         except NotInterpreted:
-            if self._of_all:
-                raise
             size, (low, high) = width(kind), self.bounds(found)
             least = -(1 << size - 1) if kind[0] == "s" else 0
             fewest, most = (low - least) >> size, (high - least) >> size
-            name = f"wraps of {show(found)} as {kind}, of {most}"  # of other bounds it is another variable
-            self.most[name] = max(self.most.get(name, 0), most - fewest)
-            # found - 2^size * turns, where turns is `most` less what the variable says
-            return plus(found, {(): -most << size, (name,): 1 << size})
+            # Of other bounds it is another variable: found - 2^size * turns, where turns is `most` less what it says.
+            wraps = self.new(f"wraps of {show(found)} as {kind}, of {most}", most - fewest)
+            return plus(plus(found, {(): -most << size}), wraps, 1 << size)
 
-    def evaluate(self, operation: Operation, row: Sequence[Value], case: int = 0) -> Value:
+    def floored(self, found: Polynomial, by: int) -> Polynomial:
+        """Return a polynomial shifted right, where that is one."""
+        if any(coefficient % (1 << by) for monomial, coefficient in found.items() if monomial):
+            raise NotInterpreted(f"{show(found)} shifted right by {by}")
+        return {monomial: coefficient >> by for monomial, coefficient in found.items() if coefficient >> by}
+
+    def new(self, name: str, most: int) -> Polynomial:
+        """Return a variable of which nothing but its largest value is known, in the case that is looked at."""
+        if self._of_all:
+            raise NotInterpreted(name)
+        self.most[name] = max(self.most.get(name, 0), most)
+        return {(name,): 1}
+
+    def evaluate(self, operation: _Operation, row: Sequence[Value], case: int = 0) -> Value:
         """Return what an instruction gives for numbers and polynomials in one of the cases; raise NotInterpreted where
         nobody knows."""
         row, together = tuple(self.settled(value, case) for value in row), self.cases[case].totals
@@ -210,7 +205,7 @@ class Indices:
             found = self._known[key] = self._evaluate(operation, row)
         return found
 
-    def of_all(self, operation: Operation, row: Sequence[Value]) -> Value | None:
+    def of_all(self, operation: _Operation, row: Sequence[Value]) -> Value | None:
         """Return what an instruction gives in all cases, None where that is not one value."""
         key = operation.name, operation.result, tuple(row), None
         if key not in self._known:
@@ -224,84 +219,53 @@ class Indices:
                 self._of_all = False
         return self._known[key]
 
-    def _evaluate(self, operation: Operation, row: Sequence[Value]) -> Value:
-        head, _, rest = str(operation.name).partition(".")
-        kind, sources = operation.result, operation.sources
-        if is_float(kind) or any(is_float(source) for source in sources):
-            raise NotInterpreted(f"{operation.name} of a block's number")
-        v = [self.polynomial(value, max(width(each), 8)) for value, each in zip(row, sources, strict=True)]
-        size = width(kind)
-        match head:
-            case "add":
-                return self.value(plus(v[0], v[1]), size)
-            case "sub":
-                return self.value(plus(v[0], v[1], -1), size)
-            case "neg":
-                return self.value(plus({}, v[0], -1), size)
-            case "mul" if not rest:
-                return self.value(product(v[0], v[1]), size)
-            case "mad" if not rest:
-                return self.value(plus(product(v[0], v[1]), v[2]), size)
-            case "mul" | "mad" if rest.startswith("wide."):
-                a, b = (self.integer(each, rest[5:]) for each in v[:2])
-                return self.value(plus(product(a, b), v[2] if len(v) > 2 else {}), size)
-            case "shl" if not row[1][1]:
-                return self.value(product(v[0], {(): 1 << row[1][0]}) if row[1][0] < size else {}, size)
-            case "shr" if not row[1][1]:
-                unsigned = f"u{kind[1:]}" if kind[0] == "b" else kind
-                return self.value(_floored(self.integer(v[0], unsigned), row[1][0]), size)
-            case "cvt":
-                return self.value(v[0] if size <= width(sources[0]) else self._wider(v[0], sources[0]), size)
-            case "and" | "or" | "xor" if kind != "pred":
-                return self.value(self._bitwise(head, size, v, row), size)
-            case "min" | "max":
-                try:
-                    a, b = (self.integer(each, kind) for each in v)
-                except NotInterpreted:  # a compiler computes it before it knows that it matters
-                    if self._of_all:
-                        raise
-                    name = f"undecided: {head}.{kind} of {show(v[0])} and {show(v[1])}"
-                    self.most[name] = (1 << size) - 1
-                    return self.value(variable(name), size)
-                low, high = self.bounds(plus(a, b, -1))
-                if low < 0 < high:
-                    return self.value(self._between(head, a, b), size)
-                return self.value(a if (high <= 0) == (head == "min") else b, size)
-            case "setp":
-                try:
-                    return self._compare(rest.split("."), v, row), 0
-                except NotInterpreted as error:  # a compiler compares before it knows that the answer matters
-                    return self._undecided(str(error))
-            case "and" | "or":
-                return self._joined(head, row)
-            case _:
-                raise NotInterpreted(f"{operation.name} of a block's number")
+    def _evaluate(self, operation: _Operation, row: Sequence[Value]) -> Value:
+        if any(map(is_float, (operation.result, *operation.sources))):
+            raise not_of_blocks(operation.name)
+        read = zip(row, operation.sources, strict=True)
+        return operation.index(self, [self.polynomial(value, max(width(kind), 8)) for value, kind in read], row)
 
-    def _between(self, head: str, a: Polynomial, b: Polynomial) -> Polynomial:
+    # -- what rows ask -----------------------------------------------------------------------------------------
+
+    def apart(self, a: Polynomial, b: Polynomial) -> tuple[int, int]:
+        """Return bounds of a difference."""
+        return self.bounds(plus(a, b, -1))
+
+    def answer(self, compare: str, a: Polynomial, b: Polynomial) -> bool:
+        """Return what a comparison says; raise NotInterpreted where that depends on the variables."""
+        low, high = self.apart(a, b)
+        answers = {
+            "lt": (high < 0, low >= 0), "le": (high <= 0, low > 0), "gt": (low > 0, high <= 0),
+            "ge": (low >= 0, high < 0), "eq": (low == high == 0, low > 0 or high < 0),
+            "ne": (low > 0 or high < 0, low == high == 0),
+        }  # fmt: skip
+        yes, no = answers[compare]
+        if not (yes or no):
+            raise NotInterpreted(f"whether {show(a)} is {compare} {show(b)}")
+        return yes
+
+    def between(self, head: str, a: Polynomial, b: Polynomial) -> Polynomial:
         """Return a minimum or maximum as a number of which the bounds are known."""
-        what, pick = f"{head} of {show(a)} and {show(b)}", min if head == "min" else max
-        if self._of_all:
-            raise NotInterpreted(what)
+        pick = min if head == "min" else max
         (low, high), (other_low, other_high) = self.bounds(a), self.bounds(b)
         least, most = pick(low, other_low), pick(high, other_high)
-        name = f"{what}, from {least} to {most}"  # of other bounds it is another variable
-        self.most[name] = most - least
-        return plus({(): least}, variable(name))
+        # Of other bounds it is another variable.
+        found = self.new(f"{head} of {show(a)} and {show(b)}, from {least} to {most}", most - least)
+        return plus({(): least}, found)
 
-    def _undecided(self, why: str) -> Value:
+    def undecided(self, why: str) -> Value:
         """Return a predicate that nothing is known of; who is steered by it shows the reason."""
         return self.value({(f"undecided: {why}",): 1}, 8)
 
-    def _joined(self, head: str, row: Sequence[Value]) -> Value:
-        """Return two predicates joined, of which one at least is undecided: the other one may decide."""
+    def joined(self, decides: int, row: Sequence[Value]) -> Value:
+        """Return two predicates joined, of which one at least is undecided: the other one may be what decides."""
         (a, open_a), (b, open_b) = row
-        decides = 0 if head == "and" else 1
         for bit, undecided in ((a, open_a), (b, open_b)):
             if not undecided and int(bit != 0) == decides:
                 return decides, 0
         return 0, open_a or open_b
 
-    def _bitwise(self, head: str, size: int, v: Sequence[Polynomial], row: Sequence[Value]) -> Polynomial:
+    def bitwise(self, head: str, size: int, v: Sequence[Polynomial], row: Sequence[Value]) -> Polynomial:
         """Bits of which one side is known, and which the other one's variables do not reach."""
         known = [place for place, (_, number) in enumerate(row) if not number]
         if len(known) != 1:
@@ -324,26 +288,6 @@ class Indices:
             return plus(plus(rest, {(): constant & ~low}), {(): joined})
         raise NotInterpreted(f"{head} of {show(open_)}")
 
-    def _compare(self, says: Sequence[str], v: Sequence[Polynomial], row: Sequence[Value]) -> int:
-        compare, kind, *more = says
-        kind = f"u{kind[1:]}" if kind[0] == "b" else kind
-        a, b = (self.integer(each, kind) for each in v[:2])
-        low, high = self.bounds(plus(a, b, -1))
-        answers = {
-            "lt": (high < 0, low >= 0), "le": (high <= 0, low > 0), "gt": (low > 0, high <= 0),
-            "ge": (low >= 0, high < 0), "eq": (low == high == 0, low > 0 or high < 0),
-            "ne": (low > 0 or high < 0, low == high == 0),
-        }  # fmt: skip
-        yes, no = answers[compare]
-        if not (yes or no):
-            raise NotInterpreted(f"whether {show(a)} is {compare} {show(b)}")
-        if not more:
-            return int(yes)
-        if row[2][1]:
-            raise NotInterpreted(f"{more[0]} of a predicate that is {show(self.polynomial(row[2], 8))}")
-        other = row[2][0] != 0
-        return int({"and": yes and other, "or": yes or other, "xor": yes != other}[more[0]])
-
 
 def at_case(found: Polynomial, fixed: Mapping[str, int]) -> Polynomial:
     """Return a polynomial with numbers in the place of some variables."""
@@ -361,20 +305,3 @@ def at_case(found: Polynomial, fixed: Mapping[str, int]) -> Polynomial:
 def _modulo(found: Polynomial, size: int) -> Polynomial:
     reduced = {monomial: signed(coefficient, size) for monomial, coefficient in found.items()}
     return {monomial: coefficient for monomial, coefficient in reduced.items() if coefficient}
-
-
-def _floored(found: Polynomial, by: int) -> Polynomial:
-    """Return a polynomial shifted right, where that is one."""
-    if any(coefficient % (1 << by) for monomial, coefficient in found.items() if monomial):
-        raise NotInterpreted(f"{show(found)} shifted right by {by}")
-    return {monomial: coefficient >> by for monomial, coefficient in found.items() if coefficient >> by}
-
-
-def show(found: Polynomial) -> str:
-    """Return a polynomial as text.
-
-    >>> show({(): 3, ("block x",): 64})
-    '3 + 64*(block x)'
-    """
-    parts = ["*".join([str(c), *(f"({name})" for name in m)]) if m else str(c) for m, c in sorted(found.items())]
-    return " + ".join(parts) or "0"

@@ -164,6 +164,8 @@ class Normal(Exponentials):
     def real_of(self, kind: str, term: Term) -> Term:
         """Return an integer as a float; of an element of 8 or 16 bits it is the same in every type that holds it."""
         op, args = self.terms.nodes[term]
+        if op == "const":
+            return self.real(Fraction(int(args[0]) & (1 << width(kind)) - 1 if kind[0] == "u" else args[0]))
         if (count := self._count(term, kind[0] != "u")) and count[0] < 1 << width(kind) - 1:
             return self.add("f64", *count[1])
         own = self.kinds[args[0]] if op == "atom" else kind

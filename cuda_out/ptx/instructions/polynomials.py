@@ -1,4 +1,4 @@
-"""Polynomials over terms, in the two rings of `cuda_out.ptx.instructions.rings`, and their coefficients."""
+"""Polynomials over terms, in the two rings of `cuda_out.ptx.instructions.rings`, or over named variables."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from fractions import Fraction
 from math import lcm
 from typing import Any, TypeAlias
 
-from symbolic.algebra.terms import Term
-
-Factors: TypeAlias = tuple[Term, ...]
+Factors: TypeAlias = tuple[Any, ...]
+"""Terms, or the names of variables, in order."""
 Polynomial: TypeAlias = dict[Factors, Any]
 """From products to coefficients: integers or fractions in a sum, masks in an exclusive-or."""
 
@@ -20,10 +19,17 @@ def signed(value: int, size: int) -> int:
     return value - (1 << size) if value >> size - 1 else value
 
 
-def add_to(total: Polynomial, more: Polynomial) -> None:
-    """Add a sum to a sum, in place."""
+def add_to(total: Polynomial, more: Polynomial, times: int = 1) -> None:
+    """Add a sum, so many times, to a sum, in place."""
     for factors, coefficient in more.items():
-        total[factors] = total.get(factors, 0) + coefficient
+        total[factors] = total.get(factors, 0) + times * coefficient
+
+
+def plus(a: Polynomial, b: Polynomial, times: int = 1) -> Polynomial:
+    """Return a + times * b, without zeros."""
+    total = dict(a)
+    add_to(total, b, times)
+    return {factors: coefficient for factors, coefficient in total.items() if coefficient}
 
 
 def merge_masks(total: Polynomial, more: Polynomial) -> None:
@@ -69,3 +75,13 @@ def conjunction_of(left: Polynomial, right: Polynomial) -> Polynomial:
             factors = tuple(sorted({*a, *b}))
             found[factors] = found.get(factors, 0) ^ (x & y)
     return found
+
+
+def show(found: Polynomial) -> str:
+    """Return a polynomial over variables as text.
+
+    >>> show({(): 3, ("block x",): 64})
+    '3 + 64*(block x)'
+    """
+    parts = ["*".join([str(c), *(f"({name})" for name in m)]) if m else str(c) for m, c in sorted(found.items())]
+    return " + ".join(parts) or "0"

@@ -6,10 +6,12 @@ import re
 
 from msgspec.structs import replace
 
-from cuda_out.ptx.instructions.forms import SPECIAL, Checker, form
+from cuda_out.ptx.instructions.table import form
+from cuda_out.ptx.reading.checker import Checker
 from cuda_out.ptx.reading.lexer import Token
 from cuda_out.ptx.reading.token_reader import TokenReader
 from cuda_out.ptx.syntax import (
+    SPECIAL,
     Address,
     Group,
     Immediate,

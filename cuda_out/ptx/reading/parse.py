@@ -1,7 +1,7 @@
 """Read the text of PTX by its grammar: a module, its variables, functions and kernels, and their instructions.
 
 What is not understood is refused, with its line: a directive, a word between declarations, an instruction in no form
-(`cuda_out.ptx.instructions.forms`), a name that was not declared. What is wrong in the body of one kernel or function
+(`cuda_out.ptx.instructions.table`), a name that was not declared. What is wrong in the body of one kernel or function
 is said when that one is asked for.
 """
 

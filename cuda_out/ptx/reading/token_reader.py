@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from cuda_out.ptx.instructions.forms import SPECIAL
 from cuda_out.ptx.kinds import KINDS, width
 from cuda_out.ptx.reading.lexer import END, Token, number, tokens
 from cuda_out.ptx.syntax import (
+    SPECIAL,
     Immediate,
     NotInterpreted,
     PtxVariable,

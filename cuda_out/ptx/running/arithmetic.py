@@ -13,8 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 from msgspec import Struct
 
-from cuda_out.ptx.instructions.concrete import Operation
-from cuda_out.ptx.instructions.roundings import narrows
+from cuda_out.ptx.instructions.operation import Operation
 from cuda_out.ptx.kinds import KINDS, is_float, width
 from cuda_out.ptx.running.machine import PtxMachine
 from cuda_out.ptx.syntax import Kernel
@@ -46,7 +45,7 @@ def arithmetic(machine: PtxMachine, names: Iterable[str]) -> Arithmetic:
         kinds = [kind for kind in (*operation.sources, operation.result) if is_float(kind)]
         if not kinds:
             continue
-        narrow = narrows(operation)
+        narrow = operation.narrows
         head = "rounding" if narrow else operation.name.partition(".")[0]
         operations[f"{head}.{narrow or kinds[0]}"] += 1
         found = {_number(operation, place, bits) for place, bits in numbers if is_float(operation.sources[place])}

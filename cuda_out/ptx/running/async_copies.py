@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from msgspec import Struct
 
-from cuda_out.ptx.instructions.forms import InstructionForm
+from cuda_out.ptx.instructions.operation import InstructionForm
 from cuda_out.ptx.running.memory import Broken, Lanes, Region
 from cuda_out.ptx.running.registers import Register
 from cuda_out.ptx.running.transfers import Transfers

@@ -18,8 +18,10 @@ from typing import Any, Final
 import numpy as np
 from msgspec import Struct
 
-from cuda_out.ptx.instructions.concrete import Operation, decode
+from cuda_out.ptx.instructions.choices import SELECT
 from cuda_out.ptx.instructions.indices import INDEX
+from cuda_out.ptx.instructions.operation import Operation
+from cuda_out.ptx.instructions.table import decode
 from cuda_out.ptx.kinds import KINDS, is_float, width
 from cuda_out.ptx.running.control_flow import ControlFlow
 from cuda_out.ptx.running.machine import STEPS, PtxMachine
@@ -181,7 +183,7 @@ class BranchingMachine(PtxMachine):
         if kind == "pred":
             other = apply(_AND, [apply(_NOT, [condition], at), no], at)
             return apply(_OR, [apply(_AND, [condition, yes], at), other], at)
-        return apply(Operation("selp", (kind, kind, "pred"), kind, _chosen), [yes, no, condition], at)
+        return apply(Operation("selp", (kind, kind, "pred"), kind, _chosen, None, SELECT), [yes, no, condition], at)
 
     def _anything(self, value: Register, what: str) -> Register:
         """Return a value in which what was never set may be anything."""

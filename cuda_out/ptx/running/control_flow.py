@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
-from cuda_out.ptx.syntax import Address, Instruction, Kernel, names_of, written_and_read
+from cuda_out.ptx.instructions.table import written_and_read
+from cuda_out.ptx.syntax import Address, Instruction, Kernel, names_of
 
 
 class ControlFlow:

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from cuda_out.ptx.instructions.concrete import Operation, decode
-from cuda_out.ptx.instructions.forms import SPECIAL
 from cuda_out.ptx.instructions.mathematics import operation_of
 from cuda_out.ptx.instructions.normal import Normal
+from cuda_out.ptx.instructions.operation import Operation
+from cuda_out.ptx.instructions.table import decode
 from cuda_out.ptx.kinds import KINDS, Bits, Typed, record_size, typed, untyped, width
 from cuda_out.ptx.running.arguments import LaunchArgument, LaunchArray, LaunchRecord, LaunchScalar, bits_of, parts_of
 from cuda_out.ptx.running.async_copies import AsyncCopies
@@ -30,7 +30,7 @@ from cuda_out.ptx.running.notes import Notes
 from cuda_out.ptx.running.registers import Register, Registers
 from cuda_out.ptx.running.transfers import Transfers
 from cuda_out.ptx.running.warps import Warps
-from cuda_out.ptx.syntax import Group, Instruction, Kernel, Name, NotInterpreted, names_of
+from cuda_out.ptx.syntax import SPECIAL, Group, Instruction, Kernel, Name, NotInterpreted, names_of
 from symbolic.algebra.terms import Terms
 from symbolic.ir.program import LANES
 from symbolic.machine.launch_shape import LaunchShape

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuda_out.ptx.instructions.concrete import Operation
-from cuda_out.ptx.instructions.forms import InstructionForm
+from cuda_out.ptx.instructions.operation import InstructionForm, Operation
 from cuda_out.ptx.kinds import Typed
 from cuda_out.ptx.running.memory import Broken, Lanes, Region
 from cuda_out.ptx.running.registers import Register

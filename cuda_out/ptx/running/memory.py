@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from cuda_out.ptx.instructions.forms import InstructionForm
+from cuda_out.ptx.instructions.operation import InstructionForm
 from cuda_out.ptx.kinds import Bits, width
 from cuda_out.ptx.syntax import Instruction, NotInterpreted
 from symbolic.ir.program import LANES

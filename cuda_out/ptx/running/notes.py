@@ -16,35 +16,19 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from cuda_out.ptx.instructions.concrete import Operation
 from cuda_out.ptx.instructions.normal import Normal
-from cuda_out.ptx.instructions.roundings import (
-    WIDER,
-    FloatTypes,
-    chooses,
-    is_of_type,
-    narrows,
-    of_bits,
-    of_result,
-    widens,
-)
-from cuda_out.ptx.instructions.symbolic import Ring, Summand, Value, evaluate, evaluate_sum, of_value, ring, summands
+from cuda_out.ptx.instructions.operation import Operation
+from cuda_out.ptx.instructions.roundings import WIDER, FloatTypes, of_bits
+from cuda_out.ptx.instructions.symbolic import Summand, Value, evaluate, evaluate_sum, of_value
 from cuda_out.ptx.kinds import Bits, is_float, width
 from cuda_out.ptx.running.memory import Lanes
 from symbolic.algebra.terms import Term
 
 FIRST: Final = 1 << 40
 """The term of the first note; smaller ones are written out."""
-_COMMUTATIVE: Final = frozenset(("add", "mul", "mad", "and", "or", "xor", "min", "max"))
-"""The instructions whose first two operands may be exchanged."""
 _EXPONENTIALS: Final = frozenset(("math.exp", "math.exp2", "ex2.f32"))
 Operands: TypeAlias = tuple[int, ...]
 """A term for each operand, or the complement of a number's place in the table of numbers."""
-
-
-def _added(operation: Operation, row: Sequence[Value | None]) -> Sequence[Value | None]:
-    """Return the operands of a sum that are added or taken off as they are."""
-    return row[2:] if operation.name == "mad" else row
 
 
 class Notes:
@@ -58,7 +42,7 @@ class Notes:
 
     def __init__(self, normal: Normal) -> None:
         self.normal = normal
-        self._notes: list[tuple[Operation, Ring | None, Operands]] = []
+        self._notes: list[tuple[Operation, Operands]] = []
         self._known: dict[tuple[str, tuple[str, ...], str], dict[Operands, Term]] = {}
         self._numbers: list[int] = []
         self._number: dict[int, int] = {}
@@ -76,7 +60,6 @@ class Notes:
         """Note an operation for some threads, of whose operands at least one is a term each; return its terms."""
         unwritten = np.logical_or.reduce([terms < 0 for _, terms in operands]).tolist()
         rows = zip(unwritten, *(self._codes(bits, terms).tolist() for bits, terms in operands), strict=True)
-        sums = ring(operation)
         known = self._known.setdefault((operation.name, operation.sources, operation.result), {})
         found = []
         for none, *codes in rows:
@@ -87,7 +70,7 @@ class Notes:
             term = known.get(row)
             if term is None:
                 term = known[row] = FIRST + len(self._notes)
-                self._notes.append((operation, sums, row))
+                self._notes.append((operation, row))
             found.append(term)
         result: Lanes = np.array(found, np.int64)
         for _, terms in reversed(operands):  # what was never written, of the first operand that is so
@@ -97,7 +80,7 @@ class Notes:
     def made_of(self, term: Term) -> Sequence[Term]:
         """Return the terms that a term is made of."""
         if term >= FIRST:
-            return [code for code in self._notes[term - FIRST][2] if code > 0]
+            return [code for code in self._notes[term - FIRST][1] if code > 0]
         op, operands = self.normal.terms.nodes[term]
         return () if op in ("atom", "const") else operands
 
@@ -106,7 +89,7 @@ class Notes:
         waiting = [term for term in set(terms) if term >= FIRST]
         seen = set(waiting)
         while waiting:
-            operation, _, row = self._notes[waiting.pop() - FIRST]
+            operation, row = self._notes[waiting.pop() - FIRST]
             yield operation, [(place, self._numbers[~code]) for place, code in enumerate(row) if code < 0]
             new = {code for code in row if code >= FIRST} - seen
             seen |= new
@@ -121,7 +104,7 @@ class Notes:
             term = asked.pop()
             if term in self._cancelling:
                 return True
-            new = {code for code in self._notes[term - FIRST][2] if code >= FIRST} - seen
+            new = {code for code in self._notes[term - FIRST][1] if code >= FIRST} - seen
             seen |= new
             asked += new
         return False
@@ -158,12 +141,12 @@ class Notes:
         """Return a number for each term: the same for notes of the same instructions on the same operands, in any order
         where the order makes no difference. So what has one number is the same to the bit."""
         alike, kinds = self._alike, dict[int, tuple[int, bool]]()
-        for operation, _, row in self._notes[len(alike) :]:
+        for operation, row in self._notes[len(alike) :]:
             kind = kinds.get(id(operation))
             if kind is None:
                 name = operation.name, operation.sources, operation.result
                 number = self._instructions.setdefault(name, len(self._instructions))
-                kind = kinds[id(operation)] = number, operation.name.partition(".")[0] in _COMMUTATIVE
+                kind = kinds[id(operation)] = number, operation.row.commutes
             operands = tuple([alike[code - FIRST] if code >= FIRST else code for code in row])
             if kind[1] and operands[0] > operands[1]:
                 operands = operands[1], operands[0], *operands[2:]
@@ -180,8 +163,8 @@ class Notes:
             term = waiting.pop()
             if term in written:
                 continue
-            operation, sums, row = notes[term - FIRST]
-            open_to, scaled = summands(operation) if sums else (), self._scaled(term)
+            operation, row = notes[term - FIRST]
+            open_to, sums, scaled = operation.row.summands, operation.ring, self._scaled(term)
             if scaled >= 0:
                 open_to, sums = (*open_to, scaled), self._summed_in(term)
             for place, operand in enumerate(row):
@@ -200,23 +183,24 @@ class Notes:
 
     def _scaled(self, term: Term) -> int:
         """Return which factor of a product of floats an exponential multiplies; -1 for any other note."""
-        operation, _, row = self._notes[term - FIRST]
+        operation, row = self._notes[term - FIRST]
         if operation.name in ("mul", "mad") and is_float(operation.result):
             for place in (0, 1):
                 if row[1 - place] >= FIRST and self._notes[row[1 - place] - FIRST][0].name in _EXPONENTIALS:
                     return place
         return -1
 
-    def _summed_in(self, term: Term) -> Ring | None:
+    def _summed_in(self, term: Term) -> tuple[str, bool, int] | None:
         """Return the sums of which a note may be a part: as one itself, or as one that an exponential multiplies."""
-        operation, sums, _ = self._notes[term - FIRST]
-        return ("+", True, width(operation.result)) if sums is None and self._scaled(term) >= 0 else sums
+        operation = self._notes[term - FIRST][0]
+        return ("+", True, operation.size) if operation.ring is None and self._scaled(term) >= 0 else operation.ring
 
     def _evaluate(self, term: Term, inside: set[Term]) -> Value:
-        operation, ring, row = self._notes[term - FIRST]
+        operation, row = self._notes[term - FIRST]
+        ring = operation.ring
         if ring is None and inside.isdisjoint(row):
             given = tuple(map(self._read, row, operation.sources, repeat(operation)))
-            kind, rounds = narrows(operation), None
+            kind, rounds = operation.narrows, None
             if kind is not None and is_float(operation.sources[0]):
                 inner = None if self._rounding else self._of_type(kind, row[0], operation.sources[0])
                 if inner is None:
@@ -226,14 +210,14 @@ class Notes:
                     if inner != self._operand(row[0]):
                         self.in_types.add(kind)
             vanished = self.normal.vanished
-            value = evaluate(self.normal, operation, given, rounds or widens(operation))
+            value = evaluate(self.normal, operation, given, rounds or operation.widens)
             if operation.name == "mul" and self.normal.vanished > vanished:
                 self._cancelling.add(term)
             return value
         sums, waiting, kept = list[Summand](), list[tuple[Term, Term | None]]([(term, None)]), list[Value]()
         while waiting:
             part, by = waiting.pop()
-            operation, _, row = self._notes[part - FIRST]
+            operation, row = self._notes[part - FIRST]
             scaled = self._scaled(part)
             values = []
             for place, (code, kind) in enumerate(zip(row, operation.sources, strict=True)):
@@ -245,7 +229,7 @@ class Notes:
                         times = factor if by is None else self.normal.multiply(kind, by, factor)
                     waiting.append((code, times))
             sums.append((operation, tuple(values), by))
-            kept += [value for value in _added(operation, values) if value and by is None]
+            kept += [value for value in values[operation.row.factors :] if value and by is None]
         value = evaluate_sum(self.normal, sums)
         if ring is not None and ring[1] and self.normal.cancels(value[1], [part[1] for part in kept]):
             self._cancelling.add(term)
@@ -256,11 +240,11 @@ class Notes:
         rounded to the type."""
         if code < FIRST:
             return self._operand(code) if kind in self._held(code, source) else None
-        operation, _, row = self._notes[code - FIRST]
+        operation, row = self._notes[code - FIRST]
         if kind in self._held(code, source):
             return self._within(kind, code)
         operands = [self._held(code, source) for code, source in zip(row, operation.sources, strict=True) if code >= 0]
-        if not is_of_type(kind, operation, frozenset(), operands):  # constants are of any type
+        if not (operation.row.rounds_once and all(kind in each for each in operands)):  # constants are of any type
             return None
         self.in_types.add(kind)
         return self._evaluated(operation, [self._within(kind, operand) for operand in row])
@@ -270,13 +254,11 @@ class Notes:
         chosen, waiting = self._inside_type, [code]
         while waiting:
             part = waiting[-1]
-            operation, row = (
-                (self._notes[part - FIRST][0], self._notes[part - FIRST][2]) if part >= FIRST else (None, ())
-            )
-            if operation is None or (kind, part) in chosen or not (chooses(operation) or widens(operation) == kind):
+            operation, row = self._notes[part - FIRST] if part >= FIRST else (None, ())
+            if operation is None or (kind, part) in chosen or not (operation.row.chooses or operation.widens == kind):
                 chosen.setdefault((kind, part), self._operand(part))
                 waiting.pop()
-            elif widens(operation) == kind:
+            elif operation.widens == kind:
                 chosen[kind, part] = evaluate(self.normal, operation, tuple(map(self._operand, row)))
                 waiting.pop()
             elif missing := [operand for operand in row if (kind, operand) not in chosen]:
@@ -287,7 +269,7 @@ class Notes:
         return chosen[kind, code]
 
     def _evaluated(self, operation: Operation, given: Sequence[Value]) -> Value:
-        if ring(operation) is not None:
+        if operation.ring is not None:
             return evaluate_sum(self.normal, [(operation, tuple(given), None)])
         return evaluate(self.normal, operation, tuple(given))
 
@@ -299,14 +281,14 @@ class Notes:
             return WIDER.get(kind, frozenset()) | self.normal.held(code)
         if code - FIRST < len(self._types):
             return self._types[code - FIRST]
-        for operation, _, row in self._notes[len(self._types) : code - FIRST + 1]:  # operands are older
-            self._types.append(of_result(operation, list(map(self._held, row, operation.sources))))
+        for operation, row in self._notes[len(self._types) : code - FIRST + 1]:  # operands are older
+            self._types.append(operation.held(list(map(self._held, row, operation.sources))))
         return self._types[code - FIRST]
 
     def _read(self, code: int, kind: str, operation: Operation) -> Value:
         """Return an operand's value; of a float that an integer instruction reads, the bits of this computation."""
         bits, term = self._operand(code)
-        if code >= FIRST and term > 0 and not is_float(kind) and operation.name not in ("selp", "bf16.number"):
+        if code >= FIRST and term > 0 and not is_float(kind) and not (operation.row.moves or operation.widens):
             term = self.normal.exact_bits(width(kind), term, code)
         return bits, term
 

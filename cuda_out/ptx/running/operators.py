@@ -14,8 +14,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cuda_out.ptx.instructions.concrete import Operation
 from cuda_out.ptx.instructions.mathematics import term_name
+from cuda_out.ptx.instructions.operation import Operation
 from cuda_out.ptx.instructions.polynomials import signed
 from cuda_out.ptx.kinds import KIND_OF, KINDS, is_float, width
 from cuda_out.ptx.running.machine import call_results, results_of_function
@@ -77,7 +77,7 @@ def _declared(function: Kernel, own: External) -> Operation:
     def numbers(*values: Any) -> Any:
         return own.on_numbers(list(values)).astype(KINDS[gives])
 
-    return Operation(term_name(own), kinds, gives, numbers)
+    return Operation(term_name(own), kinds, gives, numbers, term_name(own))
 
 
 def _is_called(symbol: str, name: str) -> bool:
@@ -94,8 +94,9 @@ def _checked(function: Kernel, op: OperatorName, dtype: DType) -> Operation:
     wrong = _difference(op, dtype, _Body(function.name, tuple(bodies), function))
     if wrong:
         raise Broken(f"{what} is not the operator {op}: {wrong}")
+    name = of_kind(op, kind)
     return Operation(
-        of_kind(op, kind), (kind, kind), kind, lambda *values: results_of_function(function, (kind, kind), kind, values)
+        name, (kind, kind), kind, lambda *values: results_of_function(function, (kind, kind), kind, values), name
     )
 
 
@@ -111,7 +112,9 @@ def _word_function(function: Kernel, row: WordFunction) -> Operation:
     if wrong:
         raise Broken(f"{what} is not {row.symbol}: {wrong}")
 
-    return Operation(row.name, kinds, kind, lambda *values: results_of_function(function, kinds, kind, values))
+    return Operation(
+        row.name, kinds, kind, lambda *values: results_of_function(function, kinds, kind, values), row.name
+    )
 
 
 @lru_cache(maxsize=256)

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cuda_out.ptx.instructions import symbolic
-from cuda_out.ptx.instructions.concrete import Operation, decode
+from cuda_out.ptx.instructions.operation import Operation
+from cuda_out.ptx.instructions.table import decode
 from cuda_out.ptx.kinds import Bits, typed, untyped, width
 from cuda_out.ptx.running.memory import Broken, Lanes, PtxMemory
 from cuda_out.ptx.running.notes import Notes

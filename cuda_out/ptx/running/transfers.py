@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from cuda_out.ptx.instructions.concrete import decode
-from cuda_out.ptx.instructions.forms import InstructionForm, form
 from cuda_out.ptx.instructions.indices import INDEX
+from cuda_out.ptx.instructions.operation import InstructionForm
+from cuda_out.ptx.instructions.table import decode, form
 from cuda_out.ptx.kinds import width
 from cuda_out.ptx.running.gathers import Gathers
 from cuda_out.ptx.running.memory import UNWRITTEN, WINDOWS, Broken, Lanes, Region

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuda_out.ptx.instructions.concrete import decode
+from cuda_out.ptx.instructions.table import decode
 from cuda_out.ptx.running.memory import Lanes
 from cuda_out.ptx.running.registers import Register
 from cuda_out.ptx.running.transfers import Transfers

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from cuda_out.ptx.instructions.forms import form
+from cuda_out.ptx.instructions.table import form
 from cuda_out.ptx.kinds import width
 from cuda_out.ptx.running.memory import Seen
 from cuda_out.ptx.syntax import Immediate, Instruction

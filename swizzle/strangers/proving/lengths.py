@@ -20,7 +20,8 @@ from msgspec.structs import replace
 
 from cuda_out.ptx.every_length.tiles import TileMachine, TileValidator
 from cuda_out.ptx.every_length.windows import MOST_BLOCKS, Cut, NotTiled, length_of, remainders
-from cuda_out.ptx.instructions.indices import Indices, Polynomial, show
+from cuda_out.ptx.instructions.indices import Indices
+from cuda_out.ptx.instructions.polynomials import Polynomial, show
 from cuda_out.ptx.kinds import width
 from cuda_out.ptx.running.validate import WrittenOut
 from cuda_out.ptx.syntax import Kernel, NotInterpreted

@@ -17,8 +17,8 @@ from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.ptx.every_length.tiles import TileValidator
 from cuda_out.ptx.every_length.windows import NotTiled
 from cuda_out.ptx.instructions import indices
-from cuda_out.ptx.instructions.concrete import decode
 from cuda_out.ptx.instructions.indices import Case, Indices, Polynomial, Total, Value, show
+from cuda_out.ptx.instructions.table import decode
 from cuda_out.ptx.kinds import typed, untyped, width
 from cuda_out.ptx.running.validate import Validation, Validator, WrittenOut
 from cuda_out.ptx.syntax import NotInterpreted
@@ -46,15 +46,13 @@ def at(found: Polynomial, where: dict[str, int]) -> int:
     return sum(c * int(np.prod([where[name] for name in m], dtype=object)) for m, c in found.items())
 
 
-@pytest.mark.parametrize("name", slow_unless(OPERATIONS, lambda name: name not in ("shr.s32", "shr.u32", "shr.u64")))
+@pytest.mark.parametrize("name", OPERATIONS)
 def test_index_values_have_the_values_of_numbers(name: str) -> None:
     """Whatever is said of polynomials holds for numbers in their place, at the ends of their ranges too."""
     rng, operation, said = random.Random(name), decode(tuple(name.split("."))), 0
     table = Indices(MOST)
     monomials = [("a",), ("b",), ("c",), ("a", "b"), ("d",), ("d",), ("d", "d")]
     for _ in range(150 if name.startswith("shr") else 60):
-        if name.startswith("shr") and said:
-            break  # each shift asks a solver
         row: list[Value] = []
         for place, kind in enumerate(operation.sources):
             size = width(kind)
@@ -88,7 +86,7 @@ def test_index_values_have_the_values_of_numbers(name: str) -> None:
                 assert where[wraps] <= table.most[wraps], (name, row, where)
             got = at(found, where) if operation.result != "pred" else value[0]
             assert got & (1 << size) - 1 == want & (1 << size) - 1, (name, row, where)
-    assert said >= (1 if name.startswith("shr") else 3), name
+    assert said >= 3, name
 
 
 def test_a_comparison_that_is_not_decided_may_not_matter() -> None:

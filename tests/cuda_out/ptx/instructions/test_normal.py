@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from cuda_out.ptx.instructions import symbolic
-from cuda_out.ptx.instructions.concrete import decode
 from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.instructions.polynomials import signed
 from cuda_out.ptx.instructions.symbolic import evaluate
+from cuda_out.ptx.instructions.table import decode
 from cuda_out.ptx.kinds import typed, untyped
 from symbolic.algebra.terms import Term, Terms
 from tests.cuda_out.ptx.instructions.evaluate import Evaluated

@@ -7,8 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from cuda_out.ptx.instructions.concrete import decode
 from cuda_out.ptx.instructions.slopes import FOREVER, NoSlope, slope_of
+from cuda_out.ptx.instructions.table import decode
 from cuda_out.ptx.kinds import KINDS, Bits, typed, untyped, width
 
 OPERATIONS = [

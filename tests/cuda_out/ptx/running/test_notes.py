@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from cuda_out.ptx.instructions import symbolic
-from cuda_out.ptx.instructions.concrete import Operation, decode
 from cuda_out.ptx.instructions.normal import Normal
+from cuda_out.ptx.instructions.operation import Operation
 from cuda_out.ptx.instructions.symbolic import Value
+from cuda_out.ptx.instructions.table import decode
 from cuda_out.ptx.running.notes import FIRST, Notes
 from cuda_out.ptx.running.registers import Register
 from symbolic.algebra.terms import Terms
@@ -24,7 +25,7 @@ OPERATIONS = [
 def at_once(normal: Normal, name: str, row: tuple[Value, ...]) -> Value:
     """Evaluate one instruction, sums too, without notes."""
     operation = next(each for each in OPERATIONS if each.name == name)
-    if symbolic.ring(operation) is None:
+    if operation.ring is None:
         return symbolic.evaluate(normal, operation, row)
     return symbolic.evaluate_sum(normal, [(operation, row, None)])
 
