@@ -108,7 +108,7 @@ def _extracted(o: Operation, value: int, start: int, length: int) -> int:
 
 
 def _extracted_term(o: Operation, n: Normal, v: list[Term], start: int, length: int) -> Term | None:
-    if o.result[0] == "s" or length == 0 or start + length > o.size:
+    if o.result[0] == "s" or start + length > o.size:
         return None
     return n.conjunction(o.result, n.shifted_right(o.result, v[0], start), n.terms.const((1 << length) - 1))
 

@@ -35,6 +35,7 @@ OPERATIONS = [
     *(f"{op}.wide.{kind}" for op in ("mul", "mad") for kind in ("s32", "u32")),
     *(f"setp.{op}.{kind}" for op in ("lt", "le", "gt", "ge", "eq", "ne") for kind in TYPES),
     *(f"setp.{op}.and.s64" for op in ("lt", "ge")), "setp.eq.b32", "setp.ne.b64", "neg.s32", "neg.s64",
+    "not.b32", "not.b64", "selp.b32",
     *(f"{op}.{kind}" for op in ("and", "or", "xor", "shl") for kind in ("b32", "b64")),
     *(f"shr.{kind}" for kind in ("s32", "u32", "s64", "u64", "b64")),
     *(f"cvt.{a}.{b}" for a in TYPES for b in TYPES if a != b),

@@ -152,6 +152,8 @@ def test_conversions_and_bits(instruction: str, operand: int, result: int) -> No
         ("setp.lt.u32", (1, 0xFFFFFFFF), 1),
         ("setp.lt.s32", (1, 0xFFFFFFFF), 0),
         ("setp.geu.f32", (0x7FC00000, 0), 1),
+        ("setp.ltu.f32", (0, 0x7FC00000), 1),
+        ("setp.num.and.f32", (0, 0, 1), 1),
         ("setp.ge.f32", (0x7FC00000, 0), 0),
         ("setp.eq.and.s32", (3, 3, 0), 0),
         ("selp.b32", (5, 6, 1), 5),
