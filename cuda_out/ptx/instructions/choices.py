@@ -66,6 +66,11 @@ def _compared_term(o: Operation, n: Normal, v: list[Term]) -> Term:
     return joins[o.says("join")]("pred", found, v[2]) if len(v) > 2 else found
 
 
+def _distance_and_summand(o: Operation, n: Normal, v: list[Term]) -> Term:
+    greater, less = (n.extreme(op, o.result, v[0], v[1]) for op in ("max", "min"))
+    return n.add(o.result, greater, n.scaled(o.result, -1, less), v[2])
+
+
 def _compared_index(o: Operation, t: Indices, v: list[Polynomial], row: Sequence[Value]) -> Value:
     kind, join = o.sources[0].replace("b", "u"), o.says("join")
     try:
@@ -117,6 +122,12 @@ SELECT: Final = InstructionRow(
 )  # fmt: skip
 
 CHOICES: Final = (
+    InstructionRow(
+        ((rf"sad\.(?P<t>{INTEGERS})", "=t t t t"),),
+        numbers=lambda o, a, b, c: np.maximum(a, b) - np.minimum(a, b) + c,
+        term=_distance_and_summand,
+        commutes=True,
+    ),
     InstructionRow(
         _comparisons(),
         name="setp.{compare}.{t}{joined}",

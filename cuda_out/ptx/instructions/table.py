@@ -22,11 +22,11 @@ from cuda_out.ptx.syntax import Instruction, NotInterpreted, names_of
 
 ROWS: Final[tuple[InstructionRow, ...]] = (*SUMS, *QUOTIENTS, *BITS, *CHOICES, *CONVERSIONS)
 """The pure instructions."""
-_PATTERNS: Final = tuple(
+_PATTERNS: Final = [
     (re.compile(pattern), tuple(tuple(way.split()) for way in operands.split("|")), row)
     for row in (*ROWS, InstructionRow(EFFECTS))
     for pattern, operands in row.forms
-)
+]
 
 
 @cache

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cuda_out.ptx.instructions.table import decode
+from cuda_out.ptx.instructions import table
+from cuda_out.ptx.instructions.operation import InstructionRow
+from cuda_out.ptx.instructions.table import ROWS, decode
 from cuda_out.ptx.kinds import KINDS, typed, untyped, width
+from cuda_out.ptx.running.run import interpret
 from cuda_out.ptx.syntax import NotInterpreted
 
 
@@ -82,28 +86,33 @@ def bits(value: Any, kind: str) -> int:
     return int(untyped(np.array([value], KINDS[kind]), kind)[0])
 
 
+FLOATS: list[tuple[str, tuple[float, ...], float]] = [
+    ("fma.rn.f32", (1.5, 2.0, 0.25), 3.25),
+    ("fma.rn.f32", (1 + 2.0**-23, 1 - 2.0**-23, -1.0), -(2.0**-46)),
+    ("min.f32", (np.nan, 3.0), 3.0),
+    ("abs.f64", (-2.5,), 2.5),
+    ("div.rn.f32", (1.0, 4.0), 0.25),
+    ("rcp.rn.f64", (8.0,), 0.125),
+    ("add.f16", (0.5, 0.25), 0.75),
+    ("cvt.rmi.f32.f32", (-0.5,), -1.0),
+    ("add.rz.f32", (1.0, 2.0**-24 + 2.0**-40), 1.0),
+    ("copysign.f32", (-1.0, 3.0), -3.0),
+    ("fma.rm.f32", (1 + 2.0**-23, 1 + 2.0**-23, 0.0), 1 + 2.0**-22),
+    ("fma.rp.f32", (1 + 2.0**-23, 1 + 2.0**-23, 0.0), 1 + 2.0**-22 + 2.0**-23),
+    ("fma.rm.f32", (1 - 2.0**-24, 1 + 2.0**-23, 0.0), 1.0),
+    ("ex2.approx.ftz.f32", (-3.0,), 0.125),
+    ("lg2.approx.f32", (8.0,), 3.0),
+    ("rsqrt.approx.f32", (16.0,), 0.25),
+    ("sub.rz.f32", (1.0, 2.0**-40), 1 - 2.0**-24),
+    ("sqrt.rn.f32", (6.25,), 2.5),
+    ("cvt.sat.f32.f32", (1.5,), 1.0),
+    ("cvt.sat.f32.f32", (np.nan,), 0.0),
+]
+
+
 @pytest.mark.parametrize(
     ("instruction", "operands", "result"),
-    [
-        ("fma.rn.f32", (1.5, 2.0, 0.25), 3.25),
-        ("fma.rn.f32", (1 + 2.0**-23, 1 - 2.0**-23, -1.0), -(2.0**-46)),
-        ("min.f32", (np.nan, 3.0), 3.0),
-        ("abs.f64", (-2.5,), 2.5),
-        ("div.rn.f32", (1.0, 4.0), 0.25),
-        ("rcp.rn.f64", (8.0,), 0.125),
-        ("add.f16", (0.5, 0.25), 0.75),
-        ("cvt.rmi.f32.f32", (-0.5,), -1.0),
-        ("add.rz.f32", (1.0, 2.0**-24 + 2.0**-40), 1.0),
-        ("copysign.f32", (-1.0, 3.0), -3.0),
-        ("fma.rm.f32", (1 + 2.0**-23, 1 + 2.0**-23, 0.0), 1 + 2.0**-22),
-        ("fma.rp.f32", (1 + 2.0**-23, 1 + 2.0**-23, 0.0), 1 + 2.0**-22 + 2.0**-23),
-        ("fma.rm.f32", (1 - 2.0**-24, 1 + 2.0**-23, 0.0), 1.0),
-        ("ex2.approx.ftz.f32", (-3.0,), 0.125),
-        ("lg2.approx.f32", (8.0,), 3.0),
-        ("rsqrt.approx.f32", (16.0,), 0.25),
-        ("cvt.sat.f32.f32", (1.5,), 1.0),
-        ("cvt.sat.f32.f32", (np.nan,), 0.0),
-    ],
+    FLOATS,
 )
 def test_floats(instruction: str, operands: tuple[float, ...], result: float) -> None:
     """A fused multiply-add rounds once; minimum prefers the number; rounding modes are kept."""
@@ -111,56 +120,65 @@ def test_floats(instruction: str, operands: tuple[float, ...], result: float) ->
     assert computed(instruction, *(bits(v, kind) for v in operands)) == bits(result, kind)
 
 
+CONVERSIONS: list[tuple[str, int, int]] = [
+    ("cvt.s64.s32", 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF),
+    ("cvt.u64.u32", 0xFFFFFFFF, 0xFFFFFFFF),
+    ("cvt.u16.u32", 0x12345678, 0x5678),
+    ("cvt.s32.s16", 0x8000, 0xFFFF8000),
+    ("cvt.rzi.s32.f32", 0xC0200000, 0xFFFFFFFE),  # -2.5
+    ("cvt.rni.s32.f32", 0x7F800000, 0x7FFFFFFF),  # infinity
+    ("cvt.rzi.u32.f32", 0xC0200000, 0),
+    ("cvt.rn.f16.f32", 0x3FC00000, 0x3E00),
+    ("cvt.rn.f32.s32", 0xFFFFFFFF, 0xBF800000),
+    ("brev.b32", 1, 0x80000000),
+    ("clz.b32", 1, 31),
+    ("bfind.u32", 0x50, 6),
+    ("bfind.shiftamt.u32", 0x50, 25),
+    ("bfind.u32", 0, 0xFFFFFFFF),
+]
+
+
 @pytest.mark.parametrize(
     ("instruction", "operand", "result"),
-    [
-        ("cvt.s64.s32", 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF),
-        ("cvt.u64.u32", 0xFFFFFFFF, 0xFFFFFFFF),
-        ("cvt.u16.u32", 0x12345678, 0x5678),
-        ("cvt.s32.s16", 0x8000, 0xFFFF8000),
-        ("cvt.rzi.s32.f32", 0xC0200000, 0xFFFFFFFE),  # -2.5
-        ("cvt.rni.s32.f32", 0x7F800000, 0x7FFFFFFF),  # infinity
-        ("cvt.rzi.u32.f32", 0xC0200000, 0),
-        ("cvt.rn.f32.s32", 0xFFFFFFFF, 0xBF800000),
-        ("brev.b32", 1, 0x80000000),
-        ("clz.b32", 1, 31),
-        ("bfind.u32", 0x50, 6),
-        ("bfind.shiftamt.u32", 0x50, 25),
-        ("bfind.u32", 0, 0xFFFFFFFF),
-    ],
+    CONVERSIONS,
 )
 def test_conversions_and_bits(instruction: str, operand: int, result: int) -> None:
     """Extension by the source's sign, saturation, rounding."""
     assert computed(instruction, operand) == result
 
 
+FIELDS: list[tuple[str, tuple[int, ...], int]] = [
+    ("bfe.u32", (0xABCD1234, 8, 8), 0x12),
+    ("bfe.s32", (0xABCD1234, 28, 4), 0xFFFFFFFA),
+    ("bfe.s32", (0x80000000, 24, 16), 0xFFFFFF80),
+    ("prmt.b32", (0x33221100, 0x77665544, 0x7520), 0x77552200),
+    ("prmt.b32", (0x80, 0, 0x8888), 0xFFFFFFFF),
+    ("dp4a.s32.s32", (0xFF020304, 0x80010203, 5), 128 + 2 + 6 + 12 + 5),
+    ("dp4a.u32.s32", (0xFF020304, 0x80010203, 5), -255 * 128 + 2 + 6 + 12 + 5 & 0xFFFFFFFF),
+    ("dp2a.lo.s32.s32", (0xFFFF0003, 0x80010203, 5), -2 + 9 + 5),
+    ("dp2a.hi.u32.s32", (0xFFFF0003, 0x80010203, 5), -128 * 0xFFFF + 3 + 5 & 0xFFFFFFFF),
+    ("dp4a.u32.u32", (0xFF020304, 0x80010203, 5), 255 * 128 + 2 + 6 + 12 + 5),
+    ("shf.l.wrap.b32", (0x80000000, 1, 1), 3),
+    ("shf.r.clamp.b32", (0x11111111, 0x22222222, 40), 0x22222222),
+    ("setp.lt.u32", (1, 0xFFFFFFFF), 1),
+    ("setp.lt.s32", (1, 0xFFFFFFFF), 0),
+    ("sad.s32", (3, -4 & 0xFFFFFFFF, 5), 12),
+    ("sad.u32", (3, 0xFFFFFFFC, 5), 0xFFFFFFFE),
+    ("setp.geu.f32", (0x7FC00000, 0), 1),
+    ("setp.ltu.f32", (0, 0x7FC00000), 1),
+    ("setp.num.and.f32", (0, 0, 1), 1),
+    ("setp.ge.f32", (0x7FC00000, 0), 0),
+    ("setp.eq.and.s32", (3, 3, 0), 0),
+    ("selp.b32", (5, 6, 1), 5),
+    ("rem.s32", (-7 & 0xFFFFFFFF, 3), -1 & 0xFFFFFFFF),
+    ("mul.hi.u64", (2**63, 6), 3),
+    ("mul.hi.s64", (-(2**63), 2), 2**64 - 1),
+]
+
+
 @pytest.mark.parametrize(
     ("instruction", "operands", "result"),
-    [
-        ("bfe.u32", (0xABCD1234, 8, 8), 0x12),
-        ("bfe.s32", (0xABCD1234, 28, 4), 0xFFFFFFFA),
-        ("bfe.s32", (0x80000000, 24, 16), 0xFFFFFF80),
-        ("prmt.b32", (0x33221100, 0x77665544, 0x7520), 0x77552200),
-        ("prmt.b32", (0x80, 0, 0x8888), 0xFFFFFFFF),
-        ("dp4a.s32.s32", (0xFF020304, 0x80010203, 5), 128 + 2 + 6 + 12 + 5),
-        ("dp4a.u32.s32", (0xFF020304, 0x80010203, 5), -255 * 128 + 2 + 6 + 12 + 5 & 0xFFFFFFFF),
-        ("dp2a.lo.s32.s32", (0xFFFF0003, 0x80010203, 5), -2 + 9 + 5),
-        ("dp2a.hi.u32.s32", (0xFFFF0003, 0x80010203, 5), -128 * 0xFFFF + 3 + 5 & 0xFFFFFFFF),
-        ("dp4a.u32.u32", (0xFF020304, 0x80010203, 5), 255 * 128 + 2 + 6 + 12 + 5),
-        ("shf.l.wrap.b32", (0x80000000, 1, 1), 3),
-        ("shf.r.clamp.b32", (0x11111111, 0x22222222, 40), 0x22222222),
-        ("setp.lt.u32", (1, 0xFFFFFFFF), 1),
-        ("setp.lt.s32", (1, 0xFFFFFFFF), 0),
-        ("setp.geu.f32", (0x7FC00000, 0), 1),
-        ("setp.ltu.f32", (0, 0x7FC00000), 1),
-        ("setp.num.and.f32", (0, 0, 1), 1),
-        ("setp.ge.f32", (0x7FC00000, 0), 0),
-        ("setp.eq.and.s32", (3, 3, 0), 0),
-        ("selp.b32", (5, 6, 1), 5),
-        ("rem.s32", (-7 & 0xFFFFFFFF, 3), -1 & 0xFFFFFFFF),
-        ("mul.hi.u64", (2**63, 6), 3),
-        ("mul.hi.s64", (-(2**63), 2), 2**64 - 1),
-    ],
+    FIELDS,
 )
 def test_fields_comparisons_and_products(instruction: str, operands: tuple[int, ...], result: int) -> None:
     """As PTX defines them."""
@@ -174,3 +192,33 @@ def test_what_is_not_known_is_refused(instruction: str) -> None:
     """Another rounding, saturation, carries, special functions."""
     with pytest.raises(NotInterpreted):
         decode(tuple(instruction.split(".")))
+
+
+def test_every_row_has_an_example() -> None:
+    """An instruction costs a row and a line here; what is a function of its operands and no more has no numbers."""
+    examples = {row[0] for row in (*FLOATS, *CONVERSIONS, *FIELDS)}
+    examples |= {f"{name}.{kind}" for name in PYTHON for kind in ("s32", "b32")}
+    for row in ROWS:
+        patterns = [pattern for pattern, _ in row.forms]
+        known = any(re.fullmatch(pattern, each) for pattern in patterns for each in examples)
+        assert known or row.name.startswith("halves"), patterns
+
+
+def test_a_row_is_all_that_an_instruction_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An instruction that is not read today is refused; with a row it is read, held to its operands, and run."""
+    body = ".reg .b32 %r<3>; .reg .b64 %rd<2>; ld.param.u64 %rd1, [p]; ld.global.u32 %r1, [%rd1]; cnot.b32 %r2, %r1;"
+    kernel = f".visible .entry k(.param .u64 p) {{ {body} st.global.u32 [%rd1], %r2; ret; }}"
+    ptx = f".version 8.0\n.target sm_80\n.address_size 64\n{kernel}"
+    data = np.array([0], np.int32)
+    with pytest.raises(NotInterpreted, match="cnot"):
+        interpret(ptx, "k", (1, 1, 1), (1, 1, 1), [data])
+    for cached in (table._found, table.decode):
+        cached.cache_clear()
+    row = InstructionRow(((r"cnot\.(?P<t>b32)", "=t t"),), numbers=lambda o, a: (a == 0).astype(a.dtype))
+    monkeypatch.setattr(table, "_PATTERNS", [*table._PATTERNS, (re.compile(row.forms[0][0]), (("=t", "t"),), row)])
+    interpret(ptx.replace("visible .entry k", "visible .entry k1"), "k1", (1, 1, 1), (1, 1, 1), [data])
+    assert data[0] == 1
+    with pytest.raises(NotInterpreted, match=r"%rd1 is \.b64, not \.b32"):
+        interpret(ptx.replace("cnot.b32 %r2, %r1", "cnot.b32 %r2, %rd1"), "k", (1, 1, 1), (1, 1, 1), [data])
+    for cached in (table._found, table.decode):
+        cached.cache_clear()
