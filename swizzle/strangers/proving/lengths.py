@@ -159,7 +159,7 @@ class _Tried:
         spans: Mapping[str, tuple[Span | None, ...]], *, cut: bool,
     ) -> None:  # fmt: skip
         self.subject, self.kernel, self.lengths, self.cut = subject, kernel, lengths, cut
-        self.spec = _AtLengths(spec, subject, lengths, spans)
+        self.spec = _at_lengths(spec, subject, lengths, spans)
         axes = tuple(
             TiledAxis(e.axis, e.tile, 1 if cut else e.tile, 2 * e.tile + 1 if cut else e.tile) for e in lengths
         )
@@ -299,28 +299,29 @@ def _longest(tiling: Tiling, program: Program, axis: Axis) -> int:
     return min(MOST_ELEMENTS // most, MOST_BLOCKS[axis] * tile)
 
 
-class _AtLengths:
-    """A specification that is asked at several lengths: numbers of the launch that it names follow its arrays."""
+def _at_lengths(
+    spec: Spec, subject: Subject, lengths: Sequence[_Length], spans: Mapping[str, tuple[Span | None, ...]]
+) -> Spec:
+    """Return a specification that is asked at several lengths: numbers of a launch that it names follow its arrays."""
+    named = {each.name: each.axis for each in lengths if each.name in spec.constants}
+    if not named:
+        return spec
+    pairs = [
+        (name, place, dimension, span)
+        for name, axis in named.items()
+        for place, each in enumerate(subject.inputs)
+        for dimension, span in enumerate(spans[each.name])
+        if span is not None and span.axis == axis
+    ]
 
-    def __init__(
-        self, spec: Spec, subject: Subject, lengths: Sequence[_Length],
-        spans: Mapping[str, tuple[Span | None, ...]],
-    ) -> None:  # fmt: skip
-        self.spec, self.place = spec, spec.place
-        self._named = {each.name: each for each in lengths if each.name in spec.constants}
-        self._inputs = [each.name for each in subject.inputs]
-        self._spans = spans
+    def asked(*arrays: Any) -> Any:
+        found = {
+            name: (np.shape(arrays[place])[dimension] - span.halo) // span.scale
+            for name, place, dimension, span in pairs
+        }
+        return replace(spec, constants={**spec.constants, **found})(*arrays)
 
-    def __call__(self, *arrays: Any) -> Any:
-        if not self._named:
-            return self.spec(*arrays)
-        found = dict(self.spec.constants)
-        for name, length in self._named.items():
-            for array, spans in zip(arrays, map(self._spans.__getitem__, self._inputs), strict=True):
-                for extent, span in zip(np.shape(array), spans, strict=False):
-                    if span is not None and span.axis == length.axis:
-                        found[name] = (extent - span.halo) // span.scale
-        return replace(self.spec, constants=found)(*arrays)
+    return Spec(spec.name, asked, spec.parameters, spec.place)
 
 
 # ---- the machine -------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
@@ -11,6 +13,7 @@ from symbolic.errors import printable
 
 ProofVerdict = Literal["equal", "different", "race", "undefined", "undecided"]
 _SHORT: Final = 96
+_MOST_SUMMANDS: Final = 3
 MOST_LISTED: Final = 64
 """So many elements of an array are listed one by one."""
 
@@ -147,8 +150,34 @@ def _compact(value: Any) -> Any:
     return {"shape": shape, "not_zero": [[list(at), number] for at, number in flat if number]}
 
 
-def short(text: str) -> str:
-    """Return a text as far as a person reads it."""
+def apart(found: str, wanted: str) -> tuple[str, str]:
+    """Return two terms as a person reads them: of sums what they do not have in common, of long lists their ends.
+
+    >>> apart("a[0]*b[0] + a[1]*b[1] + a[2]*b[2] + a[3]*b[3]", "a[0]*b[0] + a[1]*b[1] + a[2]*b[1] + a[3]*b[3]")
+    ('a[2]*b[2] + ...', 'a[2]*b[1] + ...')
+    >>> apart("max(x[0], x[1], x[2], x[3], x[4], x[5])", "1")
+    ('max(x[0], ..., x[5])', '1')
+    """
+    sums = [Counter(_summands(each)) for each in (found, wanted)]
+    if min(map(len, sums)) > 3 and (same := sums[0] & sums[1]):
+        found, wanted = (" + ".join([*list(each - same)[:_MOST_SUMMANDS], "..."]) for each in sums)
+    return _short(found), _short(wanted)
+
+
+def _summands(text: str) -> list[str]:
+    """Return the parts between sums that stand in no bracket."""
+    found, depth = [""], 0
+    for word in re.split(r"( \+ )", text):
+        if word == " + " and depth == 0:
+            found.append("")
+        else:
+            found[-1] += word
+            depth += word.count("(") - word.count(")")
+    return found
+
+
+def _short(text: str) -> str:
+    text = re.sub(r"([^\s,()]+)(?:, [^\s,()]+){3,}, ([^\s,()]+)", r"\1, ..., \2", text)
     return text if len(text) <= 2 * _SHORT else f"{text[:_SHORT]} ... {text[-_SHORT:]}"
 
 

@@ -18,10 +18,10 @@ from cuda_out.ptx.running.validate import OutputDifference
 from swizzle.language.specs.spec import Spec
 from swizzle.strangers.proving.launched import LaunchedKernel, chain_of
 from swizzle.strangers.proving.lengths import every_length
-from swizzle.strangers.proving.proof import KernelProof, ProofFinding, short
+from swizzle.strangers.proving.proof import KernelProof, ProofFinding, apart
 from swizzle.strangers.proving.reference import KernelReference, ProofReference, SpecificationReference
 from swizzle.strangers.proving.reproducer import write_reproducer
-from swizzle.strangers.proving.running import ChainRun, Undefined, run_chain
+from swizzle.strangers.proving.running import ChainRun, Undefined, run_chain, with_indices
 from swizzle.strangers.proving.specifications import specification_of
 from swizzle.strangers.proving.subject import Subject, fitted, subject_of
 from swizzle.strangers.proving.trying import OneTry, counterexample, float_errors
@@ -94,8 +94,9 @@ class KernelProver:
         kernel = self.subject.kernels[ran.last[each.parameter.name]]
         found, _, wanted = each.found.removeprefix("is ").partition(f", {self.reference.says} says ")
         thread = each.thread or "no thread stores it"
-        found = kernel.in_words(found)
-        return ProofFinding(each.name, kernel.line(each.writer), thread, short(found), short(wanted))
+        shapes = {each.name: each.shape for each in self.subject.program.parameters}
+        found, wanted = (with_indices(text, shapes) for text in (found, wanted))
+        return ProofFinding(each.name, kernel.line(each.writer), thread, *apart(kernel.in_words(found), wanted))
 
     def _by_numbers(self, why: str, findings: tuple[ProofFinding, ...]) -> KernelProof:
         """Return 'different' with numbers, or why nothing is decided."""

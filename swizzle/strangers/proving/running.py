@@ -82,16 +82,24 @@ def run_chain(kernels: Sequence[LaunchedKernel], notes: Notes, held: Held | None
 
 def _finding(kernel: LaunchedKernel, message: str) -> ProofFinding:
     """Return what the machine says, with the line, the thread and the array element that it names."""
-    shapes = {each.name: each.shape for each in kernel.given}
+    words = with_indices(kernel.in_words(message), {each.name: each.shape for each in kernel.given})
+    line, thread = re.search(r"\bline (\d+)", words), _THREAD.search(words)
+    where, said = re.search(r"\b[A-Za-z_]\w*\[[\d, ]+\]", words), re.sub(r"^line \d+: ", "", words)
+    return ProofFinding(where[0] if where else "", int(line[1]) if line else 0, thread[0] if thread else "", said, "")
+
+
+def with_indices(text: str, shapes: Mapping[str, tuple[int, ...]]) -> str:
+    """Return a text in which elements of arrays, counted through, have an index in each dimension.
+
+    >>> with_indices("y[5] + z[5]", {"y": (2, 3)})
+    'y[1, 2] + z[5]'
+    """
 
     def element(match: re.Match[str]) -> str:
         shape, cell = shapes.get(match[1], ()), int(match[2])
         return cell_name(match[1], shape, cell) if cell < prod(shape) else match[0]
 
-    words = re.sub(r"\b([A-Za-z_]\w*)\[(\d+)\]", element, kernel.in_words(message))
-    line, thread = re.search(r"\bline (\d+)", words), _THREAD.search(words)
-    where, said = re.search(r"\b[A-Za-z_]\w*\[[\d, ]+\]", words), re.sub(r"^line \d+: ", "", words)
-    return ProofFinding(where[0] if where else "", int(line[1]) if line else 0, thread[0] if thread else "", said, "")
+    return re.sub(r"\b([A-Za-z_]\w*)\[(\d+)\]", element, text)
 
 
 def on_numbers(subject: Subject, given: Mapping[str, Array]) -> tuple[dict[str, Array], ChainRun]:
