@@ -73,7 +73,7 @@ def run_chain(kernels: Sequence[LaunchedKernel], notes: Notes, held: Held | None
             if each.role in ("out", "inout") and each.shape:
                 last[each.name] = number
                 bits, terms = ran.machine.elements(each.name)
-                if number < len(kernels) - 1 and len(bad := np.flatnonzero(terms < UNWRITTEN)):
+                if len(bad := np.flatnonzero(terms < UNWRITTEN)):
                     why = f"{each.name}[{bad[0]}] depends on {ran.machine.memory.account(int(terms[bad[0]]))}"
                     raise Undefined(_finding(kernel, why))
                 now[each.name] = bits, terms
@@ -110,11 +110,9 @@ def on_numbers(subject: Subject, given: Mapping[str, Array]) -> tuple[dict[str, 
     found = {}
     for each in subject.outputs:
         (bits, terms), *_ = ran.machine(each.name).forms(each.name)
-        if len(bad := np.flatnonzero((terms != 0) & (terms != UNWRITTEN))):
-            machine, kernel = ran.machine(each.name), subject.kernels[ran.last[each.name]]
-            term = int(terms[bad[0]])
-            why = machine.memory.account(term) if term < 0 else machine.deferred.normal.terms.show(term)
-            raise Undefined(_finding(kernel, f"{each.name}[{bad[0]}] depends on {why}"))
+        if len(bad := np.flatnonzero(terms > 0)):
+            why = ran.machine(each.name).deferred.normal.terms.show(int(terms[bad[0]]))
+            raise Undecided(f"{each.name}[{bad[0]}] depends on {why}")
         bits = np.where(terms == UNWRITTEN, ~np.uint64(0), bits)
         array = _from_registers(each, bits)
         found[each.name] = array

@@ -69,3 +69,11 @@ def test_a_reference_that_is_broken_or_does_not_fit(tmp_path: Path) -> None:
     small = PLAIN.replace("f32[16,8]", "f32[16,9]")
     with pytest.raises(SwizzleError, match="plain takes A f32"):
         prove(files["fast"], against=write(tmp_path, small=small)["small"])
+
+
+def test_what_both_leave_undefined(tmp_path: Path) -> None:
+    """Two kernels that read what was never written are not equal, even if they do the same."""
+    broken = FAST.replace("float v = A", "__shared__ float s[64]; float v = s[threadIdx.x] + A")
+    files = write(tmp_path, fast=broken, other=broken.replace("fast", "other"))
+    found = prove(files["fast"], against=files["other"])
+    assert found.verdict == "undefined" and "reads before it is written" in str(found), found
