@@ -8,7 +8,15 @@ from msgspec import Struct
 
 from cuda_out.compile.toolchain import Resources
 from cuda_out.ptx.syntax import Instruction, Kernel, names_of
-from swizzle.strangers.reading.compiled import Undecided, assembled, compiled, entry_of, in_words, line_of, own_name
+from swizzle.strangers.reading.compiled import (
+    Undecided,
+    assembled,
+    compiled_to_calls,
+    entry_of,
+    in_words,
+    line_of,
+    own_name,
+)
 from swizzle.strangers.reading.launch import (
     GivenArgument,
     KernelLaunch,
@@ -74,7 +82,7 @@ def launched(text: CudaText, kernel: str | None, launch: str | None, args: str |
     text = with_said_options(text, found)
     words, args, said = flags_of(text, found, launch, args)
     arguments = arguments_of(text, found, args)
-    ptx = compiled(text, found, instance)
+    ptx = compiled_to_calls(text, found, instance)
     entry = entry_of(ptx, found, text.path)
     how = launch_of(text, found, words, said, entry.most_threads)
     made = LaunchedKernel(text, found, instance, ptx, entry, how, tuple(arguments))

@@ -252,7 +252,8 @@ class _Tried:
             every += f" of {' and '.join(names)}"
         covers = every + (f" at {', '.join(rest)}" if rest else "")
         grid = "grid " + ", ".join(
-            f"{each.axis} = ceil({name} / {each.tile})" for each, name in zip(self.lengths, names, strict=True)
+            f"{each.axis} = " + (f"ceil({name} / {each.tile})" if each.tile > 1 else name)
+            for each, name in zip(self.lengths, names, strict=True)
         )
         shapes = [
             f"{name}[{', '.join(map(self._extent, self.tiling.spans[name], shape))}]" for name, shape in self._shapes()

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.kinds import KIND_OF, Bits, typed, untyped
+from cuda_out.ptx.running.branches import BranchingMachine
 from cuda_out.ptx.running.machine import PtxMachine
 from cuda_out.ptx.running.memory import UNWRITTEN, Broken, Lanes
 from cuda_out.ptx.running.notes import Notes
@@ -57,7 +58,7 @@ def run_chain(kernels: Sequence[LaunchedKernel], notes: Notes, held: Held | None
     now, machines, last, widest = dict(held or {}), list[PtxMachine](), dict[str, int](), dict[str, int]()
     for number, kernel in enumerate(kernels):
         try:
-            ran = Inputs(kernel.arguments, kernel.launch, notes=notes, held=now).run(kernel.entry)
+            ran = Inputs(kernel.arguments, kernel.launch, notes=notes, held=now).run(kernel.entry, BranchingMachine)
         except NotInterpreted as error:
             raise Undecided(refusal(kernel.text.path, kernel.ptx, str(error))) from None
         except Broken as error:

@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
+from cuda_out.compile.called_functions import with_called_functions
 from cuda_out.compile.toolchain import (
     ByHand,
     CompileError,
@@ -62,6 +63,19 @@ def compiled(text: CudaText, kernel: CudaKernel, instance: str = "", added: Sequ
     A text that was compiled once keeps its compiler.
     """
     return _made(text, kernel, instance, added, compile_to_ptx)
+
+
+def compiled_to_calls(text: CudaText, kernel: CudaKernel, instance: str = "") -> str:
+    """Return the same, where functions of mathematics are calls (`cuda_out.compile.called_functions`), if it compiles
+    so: a text that gives their names to what is its own does not."""
+
+    def to_calls(source: str, *given: Any, **options: Any) -> str:
+        return compile_to_ptx(with_called_functions(source), *given, **options)
+
+    try:
+        return _made(text, kernel, instance, (), to_calls)
+    except SwizzleError:
+        return compiled(text, kernel, instance)
 
 
 def assembled(text: CudaText, kernel: CudaKernel, instance: str, ptx: str) -> Resources:

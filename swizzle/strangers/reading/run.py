@@ -107,10 +107,11 @@ class Inputs:
             at, most = at + size, max(most, size)
         return LaunchRecord(at + -at % most, tuple(parts))
 
-    def run(self, kernel: Kernel) -> Ran:
-        """Run a kernel, again where it turns out to write a variable of its module. Raises Broken, NotInterpreted."""
+    def run(self, kernel: Kernel, kind: type[PtxMachine] = PtxMachine) -> Ran:
+        """Run a kernel on some kind of machine, again where it turns out to write a variable of its module. Raises
+        Broken, NotInterpreted."""
         while True:
-            machine = PtxMachine(
+            machine = kind(
                 kernel, self.shape, self.given, self.notes, dynamic=self.launch.dynamic, any_order=self.example,
                 early_returns=True, written=self.written,
             )  # fmt: skip

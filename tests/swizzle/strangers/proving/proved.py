@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from swizzle.strangers.proving.proof import KernelProof
 from swizzle.strangers.proving.prove import prove
 
@@ -80,6 +82,15 @@ def vector_scale(x: Any, s: Any) -> Any:
     return [x[i] * s[i] for i in range(len(x))]
 
 
+def softmax(x: Any) -> Any:
+    powers = np.exp(x - x.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def elu(x: Any) -> Any:
+    return np.where(x > 0, x, np.exp(x) - 1)
+
+
 def two_sums(x: Any) -> Any:
     return [sum(x[i] for i in range(128))]
 
@@ -118,6 +129,10 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("split_k", "atomicAdd(&C[row * 4 + col], sum)", "C[row * 4 + col] += sum", "race"),
     ("split_k", "blockIdx.z + 1", "blockIdx.z", "different"),
     ("vector_scale", "a.z * b.z", "a.z * b.w", "different"),
+    ("softmax", "expf(row[i] - m) / s", "expf(row[i]) / s", "different"),
+    ("softmax", "s += expf(row[i] - m)", "s += expf(row[i])", "different"),
+    ("elu", "v > 0", "v > 1", "different"),
+    ("elu", "expf(v) - 1.f", "expf(v) + 1.f", "different"),
     ("two_sums", "s[2] + s[3]", "s[2] + s[2]", "different"),
     ("two_sums", "  __syncthreads();\n", "", "race"),
 ]  # fmt: skip

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor 
         ("transpose", "every length of w and h", "grid x = ceil(w / 8), y = ceil(h / 8); in[h, w], out[w, h]"),
         ("gemm_naive", "every length of N and M at K = 10", "A[M, 10], B[10, N], C[M, N]"),
         ("gemv", "every length of nx at n = 80", "A[nx, 80], x[80], y[nx]"),
+        ("softmax", "every length of nx at n = 64", "x[nx, 64], y[nx, 64]"),
+        ("elu", "every length", "x[n], y[n]"),
         ("grid_stride", "launch", ""),
         ("block_scan", "launch", ""),
     ],
