@@ -413,7 +413,7 @@ class PtxMachine:
     def _call(self, instruction: Instruction, at: Lanes) -> None:
         """Apply a function of the module: one that is known as what it computes, another one by running it."""
         target, called, given = ([*instruction.operands, None, None])[:3]
-        if called in _OF_THE_DEVICE:
+        if called in _OF_THE_DEVICE and isinstance(target, Group):
             if called != Name("vprintf"):
                 raise Broken(f"{instruction}: {self.shape.describe(int(at[0]))} is where an assertion fails")
             assert isinstance(target, Group), "printf gives a number"

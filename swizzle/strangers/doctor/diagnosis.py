@@ -44,6 +44,8 @@ SHORT = 40_000
 """Of a run whose threads touch memory no more often than that, all mends are proved."""
 Verdict = Literal["clean", "mended", "none", "race", "undecided"]
 _BY_DATA = re.compile(r"depends on (?:data|the order)")
+_BELOW = (64, 8, 1)
+"""What whole numbers of an example are below: those that are subscripts may be of a short axis."""
 _MOST_DYNAMIC = 227 << 10
 
 
@@ -169,22 +171,23 @@ class Doctor:
         except NotInterpreted as error:
             why = in_source(ptx, str(error), instructions=True)
             if _BY_DATA.search(why):
-                with suppress(NotInterpreted, SwizzleError):
-                    self.by_data = in_words(ptx, str(error))
-                    return self._run(entry, example=True)
+                self.by_data = in_words(ptx, str(error))
+                for below in _BELOW:
+                    with suppress(NotInterpreted, SwizzleError):
+                        return self._run(entry, example=True, below=below)
             raise Undecided(refusal(self.text.path, ptx, str(error))) from None
 
-    def _run(self, entry: Kernel, *, example: bool = False) -> Ran:
+    def _run(self, entry: Kernel, *, example: bool = False, below: int = 64) -> Ran:
         """Run the kernel; where nothing says how large its dynamic shared memory is, with as much as it touches."""
         guessed = self.launch.dynamic == 0 and any(array.size == 0 for array in entry.arrays)
         try:
             if guessed:
                 self.launch = replace(self.launch, dynamic=_MOST_DYNAMIC)
-                seen = Inputs(self.arguments, self.launch, example=example).run(entry).seen
+                seen = Inputs(self.arguments, self.launch, example=example, below=below).run(entry).seen
                 name = next(array.name for array in entry.arrays if array.size == 0)
                 most = max((int(each.offsets.max()) + each.size for each in seen if each.region == name), default=0)
                 self.launch = replace(self.launch, dynamic=-(-most // 16) * 16, touched=True)
-            self.inputs = Inputs(self.arguments, self.launch, example=example)
+            self.inputs = Inputs(self.arguments, self.launch, example=example, below=below)
             ran = self.inputs.run(entry)
             return replace(ran, races=tuple(in_words(self.ptx, each) for each in ran.races))
         except Broken as error:

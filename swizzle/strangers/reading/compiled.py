@@ -25,7 +25,7 @@ from cuda_out.compile.toolchain import (
 )
 from cuda_out.ptx.reading.parse import parse
 from cuda_out.ptx.syntax import Kernel, NotInterpreted
-from swizzle.strangers.reading.text import CudaKernel, CudaText, shown_as
+from swizzle.strangers.reading.text import INTEGERS, CudaKernel, CudaText, shown_as
 from symbolic.errors import Place, SwizzleError
 
 Made = TypeVar("Made")
@@ -37,7 +37,16 @@ _LIMITS: Final = {
     "FLT_EPSILON": " 1.192092896e-07f", "DBL_MAX": " 1.7976931348623158e+308", "DBL_MIN": " 2.2250738585072014e-308",
     "DBL_EPSILON": " 2.2204460492503131e-16", "INT_MAX": " 2147483647", "INT_MIN": " (-2147483647 - 1)",
     "UINT_MAX": " 4294967295u", "LLONG_MAX": " 9223372036854775807ll", "CHAR_BIT": " 8",
-    "M_PI": " 3.14159265358979323846", "INT32_MAX": " 2147483647", "UINT32_MAX": " 4294967295u",
+    "M_E": " 2.7182818284590452354", "M_LOG2E": " 1.4426950408889634074", "M_LOG10E": " 0.43429448190325182765",
+    "M_LN2": " 0.69314718055994530942", "M_LN10": " 2.30258509299404568402", "M_PI": " 3.14159265358979323846",
+    "M_PI_2": " 1.57079632679489661923", "M_PI_4": " 0.78539816339744830962", "M_1_PI": " 0.31830988618379067154",
+    "M_2_PI": " 0.63661977236758134308", "M_2_SQRTPI": " 1.12837916709551257390",
+    "M_SQRT2": " 1.41421356237309504880", "M_SQRT1_2": " 0.70710678118654752440",
+    "SCHAR_MAX": " 127", "UCHAR_MAX": " 255", "SHRT_MAX": " 32767", "USHRT_MAX": " 65535", "LLONG_MIN":
+    " (-9223372036854775807ll - 1)", "ULLONG_MAX": " 18446744073709551615ull", "INT8_MAX": " 127",
+    "UINT8_MAX": " 255", "INT16_MAX": " 32767", "UINT16_MAX": " 65535", "INT32_MIN": " (-2147483647 - 1)",
+    "INT64_MAX": " 9223372036854775807ll", "UINT64_MAX": " 18446744073709551615ull",
+    "INT32_MAX": " 2147483647", "UINT32_MAX": " 4294967295u",
     "assert": "(condition) ((void)0)",
 }  # fmt: skip
 """Macros and types of the headers of C and of its library, and what they stand for."""
@@ -47,6 +56,7 @@ class Undecided(Exception):
     """Why nothing can be said of a kernel."""
 
 
+_STD: Final = ("algorithm", "cassert", "cfloat", "climits", "cmath", "cstdint", "cstdio", "limits", "type_traits")
 _TYPES: Final = "typedef unsigned int uint; typedef unsigned short ushort; typedef unsigned long ulong;\n"
 """Types that the headers of the machine have."""
 _ERROR: Final = re.compile(
@@ -102,33 +112,44 @@ def _made(
     errors: dict[Tool, CompileError] = {}
     tools = available_tools() if text.tool is None else [text.tool]
     shown = partial(text.for_device, kernel, added, instances=not instance)
-    for tool, used in itertools.product(tools, (False, True)):
-        if used and shown(used=True) == shown():
-            continue
+    for tool, helped in itertools.product(tools, (False, True) if text.helped is None else (text.helped,)):
         for architecture in architectures:
+            before, source = _helps(text, tool) if helped else "", partial(shown, used=helped)
             try:
-                made = (_by_nvcc if tool == "nvcc" else _by_nvrtc)(text, architecture, partial(shown, used=used), how)
+                made = (_by_nvcc if tool == "nvcc" else _by_nvrtc)(text, architecture, source, before, how)
             except CompileError as error:
                 errors.setdefault(tool, error)
             else:
-                text.tool = tool
+                text.tool, text.helped = tool, helped
                 return made
     if not tools:
         compile_to_ptx("")  # says that there is none
     raise _mistake(text, next(reversed(errors.values())))
 
 
-def _by_nvrtc(text: CudaText, architecture: str, shown: Callable[..., str], how: Callable[..., Made]) -> Made:
+def _helps(text: CudaText, tool: Tool) -> str:
+    """Return what is put before a text that does not compile: headers that ones which are not read may bring along."""
+    lines = [f"#include <{name}>" for name in text.helps]
+    if tool == "nvcc":
+        return "\n".join([*(f"#include <{name}>" for name in _STD), *lines, '#line 1 "kernel.cu"\n'])
+    return "\n".join([*lines, INTEGERS, '#line 1 "kernel.cu"\n'])
+
+
+def _by_nvrtc(
+    text: CudaText, architecture: str, shown: Callable[..., str], before: str, how: Callable[..., Made]
+) -> Made:
     by_hand = ByHand(text.defines, headers=_headers(text, whole=False))
-    return how(_with_limits(shown(whole=False)), architecture, by_hand=by_hand, tool="nvrtc")
+    return how(before + _with_limits(shown(whole=False)), architecture, by_hand=by_hand, tool="nvrtc")
 
 
-def _by_nvcc(text: CudaText, architecture: str, shown: Callable[..., str], how: Callable[..., Made]) -> Made:
+def _by_nvcc(
+    text: CudaText, architecture: str, shown: Callable[..., str], before: str, how: Callable[..., Made]
+) -> Made:
     """Compile with the headers of the machine; what it does not find is left out, and said."""
     while True:
         by_hand = ByHand(text.defines, text.includes, _headers(text, whole=True))
         try:
-            return how(shown(whole=True), architecture, by_hand=by_hand, tool="nvcc")
+            return how(before + shown(whole=True), architecture, by_hand=by_hand, tool="nvcc")
         except CompileError as error:
             absent = _NOT_FOUND.search(error.log)
             if absent is None or absent[1] in text.missing:
@@ -154,7 +175,7 @@ def _mistake(text: CudaText, error: CompileError) -> SwizzleError:
         column = lines[line - 1].find(word[1]) + 1 if word and line <= len(lines) else 0
         place = Place(file, line, max(1, column))
     fixes = []
-    if name := re.search(r"identifier \"(\w+)\" is undefined", what):
+    if name := re.search(r"identifier \"([A-Z_]\w*)\" is undefined", what):
         fixes.append(f"-D {name[1]}=VALUE, if the build defines it")
     if left_out := list(dict.fromkeys(text.headers_left_out)):
         fixes.append(f"what it needs of {', '.join(left_out[:4])}, which is not read, belongs into this file")
@@ -198,6 +219,7 @@ def entry_of(ptx: str, kernel: CudaKernel, path: str = "kernel.cu") -> Kernel:
     if len(kernels) != 1:
         raise SwizzleError(
             f"{kernel.name} is compiled to {len(kernels)} kernels" + (f": {', '.join(kernels)}" if kernels else ""),
+            place=Place(path, kernel.line, 1),
             expected="one kernel: of a template, one instance",
             fix=f"--kernel '{kernel.name}<...>'" if kernel.template else "-D NAME=VALUE for the #if that it stands in",
         )

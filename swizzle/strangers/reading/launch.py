@@ -148,13 +148,16 @@ def said_kernel(text: CudaText) -> str | None:
 def chosen_kernel(text: CudaText, name: str | None) -> tuple[CudaKernel, str]:
     """Return a kernel by its name, or the only one, and the arguments of a template as they are spelled."""
     kernels = text.kernels()
+    name = name if name is not None else said_kernel(text)
+    for begin, end, mistake in text.mistakes:  # of another kernel they are its own
+        if name is None or re.search(rf"\b{re.escape(base_name(name))}\s*\(", text.code[begin:end]):
+            raise mistake
     if not kernels:
         raise SwizzleError(
             f"{text.path} has no kernel",
             expected="a function with __global__ and a body",
             fix="name the file that has it",
         )
-    name = name if name is not None else said_kernel(text)
     bare, instance = base_name(name or ""), "".join((name or "").partition("<")[1:])
     names = [each.name for each in kernels]
     if name is None and len(kernels) > 1:

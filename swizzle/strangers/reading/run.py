@@ -40,17 +40,18 @@ def flat_arguments(arguments: Sequence[GivenArgument]) -> list[GivenArgument]:
 class Inputs:
     """What a kernel is given, the same variables in every run, so that two runs can be compared.
 
+    As an `example`, arrays hold random numbers, whole ones from 0 to `below`.
     `held` is what some arrays and numbers hold, each element bits or a term of the `notes`, where it is not variables.
     """
 
     def __init__(
-        self, arguments: Sequence[GivenArgument], launch: KernelLaunch, *, example: bool = False,
+        self, arguments: Sequence[GivenArgument], launch: KernelLaunch, *, example: bool = False, below: int = 64,
         notes: Notes | None = None, held: Mapping[str, tuple[Bits, Lanes]] = {},
     ) -> None:  # fmt: skip
         self.launch, self.example, self.held = launch, example, held
         self.written = set[str]()  # variables of the module that the kernel writes
         flat = flat_arguments(arguments)
-        self.below = min([64, *(each.size for each in flat if each.shape)])
+        self.below = min([below, *(each.size for each in flat if each.shape)])
         self.notes = notes or Notes(Normal(Terms(), {each.name: each.kind for each in flat}))
         self.terms, self.random = self.notes.normal.terms, np.random.default_rng(0)
         self.align = WIDEST if notes else 0

@@ -43,14 +43,14 @@ _SUFFIXES: Final = frozenset(
 )
 """What the file of a header is called: no other file is read for an `#include`."""
 _OF_STD: Final = re.compile(r"\s*using\s+(?:namespace\s+std\s*|std\s*::\s*\w+\s*);")
-_INTEGERS: Final = (
+INTEGERS: Final = (
     "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long long int64_t; "
     "typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t; "
     "typedef unsigned long long uint64_t; typedef unsigned long long uintptr_t;"
 )
 _KEPT: Final = re.compile(
     r"\b(?:__device__|__constant__|__shared__|__global__|__managed__|typedef|using|struct|class|union|enum|template"
-    r"|constexpr|static_assert|extern|namespace)\b|\bconst\b[^*&]*="
+    r"|constexpr|static_assert|namespace)\b|\bconst\b[^*&]*="
 )
 _TYPE: Final = re.compile(r"\s*(?:typedef\s+)?(?:struct|class|union|enum)\b")
 _TEMPLATE: Final = re.compile(r"\s*template\s*<")
@@ -91,9 +91,10 @@ class SpelledFunction(Struct, frozen=True):
 
 
 class _Entity(Struct, frozen=True):
-    """What stands at the top level: from where to where, and where its body begins, -1 for none."""
+    """What stands at the top level: from where to where, and where its body begins, -1 for none. What is `broken` has
+    brackets that do not match, and ends where a line begins with a brace."""
 
-    kind: Literal["function", "statement"]
+    kind: Literal["function", "statement", "broken"]
     begin: int
     body: int
     end: int
@@ -116,18 +117,20 @@ class CudaText:
         self.path, self.text, self.root = path, text, root or self
         self.includes, self.defines = tuple(includes), tuple(defines)
         self.tool: Tool | None = None  # the compiler that reads it, as soon as one has
+        self.helped: bool | None = None  # whether it needed help: what it does not name left out, more headers
         self.missing: set[str] = root.missing if root else set()  # the headers that no compiler finds
         plain = _HIDDEN.sub(_blank, text)
         self.directives = [(match.start(), match.end()) for match in _DIRECTIVE.finditer(plain)]
         self.plain = plain
         self.code = _DIRECTIVE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), plain)
+        self.mistakes: list[tuple[int, int, SwizzleError]] = []  # what is broken, from where to where
         self.entities = list(self._entities())
         self.left_out: list[str] = []
 
     def altered(self, text: str) -> CudaText:
         """Return another text of this file, to be compiled as this one is."""
         found = CudaText(self.path, text, self.includes, self.defines)
-        found.tool, found.missing = self.tool, self.missing
+        found.tool, found.helped, found.missing = self.tool, self.helped, self.missing
         return found
 
     def with_options(self, includes: Sequence[str], defines: Sequence[str]) -> CudaText:
@@ -183,7 +186,24 @@ class CudaText:
 
     def _entities(self) -> Iterator[_Entity]:
         """Yield functions and statements of the top level, of namespaces and of `extern "C"` blocks."""
-        code, at, begin = self.code, 0, 0
+        at = 0
+        while at < len(self.code):
+            found = self._entities_from(at)
+            try:
+                for entity in found:
+                    at = entity.end
+                    yield entity
+                return
+            except SwizzleError as error:
+                end = re.compile(r"^\}[^\S\n]*;?", re.M).search(self.code, at)
+                if end is None:
+                    raise
+                self.mistakes.append((at, end.end(), error))
+                yield _Entity("broken", at, -1, end.end())
+                at = end.end()
+
+    def _entities_from(self, at: int) -> Iterator[_Entity]:
+        code, begin = self.code, at
         while at < len(code):
             mark = code[at]
             if mark in "([":
@@ -325,6 +345,17 @@ class CudaText:
 
     # -- what is compiled --------------------------------------------------------------------------------------------
 
+    @property
+    def helps(self) -> list[str]:
+        """The headers of CUDA that have a type which this file or a header of its own names."""
+        texts = " ".join(each.code for each in (self, *self.headers.values()))
+        found = {
+            "cuda_fp16.h": r"half2?|__half2?",
+            "cuda_bf16.h": r"(?:__)?nv_bfloat162?",
+            "cuda_fp8.h": r"__nv_fp8\w+",
+        }
+        return [name for name, types in found.items() if re.search(rf"\b(?:{types})\b", texts)]
+
     def for_device(
         self,
         kernel: CudaKernel | None,
@@ -362,6 +393,8 @@ class CudaText:
     def _is_left_out(self, entity: _Entity, kernel: CudaKernel | None, instances: bool, whole: bool) -> bool:
         """Say whether a compiler for the GPU is not shown a function or statement of the top level."""
         head = self._head(entity)
+        if entity.kind == "broken":
+            return True
         if entity.kind == "function":
             other = "__global__" in head and not (kernel and entity.begin <= kernel.begin < entity.end)
             return other or not self._annotated(head)
@@ -409,8 +442,8 @@ class CudaText:
         if file and (whole or file in self.headers):
             out[begin] = f'#include "{shown_as(file) if file in self.headers else file}"'
         elif name[1:-1] in ("stdint.h", "cstdint", "inttypes.h", "cinttypes"):
-            out[begin] = _INTEGERS if _INTEGERS not in self.left_out else " "
-            self.left_out.append(_INTEGERS)
+            out[begin] = INTEGERS if INTEGERS not in self.left_out else " "
+            self.left_out.append(INTEGERS)
         else:
             self.left_out.append(name)
 
@@ -423,7 +456,7 @@ class CudaText:
     @property
     def headers_left_out(self) -> list[str]:
         texts = (self, *self.headers.values())
-        return [name for text in texts for name in text.left_out if name != _INTEGERS]
+        return [name for text in texts for name in text.left_out if name != INTEGERS]
 
     @property
     def own_headers_left_out(self) -> list[str]:

@@ -140,3 +140,33 @@ def test_what_is_printed_changes_nothing() -> None:
         '  s[t] = x[t];\n  if (t == 3) printf("%d %s\\n", t, "three");\n  __syncthreads();\n  y[t] = s[63 - t];\n}\n'
     )
     assert diagnosed(text).verdict == "clean"
+
+
+MATRICES = """\
+// swizzle doctor: --launch 1,32 --args u32[32,4],u32.out[32,4]
+__global__ void k(const uint4* x, uint4* y) {{
+  __shared__ uint4 tile[64];
+  int t = threadIdx.x;
+  uint4 v = x[t];
+  unsigned a = __cvta_generic_to_shared(&tile[t]);
+  asm volatile("stmatrix.sync.aligned.{0}.shared.b16 [%0], {{%1, %2, %3, %4}};"
+               :: "r"(a), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+  __syncwarp();
+  asm volatile("ldmatrix.sync.aligned.{0}.shared.b16 {{%0, %1, %2, %3}}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(a) : "memory");
+  y[t] = v;
+}}
+"""
+
+
+@pytest.mark.parametrize("order", ["x4.m8n8", "x4.m8n8.trans", "x4.trans.m8n8", "m8n8.x4.trans"])
+def test_matrices_in_any_order_of_words(order: str) -> None:
+    """As CUTLASS writes them: what is stored is loaded again."""
+    found = diagnosed(MATRICES.format(order))
+    assert found.verdict == "clean" and [each.kind for each in found.accesses if each.space == "shared"] == [
+        "store", "load",
+    ]  # fmt: skip
+    wanted = diagnosed(MATRICES.format("m8n8.x4.trans" if "trans" in order else "m8n8.x4"))
+    assert [(each.array, each.passes()) for each in found.accesses] == [
+        (each.array, each.passes()) for each in wanted.accesses
+    ]

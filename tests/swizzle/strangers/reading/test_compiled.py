@@ -105,3 +105,29 @@ def test_a_mistake_in_a_header(tmp_path: Path) -> None:
         ptx_of(CudaText(str(tmp_path / "k.cu"), f'#include "own.h"\n{KERNEL.format("wrong()")}'))
     place = raised.value.place
     assert place and (Path(place.file).name, place.line, place.column) == ("own.h", 2, 35)
+
+
+def test_types_that_a_missing_header_brings() -> None:
+    """Halves, bfloat16 and widths, where a header that would include theirs is not there."""
+    body = "__nv_bfloat16 b = float(half(x[1])); uint32_t word = 1u + float(b);"
+    text = CudaText("k.cu", f"#include <torch/extension.h>\n{KERNEL.format('word').replace('{ x', '{ ' + body + ' x')}")
+    assert "st.global" in ptx_of(text) and text.helped
+
+
+def test_a_kernel_that_a_condition_hides() -> None:
+    """It is said to be hidden, at its place."""
+    text = CudaText("k.cu", f"\n#ifdef WIDE\n{KERNEL.format(1)}#endif\n")
+    with pytest.raises(SwizzleError, match="k is compiled to 0 kernels") as raised:
+        ptx_of(text)
+    assert raised.value.place and raised.value.place.line == 3 and "-D NAME" in str(raised.value.fix)
+
+
+def test_a_kernel_whose_brackets_do_not_match() -> None:
+    """It is no obstacle for another one, before or behind it; of itself it is said where."""
+    bad = "__global__ void bad(float* x) {\n  x[0 = (1;\n  if (x[1]) {\n}\n"
+    for text in (bad + KERNEL.format(1), KERNEL.format(1) + bad, bad + bad.replace("bad", "worse") + KERNEL.format(1)):
+        assert "st.global" in ptx_of(CudaText("k.cu", text))
+        with pytest.raises(SwizzleError, match="is not closed"):
+            chosen_kernel(CudaText("k.cu", text), "bad")
+        with pytest.raises(SwizzleError, match="is not closed"):
+            chosen_kernel(CudaText("k.cu", text), None)
