@@ -72,3 +72,36 @@ def test_a_sketch_is_solved_certified_and_run(name: str) -> None:
     assert f"{name}: solved, verified for all inputs" in solved
     assert "certify equal to the specification for all inputs: confirmed on random numbers" in solved
     assert "outputs are the specification's" in run_again(f"$ swizzle run out/{name}.json")
+
+
+INTEGERS = """
+import numpy as np
+from swizzle import cuda, f64, i32, sketch, spec
+
+@spec
+def thirds(n):
+    return {body}
+
+@sketch(spec=thirds, block=32, n=i32[32], y=f64.out[32])
+def kernel(n, y):
+    i = cuda.laneid
+    y[i] = {kernel}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "kernel"),
+    [
+        ("n / 3", "f64(n[i]) / 3"),
+        ("n.astype(np.float64) / 3", "f64(n[i]) / 3"),
+        ("n[::-1] * 0.1", "f64(n[31 - i]) * 0.1"),
+        ("np.where(np.arange(32) > 3, n, 0) * 0.1 + n[:1] / 3", "f64(n[i] if i > 3 else 0) * 0.1 + f64(n[0]) / 3"),
+    ],
+)
+def test_integers_that_become_floats_are_certified(
+    body: str, kernel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Modulo a prime nothing is rounded, neither by the kernel nor by the specification."""
+    monkeypatch.chdir(tmp_path)
+    Path("thirds.py").write_text(INTEGERS.format(body=body, kernel=kernel), encoding="utf-8")
+    assert "confirmed on random numbers" in run_again("$ swizzle solve thirds.py --certify")

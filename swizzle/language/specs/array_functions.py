@@ -70,8 +70,8 @@ def _wrapped(value: Any, kinds: Sequence[Any]) -> Any:
 _ONE: Final = (
     "reshape ravel transpose swapaxes moveaxis rollaxis squeeze expand_dims broadcast_to broadcast_arrays atleast_1d "
     "atleast_2d atleast_3d split array_split vsplit hsplit dsplit unstack tile repeat roll flip fliplr flipud rot90 "
-    "take_along_axis delete tril triu diag diagonal diagflat compress extract meshgrid copy resize matrix_transpose "
-    "permute_dims"
+    "take_along_axis delete tril triu diag diagonal diagflat compress extract choose "
+    "meshgrid copy resize matrix_transpose permute_dims"
 )
 """What moves the elements of one array, or of several by themselves."""
 for _name in _ONE.split():
@@ -107,7 +107,7 @@ def _refusing(name: str) -> Callable[..., Any]:
     return refuse
 
 
-for _name in (*_MENDS, "partition", "argpartition", "choose"):
+for _name in (*_MENDS, "partition", "argpartition"):
     FUNCTIONS[getattr(np, _name)] = _refusing(_name)
 
 

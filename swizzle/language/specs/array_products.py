@@ -9,12 +9,34 @@ from typing import Any
 
 import numpy as np
 
-from swizzle.language.specs.array_elements import refused
-from swizzle.language.specs.data_array import array_of, called, constants, known, sum_of_products
+from swizzle.language.specs.array_elements import refused, resulting, summed_products
+from swizzle.language.specs.data_array import array_of, called, cells, constants, kind_of_array, known, result
 
 
 def _ones(array: Any) -> Any:
     return np.broadcast_to(np.ones(()), array.shape)
+
+
+@known(np.matmul)
+def _matmul(left: Any, right: Any, **named: Any) -> Any:
+    """Return a product of matrices or vectors."""
+    a, b = array_of(left), array_of(right)
+    np.matmul(_ones(a), _ones(b), **named)  # what is wrong, NumPy says
+    if named:
+        raise refused(f"matmul with {min(named)}=", "write a @ b, with axes in their places")
+    rows, columns = a if a.ndim > 1 else a[None], b if b.ndim > 1 else b[:, None]
+    found = sum_of_products(rows[..., :, None, :], np.swapaxes(columns, -1, -2)[..., None, :, :])
+    found = found[..., 0] if b.ndim == 1 else found
+    return found if a.ndim > 1 else found[0] if b.ndim == 1 else found[..., 0, :]
+
+
+def sum_of_products(a: Any, b: Any) -> Any:
+    """Return the sums of products of two arrays over their last axes, with what broadcasts."""
+    kinds = kind_of_array(a, cells(a)), kind_of_array(b, cells(b))
+    left, right = np.broadcast_arrays(cells(a), cells(b))
+    if left.shape[-1] == 0:
+        return constants(np.zeros(left.shape[:-1], resulting(np.multiply, kinds)[0]))
+    return result(*summed_products(left, right, kinds))
 
 
 @known(np.dot)

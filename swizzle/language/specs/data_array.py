@@ -27,8 +27,6 @@ from swizzle.language.specs.array_elements import (
     plain_numbers,
     reduced_rows,
     refused,
-    resulting,
-    summed_products,
 )
 from symbolic.algebra.datum import DataComparison, Datum
 from symbolic.algebra.terms import Terms
@@ -72,14 +70,17 @@ def _refused_method(name: str) -> Callable[..., Any]:
 
 class DataArray(np.ndarray[Any, Any]):
     """An array of data and numbers. `kind` is the type that NumPy would give its elements, `label` the name of the
-    input that it is a part of, if any."""
+    input that it is a part of, if any. Integers that are `exact` are converted, not rounded, where floats are made of
+    them."""
 
     kind: np.dtype[Any]
     label: str
+    exact: bool
 
     def __array_finalize__(self, of: Any) -> None:
         self.kind = getattr(of, "kind", np.dtype(object))
         self.label = getattr(of, "label", "")
+        self.exact = getattr(of, "exact", False)
 
     @property
     def dtype(self) -> Any:
@@ -231,10 +232,15 @@ class DataArray(np.ndarray[Any, Any]):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if func not in WRITING and "out" not in kwargs and not _mentions(args, kwargs):
-            found = func(
-                *each_array(args, _plain), **{name: each_array(value, _plain) for name, value in kwargs.items()}
-            )
-            return each_array(found, constants)
+            exact = list[bool]()
+
+            def plain(value: Any) -> Any:
+                exact.append(isinstance(value, DataArray) and value.exact)
+                return value.plain() if isinstance(value, DataArray) else value
+
+            named = {name: each_array(value, plain) for name, value in kwargs.items()}
+            found = func(*each_array(args, plain), **named)
+            return each_array(found, _exact_or_constant if any(exact) else constants)
         found = FUNCTIONS.get(func)
         if found is None:
             module = func.__module__.removeprefix("numpy").lstrip(".")
@@ -281,10 +287,6 @@ def _mentions_data(value: Any) -> bool:
     if isinstance(value, DataArray):
         return has_data(cells(value))
     return is_data(value) or (isinstance(value, np.ndarray) and value.dtype == object)
-
-
-def _plain(value: Any) -> Any:
-    return value.plain() if isinstance(value, DataArray) else value
 
 
 def each_array(value: Any, change: Callable[[Any], Any]) -> Any:
@@ -397,8 +399,13 @@ def _called(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: dict[str
     if method != "at":
         plain = [each.plain() if isinstance(each, DataArray) and not has_data(cells(each)) else each for each in given]
         if not any(isinstance(each, DataArray) for each in [*plain, *(named.get("out") or ())]):
+            exact = any(isinstance(each, DataArray) and each.exact for each in given)
             found = getattr(ufunc, method)(*plain, **named)
-            return tuple(map(constants, found)) if isinstance(found, tuple) else constants(found)
+            if not exact or isinstance(found, tuple):
+                return tuple(map(constants, found)) if isinstance(found, tuple) else constants(found)
+            if found.dtype.kind != "f":
+                return _exact_or_constant(found)
+            given = [_as_floats(each) for each in given]
     out, dtype = named.pop("out", None), named.pop("dtype", None)
     kept = named.pop("where", True)
     named = {name: value for name, value in named.items() if name not in ("casting", "order", "subok")}
@@ -422,6 +429,21 @@ def _called(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: dict[str
     else:
         return _changed_at(ufunc, *given)
     return _written(ufunc, out, found)
+
+
+def exact_integers(value: Any) -> DataArray:
+    """Return integers of which floats are made without rounding."""
+    found = made(objects(value), np.asarray(value).dtype)
+    found.exact = True
+    return found
+
+
+def _exact_or_constant(value: Any) -> Any:
+    return exact_integers(value) if getattr(value, "dtype", np.dtype(float)).kind in "iu" else constants(value)
+
+
+def _as_floats(value: Any) -> Any:
+    return value.astype(np.float64) if isinstance(value, DataArray) and value.exact else value
 
 
 def constants(value: Any) -> Any:
@@ -452,8 +474,10 @@ def _written(ufunc: np.ufunc, out: Any, found: Any) -> Any:
 
 
 def _of_elements(ufunc: np.ufunc, given: Sequence[Any], named: dict[str, Any]) -> Any:
-    if ufunc.signature is not None:
-        return _product(ufunc, given, named)
+    if ufunc.signature is not None:  # a product
+        if ufunc not in FUNCTIONS:
+            raise refused(ufunc.__name__, "write a @ b")
+        return FUNCTIONS[ufunc](*given, **named)
     if named:
         raise refused(f"{ufunc.__name__} with {min(named)}=")
     if ufunc is np.divmod:
@@ -464,34 +488,6 @@ def _of_elements(ufunc: np.ufunc, given: Sequence[Any], named: dict[str, Any]) -
     return result(
         *on_elements(ufunc, some, [kind_of_array(each, part) for each, part in zip(given, some, strict=True)])
     )
-
-
-def _product(ufunc: np.ufunc, given: Sequence[Any], named: dict[str, Any]) -> Any:
-    """Return a product of matrices or vectors."""
-    a, b = (array_of(each) for each in given)
-    (np.matmul if ufunc is np.matmul else ufunc)(
-        *(np.broadcast_to(np.ones(()), each.shape) for each in (a, b)), **named
-    )
-    if ufunc is np.matmul:
-        left, right = a if a.ndim > 1 else a[None], b if b.ndim > 1 else b[:, None]
-    elif ufunc.__name__ == "vecdot" and not named:
-        return sum_of_products(a, b)
-    else:
-        raise refused(ufunc.__name__, "write a @ b")
-    if named:
-        raise refused(f"matmul with {min(named)}=", "write a @ b, with axes in their places")
-    found = sum_of_products(left[..., :, None, :], np.swapaxes(right, -1, -2)[..., None, :, :])
-    found = found[..., 0] if b.ndim == 1 else found
-    return found if a.ndim > 1 else found[0] if b.ndim == 1 else found[..., 0, :]
-
-
-def sum_of_products(a: Any, b: Any) -> Any:
-    """Return the sums of products of two arrays over their last axes, with what broadcasts."""
-    kinds = kind_of_array(a, cells(a)), kind_of_array(b, cells(b))
-    left, right = np.broadcast_arrays(cells(a), cells(b))
-    if left.shape[-1] == 0:
-        return constants(np.zeros(left.shape[:-1], resulting(np.multiply, kinds)[0]))
-    return result(*summed_products(left, right, kinds))
 
 
 def _ones(array: DataArray) -> Any:

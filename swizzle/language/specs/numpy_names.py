@@ -78,6 +78,19 @@ def _is_no_array(value: Any) -> bool:
     return is_data(value) or (type(value) is np.ndarray and value.dtype.kind == "O")
 
 
+class _Joined:
+    """`np.r_` or `np.c_`: what it makes of arrays and numbers, where there is data among them."""
+
+    def __init__(self, own: Any, join: Callable[..., Any]) -> None:
+        self._own, self._join = own, join
+
+    def __getitem__(self, key: Any) -> Any:
+        parts = list(key) if isinstance(key, tuple) else [key]
+        if not has_arrays(parts) or any(isinstance(part, slice | str) for part in parts):
+            return self._own[key]
+        return self._join([np.atleast_1d(array_of(part)) for part in parts])
+
+
 class _Function:
     """A function of NumPy's that takes data in lists, too; its attributes (`reduce`) do, as well."""
 
@@ -123,11 +136,13 @@ class Names:
         if isinstance(value, _OPAQUE):
             return value
         if isinstance(value, types.ModuleType):
-            return _Module(value, self) if value.__name__.partition(".")[0] == "numpy" else value
+            return _Module(value, self) if _is_numpy_module(value) or not _is_library(value) else value
         if isinstance(value, Spec) and isinstance(value.function, types.FunctionType):
             return self.of_spec(value)
         if isinstance(value, types.FunctionType) and not _is_library(value):
             return self.of_function(value)
+        if value is np.r_ or value is np.c_:
+            return _Joined(value, np.concatenate if value is np.r_ else np.column_stack)
         try:
             if value in _OWN:
                 return _OWN[value]
@@ -184,6 +199,16 @@ def _is_numpy(value: Any) -> bool:
     return str(getattr(value, "__module__", None)).partition(".")[0] == "numpy"
 
 
-def _is_library(function: types.FunctionType) -> bool:
-    file, module = function.__code__.co_filename, str(function.__module__).partition(".")[0]
-    return module in sys.stdlib_module_names - {"__main__"} or is_ours(file) or "site-packages" in file
+def _is_numpy_module(module: types.ModuleType) -> bool:
+    return module.__name__.partition(".")[0] == "numpy"
+
+
+def _is_library(value: types.FunctionType | types.ModuleType) -> bool:
+    """Say whether a function or a module is nobody's own: Python's, an installed package's, ours."""
+    own = isinstance(value, types.FunctionType)
+    name, file = (
+        (value.__module__, value.__code__.co_filename) if own else (value.__name__, getattr(value, "__file__", ""))
+    )
+    if str(name).partition(".")[0] in sys.stdlib_module_names - {"__main__"}:
+        return True
+    return not file or is_ours(file) or "site-packages" in file

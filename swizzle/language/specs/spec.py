@@ -56,7 +56,7 @@ def spec(function: Callable[..., Any]) -> Spec:
 
     It takes the kernel's in, const and inout arrays, in the kernel's order, and returns its out and inout arrays: one
     array or nested list, a tuple of them in order, or a dict by name. It runs on symbols and on NumPy arrays alike. So
-    it may compute with data (`minimum`, `maximum`), but may branch and index on ints only.
+    it may compute with data, by NumPy's functions, too (docs/specifications.md), but may branch and index on ints only.
     """
     if isinstance(function, Spec):
         return function

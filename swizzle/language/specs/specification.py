@@ -16,8 +16,8 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from swizzle.language.other_names import IN_NUMPY, here
-from swizzle.language.specs.array_elements import is_data, kind_of_type
-from swizzle.language.specs.data_array import constants, made, symbolic_array
+from swizzle.language.specs.array_elements import kind_of_type
+from swizzle.language.specs.data_array import exact_integers, made, symbolic_array
 from swizzle.language.specs.numpy_names import Names
 from swizzle.language.specs.spec import Spec
 from swizzle.language.specs.wrapping import unwrapped, wrapping_array
@@ -205,7 +205,7 @@ def returned(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> d
                 if any(array.dtype.kind == "u" for array in wide):
                     values = _call_wrapping(program, spec, wide)
                 else:
-                    values = _call_numbers(program, spec, _given(wide))
+                    values = _call_numbers(program, spec, _given(wide), exact=converts is not as_numbers)
             finally:
                 CONVERT.reset(token)
             said[types] = _by_name(program, values, _place(program, spec))
@@ -303,20 +303,18 @@ def _call(program: Program, spec: Callable[..., Any], arrays: list[Any], run: Ca
         ) from None
 
 
-def _is_special(array: Any) -> bool:
-    """Say whether an input is of numbers that NumPy does not have."""
-    return is_data(array) or (isinstance(array, np.ndarray) and array.dtype.kind == "O")
-
-
-def _call_numbers(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> Any:
-    """Call a specification on NumPy's arrays, or on arrays of numbers that NumPy does not have."""
+def _call_numbers(program: Program, spec: Callable[..., Any], arrays: list[Any], exact: bool = False) -> Any:
+    """Call a specification on NumPy's arrays, or on arrays of numbers that NumPy does not have. Where it is `exact`, so
+    are the floats that integers become."""
     seen = _on_data(spec)
-    if seen is None or not any(map(_is_special, arrays)):
+    if seen is None or not (exact or any(np.ndim(array) and array.dtype.kind == "O" for array in arrays)):
         return _call(program, spec, arrays)
-    given = [
-        made(array, kind_of_type(p.dtype), p.name) if np.ndim(array) and _is_special(array) else constants(array)
-        for p, array in zip(inputs(program), arrays, strict=True)
-    ]
+    given = list[Any]()
+    for p, array in zip(inputs(program), arrays, strict=True):
+        if np.ndim(array) and array.dtype.kind == "O":
+            given.append(made(array, kind_of_type(p.dtype), p.name))
+        else:
+            given.append(exact_integers(array) if exact and isinstance(array, np.ndarray) else array)
     return _call(program, spec, given, seen)
 
 
