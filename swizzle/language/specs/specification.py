@@ -23,6 +23,7 @@ from swizzle.language.specs.spec import Spec
 from swizzle.language.specs.wrapping import unwrapped, wrapping_array
 from symbolic.algebra.datum import DataComparison, Datum, symbolic_input
 from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, as_numbers
+from symbolic.algebra.residues import converted
 from symbolic.algebra.terms import Term, Terms
 from symbolic.elements import is_exact
 from symbolic.errors import Place, SwizzleError
@@ -205,7 +206,7 @@ def returned(program: Program, spec: Callable[..., Any], arrays: list[Any]) -> d
                 if any(array.dtype.kind == "u" for array in wide):
                     values = _call_wrapping(program, spec, wide)
                 else:
-                    values = _call_numbers(program, spec, _given(wide), exact=converts is not as_numbers)
+                    values = _call_numbers(program, spec, _given(wide), exact=converts is converted)
             finally:
                 CONVERT.reset(token)
             said[types] = _by_name(program, values, _place(program, spec))

@@ -42,6 +42,7 @@ EXPRESSIONS: Final = {
     "einsum trace": "np.einsum('ii', C)",
     "einsum diagonal": "np.einsum('ii->i', C)",
     "einsum sum": "np.einsum('ij->j', A)",
+    "einsum sum of bytes": "np.einsum('ij->j', b.astype(np.int8))",
     "einsum transpose": "np.einsum('ij->ji', A)",
     "einsum implicit": "np.einsum('ij,jk', A, B)",
     "einsum batch": "np.einsum('bij,bkj->bik', T, T)",
@@ -240,6 +241,7 @@ EXPRESSIONS: Final = {
     "pad": "np.pad(x, 1)",
     "pad with constants": "np.pad(A, ((1, 0), (0, 2)), constant_values=2.5)",
     "pad integers": "np.pad(n, 1, constant_values=2.7)",
+    "pad, then compare": "np.maximum(np.pad(m, 1), 0.7)",
     "pad edge": "np.pad(A, 1, mode='edge')",
     "pad reflect": "np.pad(x, 2, mode='reflect')",
     "pad wrap": "np.pad(x, (0, 3), 'wrap')",
@@ -371,6 +373,7 @@ BODIES: Final = {
             e = np.exp(v - v.max(axis=-1, keepdims=True))
             return e / e.sum(axis=-1, keepdims=True)
         return softmax(A @ A.T) @ A""",
+    "gather of an element": "from swizzle import gather\nreturn [gather(A, r, i[r]) for r in range(4)]",
     "import inside": """
         import numpy
         from numpy import exp as e, zeros
