@@ -350,7 +350,7 @@ def element_function(ufunc: np.ufunc, kinds: Sequence[Kind]) -> tuple[Callable[.
         found = lambda *values: of_numbers(*map(as_number, values))  # noqa: E731
     if name in _WRAPPING and _is_narrow(kind):
         unbounded, dtype = found, type_of_kind(kind)
-        found = lambda *values: unbounded(*values).converted_to(dtype)  # noqa: E731
+        found = lambda *values: _wrapped(unbounded(*values), dtype)  # noqa: E731
     return found, kind
 
 
@@ -400,10 +400,25 @@ def ids_of(values: Sequence[Any]) -> tuple[Terms, list[int]] | None:
 
 
 def data_of(table: Terms, ids: Ids) -> Objects:
-    """Return an array of terms as data; what is a number is a number."""
+    """Return an array of terms as data."""
     made = np.empty(ids.size, object)
     made[:] = [Datum(table, term) for term in ids.reshape(-1).tolist()]
     return made.reshape(ids.shape)
+
+
+def _cut(some: Objects, name: str, kind: Kind) -> Objects:
+    """Return sums or products of 8 or 16 bits, which wrap at the end as they would at each step."""
+    if name not in _WRAPPING or not _is_narrow(kind):
+        return some
+    dtype = type_of_kind(kind)
+    return objects(np.frompyfunc(lambda value: _wrapped(value, dtype), 1, 1)(some))
+
+
+def _wrapped(value: Any, dtype: DType) -> Any:
+    """Return data as a type of 8 or 16 bits has it, a number where it is one."""
+    if isinstance(value, Datum) and value.terms.is_const(value.term):
+        value = int(value.terms.nodes[value.term][1][0])
+    return value.converted_to(dtype) if is_data(value) else np.asarray(value).astype(NUMPY_DTYPES[dtype]).item()
 
 
 def reduced_rows(ufunc: np.ufunc, rows: Objects, kind: Kind) -> Objects:
@@ -411,11 +426,11 @@ def reduced_rows(ufunc: np.ufunc, rows: Objects, kind: Kind) -> Objects:
     name = ufunc.__name__
     found, result = element_function(ufunc, (kind, kind))
     several = rows.shape[1] > 1
-    if several and name in _SYMBOLS and not is_bool(kind) and not (name in _WRAPPING and _is_narrow(result)):
+    if several and name in _SYMBOLS and not is_bool(kind):
         given = ids_of(rows.reshape(-1).tolist())
         if given is not None:
             ids = np.array(given[1], np.int64).reshape(rows.shape)
-            return data_of(given[0], apply_rows(given[0], _SYMBOLS[name], ids))
+            return _cut(data_of(given[0], apply_rows(given[0], _SYMBOLS[name], ids)), name, result)
 
     def pair(a: Any, b: Any) -> Any:
         if is_data(a) or is_data(b):
@@ -437,7 +452,7 @@ def reduced_rows(ufunc: np.ufunc, rows: Objects, kind: Kind) -> Objects:
 def summed_products(a: Objects, b: Objects, kinds: tuple[Kind, Kind]) -> tuple[Objects, np.dtype[Any]]:
     """Return the sums of the products of two arrays of one shape, over the last axis, which is not empty."""
     (kind,) = resulting(np.multiply, kinds)
-    if not is_bool(kind) and not _is_narrow(kind) and not any(map(is_bool, kinds)):
+    if not any(map(is_bool, kinds)):
         sides = [_base(each) for each in (a, b)]
         given = ids_of([*sides[0].reshape(-1).tolist(), *sides[1].reshape(-1).tolist()])
         if given is not None:
@@ -445,7 +460,8 @@ def summed_products(a: Objects, b: Objects, kinds: tuple[Kind, Kind]) -> tuple[O
             parts = ids[: sides[0].size].reshape(sides[0].shape), ids[sides[0].size :].reshape(sides[1].shape)
             pairs = [np.broadcast_to(part, a.shape).reshape(-1) for part in parts]
             rows = apply_pairs(table, "*", *pairs).reshape(-1, a.shape[-1])
-            return data_of(table, apply_rows(table, "+", rows)).reshape(a.shape[:-1]), kind
+            sums = data_of(table, apply_rows(table, "+", rows)).reshape(a.shape[:-1])
+            return _cut(sums, "add", kind), kind
     products, kind = on_elements(np.multiply, (a, b), kinds)
     made = reduced_rows(np.add, products.reshape(-1, products.shape[-1]), kind)
     return made.reshape(a.shape[:-1]), kind
