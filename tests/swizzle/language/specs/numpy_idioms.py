@@ -189,7 +189,7 @@ EXPRESSIONS: Final = {
     "byte sum": "b.sum(axis=1)",
     "byte that wraps": "(b * 3).astype(np.int8)",
     "bytes that wrap": "b.astype(np.int8) * b.astype(np.int8)",
-    "bytes that wrap among others": "np.concatenate([b.astype(np.int8)[0], np.int8([99, 100])])[-3:].sum(dtype=np.int8)",
+    "bytes that wrap among others": "np.append(b.astype(np.int8)[0], np.int8([99, 100]))[-3:].sum(dtype=np.int8)",
     "constant bytes": "np.add.reduce(np.pad(b.astype(np.int8), 1, constant_values=100), axis=0, dtype=np.int8)",
     "a byte that is constant": "(b.astype(np.int8) * 0 + 100) * 2",
     "saturation": "np.clip(b * 3, -128, 127).astype(np.int8)",
