@@ -30,7 +30,7 @@ ROOMS: dict[str, str] = {
     "symbolic.machine": "symbolic symbolic.ir symbolic.algebra symbolic.values",
     "symbolic.solve": "symbolic symbolic.values",
     "symbolic.core": "symbolic symbolic.solve",
-    "symbolic.lifting": "symbolic symbolic.solve symbolic.values symbolic.core",
+    "symbolic.lifting": "symbolic symbolic.solve symbolic.values symbolic.core symbolic.expressions",
     "symbolic.expressions": "symbolic symbolic.solve",
     "symbolic.choices": "",
     "symbolic.second": "symbolic symbolic.ir symbolic.algebra symbolic.machine symbolic.solve",

@@ -2,94 +2,92 @@
 
 from __future__ import annotations
 
-import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from swizzle.operators.splits import Array
 from symbolic.expressions import expression as e
+from symbolic.expressions.bank import Bank, exactly
 from symbolic.expressions.expression import Expression, constant, maximum, minimum, select
 
 MOST: Final = 2500
 """Expressions of one size that are kept."""
 
 
-@dataclass
-class Bank:
+_Kept: TypeAlias = tuple[Expression, Array]
+_Rule: TypeAlias = tuple[Callable[[Array, Array], Array], Callable[[Expression, Expression], Expression]]
+"""What an operation on two is: of columns, and as an expression."""
+_NUMBERS: Final[tuple[_Rule, ...]] = (
+    (np.add, e.add), (np.subtract, e.subtract), (lambda p, q: q - p, lambda a, b: e.subtract(b, a)),
+    (np.maximum, maximum), (np.minimum, minimum), (np.multiply, e.multiply),
+)  # fmt: skip
+"""Products come last: not every loop has them."""
+_TRUTHS: Final[tuple[_Rule, ...]] = (
+    (np.less, e.less), (np.greater, lambda a, b: e.less(b, a)), (np.less_equal, e.less_equal),
+    (np.greater_equal, lambda a, b: e.less_equal(b, a)), (np.equal, e.equal),
+)  # fmt: skip
+
+
+class ExampleBank:
     """Expressions of numbers and of conditions, no two of them equal on all examples; smallest first."""
 
-    numbers: list[tuple[Expression, Array]] = field(default_factory=list)
-    truths: list[tuple[Expression, Array]] = field(default_factory=list)
-    seen: dict[bytes, Expression] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.numbers: Bank[_Kept] = Bank(lambda rows: exactly(rows + 0.0))
+        self.truths: Bank[_Kept] = Bank()
 
-    def add(self, node: Expression, column: Array) -> bool:
+    def add(self, node: Expression, column: Array) -> None:
         """Keep an expression if it is a new function of the examples."""
-        if not node.truth and np.isnan(column).any():
-            return False
-        key = (b"t" if node.truth else b"n") + (column if node.truth else column + 0.0).tobytes()
-        if key in self.seen:
-            return False
-        self.seen[key] = node
-        (self.truths if node.truth else self.numbers).append((node, column))
-        return True
+        if node.truth or not np.isnan(column).any():
+            (self.truths if node.truth else self.numbers).add(column[None], [(node, column)].__getitem__)
 
     def find(self, column: Array, *, truth: bool) -> Expression | None:
         """Return the expression that is this function of the examples."""
-        return self.seen.get((b"t" if truth else b"n") + (column if truth else column + 0.0).tobytes())
+        found = (self.truths if truth else self.numbers).find(column)
+        return None if found is None else found[0]
 
     def grow(self, deadline: float, factors: bool) -> None:
         """Add all sums, differences, products, maxima, minima and comparisons of what is there with the leaves."""
-        numbers, leaves = list(self.numbers), [each for each in self.numbers if not each[0].arguments]
-        pairs = [(x, y) for place, x in enumerate(numbers) for y in leaves if y is not x]
+        numbers, rules = list(self.numbers.made), _NUMBERS if factors else _NUMBERS[:-1]
+        leaves = [each for each in numbers if not each[0].arguments]
         with np.errstate(all="ignore"):
-            for (a, p), (b, q) in pairs:
-                if time.perf_counter() > deadline or len(self.numbers) > MOST:
+            for each in numbers:
+                if time.perf_counter() > deadline:
                     break
-                for build, column in _combinations(a, p, b, q, factors):
-                    self.add_late(build, column)
-        for (a, p), (b, q) in itertools.combinations(numbers[:90], 2):
-            if len(self.truths) > MOST:
-                break
-            for build, column in (
-                (lambda a=a, b=b: e.less(a, b), p < q), (lambda a=a, b=b: e.less(b, a), q < p),
-                (lambda a=a, b=b: e.less_equal(a, b), p <= q), (lambda a=a, b=b: e.less_equal(b, a), q <= p),
-                (lambda a=a, b=b: e.equal(a, b), p == q),
-            ):  # fmt: skip
-                self.add_late(build, column, truth=True)
-        for node, column in list(self.truths):
+                self._combine(self.numbers, each, [leaf for leaf in leaves if leaf is not each], rules)
+        for place, each in enumerate(numbers[:90]):
+            self._combine(self.truths, each, numbers[place + 1 : 90], _TRUTHS)
+        for node, column in list(self.truths.made):
             self.add(e.negation(node), ~column)
 
-    def add_late(self, build: Callable[[], Expression], column: Array, *, truth: bool = False) -> bool:
-        """Keep an expression, built only if it is new."""
-        key = (b"t" if truth else b"n") + (column if truth else column + 0.0).tobytes()
-        if key in self.seen or (not truth and np.isnan(column).any()):
-            return False
-        try:
-            node = build()
-        except ArithmeticError:
-            return False
-        self.seen[key] = node
-        (self.truths if truth else self.numbers).append((node, column))
-        return True
+    @staticmethod
+    def _combine(bank: Bank[_Kept], one: _Kept, others: Sequence[_Kept], rules: Sequence[_Rule]) -> None:
+        """Add what rules make of one and each of others, while there are not too many."""
+        a, p = one
+        fits = len(bank) + len(others) * len(rules) <= MOST
+        for some in [others] if fits and others else [[each] for each in others]:
+            if len(bank) > MOST:
+                return
+            q = np.stack([column for _, column in some])
+            rows = np.stack([function(p, q) for function, _ in rules], axis=1).reshape(-1, len(p))
+            keep = np.flatnonzero(~np.isnan(rows).any(axis=1)) if rows.dtype.kind == "f" else np.arange(len(rows))
+            bank.add(rows[keep], partial(_built, a, some, rules, rows, keep))
 
 
-def _combinations(
-    a: Expression, p: Array, b: Expression, q: Array, factors: bool
-) -> Iterator[tuple[Callable[[], Expression], Array]]:
-    yield lambda: e.add(a, b), p + q
-    yield lambda: e.subtract(a, b), p - q
-    yield lambda: e.subtract(b, a), q - p
-    yield lambda: maximum(a, b), np.maximum(p, q)
-    yield lambda: minimum(a, b), np.minimum(p, q)
-    if factors:
-        yield lambda: e.multiply(a, b), p * q
+def _built(
+    a: Expression, some: Sequence[_Kept], rules: Sequence[_Rule], rows: Array, keep: Array, place: int
+) -> _Kept | None:  # fmt: skip
+    other, rule = divmod(int(keep[place]), len(rules))
+    try:
+        return rules[rule][1](a, some[other][0]), rows[keep[place]]
+    except ArithmeticError:
+        return None
 
 
-def fitting(bank: Bank, column: Array, *, truth: bool, depth: int = 1) -> Expression | None:
+def fitting(bank: ExampleBank, column: Array, *, truth: bool, depth: int = 1) -> Expression | None:
     """Return an expression that is this function of the examples: one of the bank's, or made of several, with choices
     in each other to a `depth`."""
     found = bank.find(column, truth=truth)
@@ -98,16 +96,16 @@ def fitting(bank: Bank, column: Array, *, truth: bool, depth: int = 1) -> Expres
     if (column == column[0]).all():
         return constant(bool(column[0])) if truth else constant(float(column[0]))
     if truth:
-        some = [(node, each) for node, each in bank.truths if not (column & ~each).any()]
+        some = [(node, each) for node, each in bank.truths.made if not (column & ~each).any()]
         found = _cover(some, lambda each: ~each, ~column, e.both)  # a conjunction: each false place is some part's
         if found is None:
-            others = [(node, each) for node, each in bank.truths if not (each & ~column).any()]
+            others = [(node, each) for node, each in bank.truths.made if not (each & ~column).any()]
             found = _cover(others, lambda each: each, column, e.either)
     else:
-        below = [(node, each) for node, each in bank.numbers if (each <= column).all()]
+        below = [(node, each) for node, each in bank.numbers.made if (each <= column).all()]
         found = _cover(below, lambda each: each == column, np.ones(len(column), bool), maximum)
         if found is None:
-            above = [(node, each) for node, each in bank.numbers if (each >= column).all()]
+            above = [(node, each) for node, each in bank.numbers.made if (each >= column).all()]
             found = _cover(above, lambda each: each == column, np.ones(len(column), bool), minimum)
     return found if found is not None else _chosen(bank, column, truth=truth, depth=depth)
 
@@ -132,10 +130,10 @@ def _cover(
     return None if left.any() else together(*chosen)
 
 
-def _chosen(bank: Bank, column: Array, *, truth: bool, depth: int) -> Expression | None:
+def _chosen(bank: ExampleBank, column: Array, *, truth: bool, depth: int) -> Expression | None:
     """Return a choice between two of the bank's expressions, or between one and such a choice."""
-    some = (bank.truths if truth else bank.numbers)[:900]
-    tests = bank.truths[:1500]
+    some = (bank.truths if truth else bank.numbers).made[:900]
+    tests = bank.truths.made[:1500]
     if not some or not tests:
         return None
     wrong = np.stack([each != column for _, each in some]).astype(np.float32)

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from swizzle.operators.bank import Bank, fitting
+from swizzle.operators.bank import ExampleBank, fitting
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.helpers import helpers_of
 from swizzle.operators.loop import BOOL, Loop, name_of
@@ -46,8 +46,8 @@ class Searched(Struct, frozen=True):
     tried: int
 
 
-def _leaves(names: Mapping[str, DType], columns: Columns, loop: Loop, pick: Array) -> Bank:
-    bank = Bank()
+def _leaves(names: Mapping[str, DType], columns: Columns, loop: Loop, pick: Array) -> ExampleBank:
+    bank = ExampleBank()
     for name, dtype in names.items():
         bank.add(name_of(name, dtype), columns[name][pick])
     for number in _numbers(loop):

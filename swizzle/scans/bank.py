@@ -8,13 +8,14 @@ points, its last operation is undone rather than tried: `want - a` is looked up.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from symbolic.expressions.bank import Bank, Block, exactly
 from symbolic.expressions.columns import ON_COLUMNS
 from symbolic.expressions.expression import (
     ZERO,
@@ -62,7 +63,7 @@ class IndexTerm:
         return self._expression
 
 
-class IndexTerms:
+class IndexTerms(Bank[IndexTerm]):
     """All terms up to a weight over names whose values at points are given; `bitwise` with `&`, `|` and `^`.
 
     `numbers` are leaves of weight 2 beside the names: multiples of a name, say. `moduli` are leaves that a remainder
@@ -77,71 +78,49 @@ class IndexTerms:
         *,
         bitwise: bool,
     ) -> None:
-        self.points = len(leaves[0][2])
+        super().__init__(self._keys_of)
         self.operators = "+-%&|^" if bitwise else "+-%"
         random = np.random.default_rng(20091)
-        self._digits = random.integers(1, 1 << 24, (self.points, 2)).astype(np.float64)
-        self._seen: set[bytes] = set()
-        self.terms: list[IndexTerm] = []
-        self._columns: list[Column] = []
-        self._level: dict[int, range] = {}
+        self._digits = random.integers(1, 1 << 24, (len(leaves[0][2]), 2)).astype(np.float64)
         self._largest = 8 * max(int(np.abs(column).max(initial=1)) for _, _, column in leaves)
         self._moduli: list[int] = []
         self._zero: set[int] = set()
-        later: dict[int, list[tuple[Expression, Column]]] = {}
-        for expression, heavy, column in leaves:
-            later.setdefault(heavy, []).append((expression, column))
         for each in range(1, weight + 1):
-            before = len(self.terms)
-            for expression, column in later.get(each, []):
-                fresh = self._add(column[None], [IndexTerm(each, "", (), expression)])
-                if expression in moduli and fresh:
-                    self._moduli.append(len(self.terms) - 1)
-                if expression is ZERO and fresh:  # is compared with, and computed with never
-                    self._zero.add(len(self.terms) - 1)
-            if len(self.terms) < TERMS:
-                self._combine(each)
-            self._level[each] = range(before, len(self.terms))
+            some = [(expression, column) for expression, heavy, column in leaves if heavy == each]
+            self.grow(each, itertools.chain(self._leaves(each, some, moduli), self._combined(each)))
 
-    @cached_property
-    def columns(self) -> npt.NDArray[np.int64]:
-        """The values of all terms, one a row."""
-        return np.stack(self._columns)
-
-    def _keys(self, columns: npt.NDArray[Any], digits: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _keys_of(self, rows: npt.NDArray[Any]) -> Iterable[Hashable]:
         """Return a key of each row; sums of products of whole numbers that small are exact."""
-        return np.ascontiguousarray(columns.astype(np.float64) @ digits).view("V16").ravel()
+        return exactly(rows.astype(np.float64) @ self._digits)
 
-    def _add(self, columns: npt.NDArray[np.int64], terms: Sequence[IndexTerm]) -> int:
-        before = len(self.terms)
-        keys = self._keys(columns, self._digits)
-        for key, column, term in zip(keys, columns, terms, strict=True):
-            known = key.tobytes()
-            if known not in self._seen:
-                self._seen.add(known)
-                self.terms.append(term)
-                self._columns.append(column)
-        return len(self.terms) - before
+    def _leaves(
+        self, weight: int, some: Sequence[tuple[Expression, Column]], moduli: Sequence[Expression]
+    ) -> Iterator[Block[IndexTerm]]:
+        for expression, column in some:
+            place = len(self)
+            yield column[None], [IndexTerm(weight, "", (), expression)].__getitem__
+            if len(self) > place and expression in moduli:
+                self._moduli.append(place)
+            if len(self) > place and expression is ZERO:  # is compared with, and computed with never
+                self._zero.add(place)
 
-    def _combine(self, weight: int) -> None:
-        stack = np.stack(self._columns) if self._columns else np.zeros((0, self.points), np.int64)
+    def _combined(self, weight: int) -> Iterator[Block[IndexTerm]]:
+        rows = self.rows if len(self) else np.zeros((0, len(self._digits)), np.int64)
         for operator, left in itertools.product(self.operators, range(1, weight - 1)):
             right = weight - HEAVY[operator] - left
-            if left not in self._level or right not in self._level or (operator in COMMUTATIVE and left > right):
+            if right not in self.levels or (operator in COMMUTATIVE and left > right):
                 continue
-            others = [j for j in self._level[right] if (j in self._moduli if operator == "%" else j not in self._zero)]
-            for i in self._level[left]:
-                js = [j for j in others if j >= i] if operator in COMMUTATIVE and left == right else others
-                if i in self._zero or not js or len(self.terms) >= TERMS:
+            places = [j for j in self.levels[right] if (j in self._moduli if operator == "%" else j not in self._zero)]
+            for i in self.levels[left]:
+                others = [j for j in places if j >= i] if operator in COMMUTATIVE and left == right else places
+                if i in self._zero or not others or len(self) >= TERMS:
                     continue
-                made = _APPLIED[operator](stack[i][None], stack[js])
-                small = (np.abs(made) <= self._largest).all(axis=1)
-                keys = self._keys(made, self._digits)
-                for keep, key, column, j in zip(small, keys, made, js, strict=True):
-                    if keep and (known := key.tobytes()) not in self._seen:
-                        self._seen.add(known)
-                        self.terms.append(IndexTerm(weight, operator, (self.terms[i], self.terms[j])))
-                        self._columns.append(column)
+                made = _APPLIED[operator](rows[i][None], rows[others])
+                small = np.flatnonzero((np.abs(made) <= self._largest).all(axis=1))
+                yield made[small], partial(self._term, weight, operator, i, [others[place] for place in small])
+
+    def _term(self, weight: int, operator: str, left: int, right: Sequence[int], place: int) -> IndexTerm:
+        return IndexTerm(weight, operator, (self.made[left], self.made[right[place]]))
 
 
 # ---- conditions ------------------------------------------------------------------------------------------------------
@@ -165,18 +144,18 @@ class Comparisons:
 
     def __init__(self, bank: IndexTerms) -> None:
         self._bank = bank
-        heavy = min(len(bank.terms), COMPARED)
-        light = sum(term.weight <= AGAINST for term in bank.terms[:heavy])
-        columns = bank.columns
+        heavy = min(len(bank), COMPARED)
+        light = sum(term.weight <= AGAINST for term in bank.made[:heavy])
+        columns = bank.rows
         weights: list[npt.NDArray[Any]] = []
         rows: list[Mask] = []
         made: list[tuple[str, int]] = []
-        own = np.array([term.weight for term in bank.terms[:heavy]])
+        own = np.array([term.weight for term in bank.made[:heavy]])
         for b in range(light):
-            twice = 3 * ((own > 1) & (bank.terms[b].weight > 1))
+            twice = 3 * ((own > 1) & (bank.made[b].weight > 1))
             for operator, (apply, _) in _COMPARED.items():
                 rows.append(apply(columns[:heavy], columns[b][None]))
-                weights.append(own + twice + (bank.terms[b].weight + 1))
+                weights.append(own + twice + (bank.made[b].weight + 1))
                 made.append((operator, b))
         masks, weight = np.concatenate(rows), np.concatenate(weights)
         order = np.argsort(weight, kind="stable")
@@ -191,7 +170,7 @@ class Comparisons:
     def expression(self, number: int) -> Expression:
         """Return a condition."""
         operator, b, a = self._made[number]
-        return _COMPARED[operator][1](self._bank.terms[a].expression, self._bank.terms[b].expression)
+        return _COMPARED[operator][1](self._bank.made[a].expression, self._bank.made[b].expression)
 
     def matching(self, where: Mask, want: Mask) -> Iterator[tuple[int, Expression, Mask]]:
         """Yield the conditions, or two or three that hold together, that are as wanted at some points, by weight."""

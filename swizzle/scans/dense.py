@@ -117,5 +117,5 @@ def _count(loop: ScanLoop, rounds: Rounds, lists: Sequence[Column]) -> Expressio
 
 
 def _lightest(terms: IndexTerms, want: Column) -> IndexTerm | None:
-    right = np.nonzero((terms.columns == want).all(axis=1))[0]
-    return terms.terms[int(right[0])] if len(right) else None
+    right = np.nonzero((terms.rows == want).all(axis=1))[0]
+    return terms.made[int(right[0])] if len(right) else None

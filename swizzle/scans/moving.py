@@ -160,8 +160,8 @@ class MovingSearch(Search):
         elif move.source is not None:
             terms = [(0, move.source, points.values(move.source))]
         else:
-            fits = np.nonzero((points.terms.columns[:, want] == source[want]).all(axis=1))[0][:SOURCES].tolist()
-            made = [(points.terms.terms[each], points.terms.columns[each]) for each in fits]
+            fits = np.nonzero((points.terms.rows[:, want] == source[want]).all(axis=1))[0][:SOURCES].tolist()
+            made = [(points.terms.made[each], points.terms.rows[each]) for each in fits]
             terms = [(term.weight, term.expression, column) for term, column in made]
         seen = set[bytes]()
         both = sorted(itertools.product(conditions, terms), key=lambda pair: pair[0][0] + pair[1][0])

@@ -106,6 +106,6 @@ class LoopPoints:
 
     def source(self, where: Mask, want: Column) -> Expression | None:
         """Return the lightest term that has these values where a mask holds."""
-        columns = self.terms.columns[:, where]
+        columns = self.terms.rows[:, where]
         fits = np.nonzero((columns == want[where]).all(axis=1))[0]
-        return self.terms.terms[int(fits[0])].expression if len(fits) else None
+        return self.terms.made[int(fits[0])].expression if len(fits) else None

@@ -142,7 +142,7 @@ def closed_forms(points: LoopPoints, want: Column, *, backward: bool = False) ->
 
 
 def _of_columns(points: LoopPoints, want: Column, *, backward: bool) -> Iterator[Expression]:
-    columns, terms = points.terms.columns, points.terms.terms
+    columns, terms = points.terms.rows, points.terms.made
     if points.base != 2:
         left = _cleared(points, backward=backward)
         columns = np.concatenate([columns, (points.size - 1 - left if backward else left)[None]])

@@ -8,7 +8,7 @@ never changed in place. The statements below follow variables alone; who knows w
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from typing_extensions import assert_never
@@ -147,37 +147,16 @@ def _binary(op: ir.BinaryOp, left: Range, right: Range, dtype: DType) -> Range:
     return binary_range(op, left, right)
 
 
+_BINARY: Final[Mapping[ir.BinaryOp, Callable[[Range, Range], Range]]] = {
+    "+": Range.__add__, "-": Range.__sub__, "*": Range.__mul__, "//": Range.floor_div, "%": Range.floor_mod,
+    "<<": Range.shift_left, ">>": Range.shift_right, "&": Range.bit_and, "|": Range.bit_or, "^": Range.bit_xor,
+    "min": Range.minimum, "max": Range.maximum, "/": lambda _, __: ANY,
+}  # fmt: skip
+
+
 def binary_range(op: ir.BinaryOp, left: Range, right: Range) -> Range:
     """Return the range of `left op right`, with Python's floor for `//` and `%`."""
-    match op:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case "//":
-            return left.floor_div(right)
-        case "%":
-            return left.floor_mod(right)
-        case "<<":
-            return left.shift_left(right)
-        case ">>":
-            return left.shift_right(right)
-        case "&":
-            return left.bit_and(right)
-        case "|":
-            return left.bit_or(right)
-        case "^":
-            return left.bit_xor(right)
-        case "min":
-            return left.minimum(right)
-        case "max":
-            return left.maximum(right)
-        case "/" | ir.OperatorName():
-            return ANY
-        case _:
-            assert_never(op)
+    return ANY if isinstance(op, ir.OperatorName) else _BINARY[op](left, right)
 
 
 def decide(condition: Expr, facts: Facts) -> bool | None:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pysmt.operators as op
-from msgspec import Struct, field
+from msgspec import Struct
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
 
+from symbolic.expressions.bank import Bank, Block
 from symbolic.lifting.environment import Closure
 from symbolic.lifting.rules import Alternative, NoRules, Productions, choices, rules_of
 from symbolic.lifting.unknowns import ChoicePoint
@@ -61,15 +63,16 @@ class Enumeration(Struct, frozen=True):
     ) -> TriedProgram | int | None:
         """Return a program that fits the examples, of the least cost, of which none is below `least`; None where there
         is none. An int says that none costs less, and that more are too many to look at."""
-        bank = _Bank(self._given(examples), len(self.calls) * len(examples), late)
+        programs = _Programs(self._given(examples), len(self.calls) * len(examples), late)
         most = self.rules.most + self.outside
         for cost in range(least, most + 1):
             try:
-                for rows, start in bank.level(self.rules, cost - self.outside).blocks():
-                    fits = self._fits(rows, examples)
+                level, bank = programs.level(self.rules, cost - self.outside)
+                for start in range(level.start, level.stop, CHUNK):
+                    fits = self._fits(bank.rows[start : min(start + CHUNK, level.stop)], examples)
                     if fits.any():
-                        found = start + int(np.argmax(fits))
-                        return TriedProgram(self.guessed(bank.derivation(self.rules, cost - self.outside, found)), cost)
+                        found = programs.derivation(self.rules, start + int(np.argmax(fits)))
+                        return TriedProgram(self.guessed(found), cost)
             except GaveUp:
                 return cost
         return None
@@ -93,77 +96,54 @@ class Enumeration(Struct, frozen=True):
         return np.broadcast_to(found, (len(rows), len(examples))).all(axis=1)
 
 
-class _Level(Struct):
-    """The programs of one cost: their values, one a row, and where each comes from."""
-
-    parts: list[Column] = field(default_factory=list)
-    origins: list[tuple[int, tuple[int, ...], Any]] = field(default_factory=list)
-    size: int = 0
-
-    def blocks(self) -> Iterator[tuple[Column, int]]:
-        """Yield rows, with the number of the first."""
-        start = 0
-        for each in self.parts:
-            yield each, start
-            start += len(each)
-
-    @property
-    def rows(self) -> Column:
-        """All rows."""
-        if len(self.parts) > 1:
-            self.parts = [np.concatenate(self.parts)]
-        return self.parts[0]
+Derivation: TypeAlias = tuple[int, tuple[int, ...]]
+"""The number of an alternative, and the places of what is in its slots, in the banks of the slots' rules."""
 
 
-class _Bank:
+def _derivation(number: int, places: Sequence[Any], row: int) -> Derivation:
+    return number, tuple(int(some[row]) for some in places)
+
+
+class _Programs:
     """All programs so far, by rules and cost; of those with the same values the first."""
 
     def __init__(self, given: dict[FNode, Column], points: int, late: Callable[[], bool]) -> None:
         self._given = given
         self._points = points
         self._late = late
-        self._levels: dict[tuple[Productions, int], _Level] = {}
-        self._seen: dict[Productions, set[Any]] = {}
+        self._banks: dict[Productions, Bank[Derivation]] = {}
         self._looked = 0
 
-    def level(self, rules: Productions, cost: int) -> _Level:
-        """Return the programs of a cost, without those that are as good as a cheaper one."""
+    def level(self, rules: Productions, cost: int) -> tuple[range, Bank[Derivation]]:
+        """Return the places of the programs of a cost, without those that are as good as a cheaper one."""
         rules = rules.plain
-        found = self._levels.get((rules, cost))
-        if found is None:
+        bank = self._banks.setdefault(rules, Bank())
+        if cost not in bank.levels:
             for lower in range(cost):
                 self.level(rules, lower)
-            found = self._levels[rules, cost] = _Level()
-            if 0 <= cost <= rules.most:
-                for number, alternative in enumerate(rules.alternatives):
-                    for costs in _shares(alternative, cost - alternative.own):
-                        self._combine(rules, found, number, alternative, costs)
-        return found
+            bank.grow(cost, self._blocks(rules, cost) if 0 <= cost <= rules.most else ())
+        return bank.levels[cost], bank
 
-    def derivation(self, rules: Productions, cost: int, row: int) -> Any:
+    def derivation(self, rules: Productions, place: int) -> Any:
         """Return how a program comes about: the alternative, and the derivations of what is in its slots."""
         if rules.plain is not rules:
-            return 0, [self.derivation(rules.alternatives[0].slots[0].rules, cost, row)]
-        level = self._levels[rules, cost]
-        for number, costs, places in level.origins:
-            if row < len(places[0]):
-                slots = rules.alternatives[number].slots
-                parts = zip(slots, costs, places[1:], strict=True)
-                return number, [self.derivation(slot.rules, share, int(at[row])) for slot, share, at in parts]
-            row -= len(places[0])
-        raise AssertionError("every row has an origin")
+            return 0, [self.derivation(rules.alternatives[0].slots[0].rules, place)]
+        number, places = self._banks[rules].made[place]
+        slots = rules.alternatives[number].slots
+        return number, [self.derivation(slot.rules, at) for slot, at in zip(slots, places, strict=True)]
 
-    def _combine(
-        self, rules: Productions, level: _Level, number: int, alternative: Alternative, costs: tuple[int, ...]
-    ) -> None:
-        """Add what an alternative gives with slots of these costs."""
+    def _blocks(self, rules: Productions, cost: int) -> Iterator[Block[Derivation]]:
+        for number, alternative in enumerate(rules.alternatives):
+            for costs in _shares(alternative, cost - alternative.own):
+                yield from self._combined(number, alternative, costs)
+
+    def _combined(self, number: int, alternative: Alternative, costs: tuple[int, ...]) -> Iterator[Block[Derivation]]:
+        """Yield what an alternative gives with slots of these costs."""
         parts = [self.level(slot.rules, cost) for slot, cost in zip(alternative.slots, costs, strict=True)]
-        if not all(part.size for part in parts):
-            return
+        shape = tuple(len(level) for level, _ in parts)
         ordered = _commutes(alternative)
-        if ordered and costs[0] > costs[1]:
+        if not all(shape) or (ordered and costs[0] > costs[1]):
             return
-        shape = tuple(part.size for part in parts)
         total = math.prod(shape)
         for start in range(0, total, CHUNK):
             if self._late():
@@ -177,26 +157,14 @@ class _Bank:
             self._looked += count
             if self._looked > MOST:
                 raise GaveUp
-            columns = {slot.symbol: part.rows[i] for slot, part, i in zip(alternative.slots, parts, at, strict=True)}
+            places = [level.start + each for (level, _), each in zip(parts, at, strict=True)]
+            columns = {
+                slot.symbol: bank.rows[some]
+                for slot, (_, bank), some in zip(alternative.slots, parts, places, strict=True)
+            }
             values = evaluated(alternative.formula, {**self._given, **columns})
-            self._keep(rules, level, (number, costs), np.broadcast_to(values, (count, self._points)), at)
-
-    def _keep(
-        self, rules: Productions, level: _Level, origin: tuple[int, tuple[int, ...]], rows: Column, at: Any
-    ) -> None:
-        """Add the rows that are not there yet."""
-        seen = self._seen.setdefault(rules, set())
-        fresh = []
-        keys = map(tuple, rows.tolist()) if rows.dtype == object else map(bytes, np.ascontiguousarray(rows))
-        for place, key in enumerate(keys):
-            if key not in seen:
-                seen.add(key)
-                fresh.append(place)
-        if fresh:
-            new = np.array(fresh)
-            level.parts.append(rows[new])
-            level.origins.append((*origin, (new, *(each[new] for each in at))))
-            level.size += len(new)
+            rows = np.broadcast_to(values, (count, self._points))
+            yield rows, partial(_derivation, number, places)
 
 
 def _shares(alternative: Alternative, cost: int) -> Iterator[tuple[int, ...]]:

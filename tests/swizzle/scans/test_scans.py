@@ -370,9 +370,9 @@ def test_terms_are_what_their_expressions_say() -> None:
     points = LoopPoints(Skeleton("up", 0, 1, 1), 2, (4, 8), with_size=True)
     bank = points.bank(6)
     names = {"i": points.element, "d": points.distance, "N": points.size}
-    for term, column in zip(bank.terms, bank.columns, strict=True):
+    for term, column in zip(bank.made, bank.rows, strict=True):
         assert (on_columns(term.expression, names) == column).all()
-    assert len({column.tobytes() for column in bank.columns}) == len(bank.terms) > 300
+    assert len({column.tobytes() for column in bank.rows}) == len(bank) > 300
     conditions = Comparisons(bank)
     for each in range(0, len(conditions.masks), 37):
         assert (on_columns(conditions.expression(each), names) == conditions.masks[each]).all()
@@ -382,7 +382,7 @@ def test_no_lighter_term_is_missed() -> None:
     """Every sum and difference of two names or numbers is among the terms, by its values."""
     points = LoopPoints(Skeleton("up", 0, 1, 1), 2, (4, 8), with_size=True)
     bank: IndexTerms = points.bank(4)
-    known = {column.tobytes() for column in bank.columns}
+    known = {column.tobytes() for column in bank.rows}
     leaves = [points.element, points.distance, points.size, points.element * 0 + 1, points.element * 0 + 2]
     for a, b in itertools.product(leaves, repeat=2):
         assert {(a + b).tobytes(), (a - b).tobytes(), (a & b).tobytes()} <= known
