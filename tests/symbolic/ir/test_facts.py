@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import product
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 from cuda_out.passes.simplify import simplify_expression
 from symbolic.algebra.numbers import NUMPY_DTYPES, Numbers
-from symbolic.ir.facts import after_body, decide, facts_where, launch_facts, loop_facts, numbers_of, range_of
+from symbolic.ir import functions
+from symbolic.ir.facts import _BINARY, after_body, decide, facts_where, launch_facts, loop_facts, numbers_of, range_of
 from symbolic.ir.intervals import ANY, NOTHING, Range
-from symbolic.ir.program import Binary, Cast, Const, DType, Expr, Load, Stmt, Unary
+from symbolic.ir.program import Apply, Binary, BinaryOp, Cast, Const, DType, Expr, Load, OperatorName, Stmt, Unary
 from tests.cuda_out.build import HERE, assign, branch, kernel, loop, num, op, select, un, var, where
 from tests.cuda_out.random_programs import random_condition, random_index
 from tests.cuda_out.reference import Block
@@ -39,6 +40,16 @@ LAUNCH = launch_facts(kernel("k", [], [], block=(8, 6, 1), grid=(3, 2, 1), warp_
 def test_coordinates_get_their_range_from_the_launch_shape(expr: Expr, expected: Range) -> None:
     """Coordinates and what is computed from them are bounded by block and grid."""
     assert range_of(expr, LAUNCH) == expected
+
+
+def test_a_choice_has_the_range_of_both_and_a_gather_that_of_its_array() -> None:
+    """Whatever data they compare, or are chosen by."""
+    operands = [Const(number, DType.I32, HERE) for number in (1, 2, 5, 9)]
+    chosen = Apply(functions.where("<").name, tuple(operands), DType.I32, HERE)
+    read = Apply(functions.gather("x", (4,)).name, (operands[0],), DType.I32, HERE)
+    assert range_of(chosen, {}) == Range(5, 9) and range_of(read, {"x[]": Range(0, 3)}) == Range(0, 3)
+    assert range_of(read, {}) == numbers_of(DType.I32)
+    assert set(_BINARY) | {OperatorName} == set(get_args(get_args(BinaryOp)[0])) | {get_args(BinaryOp)[1]}
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from symbolic.ir.functions import FUNCTIONS, MathFunction, gather, gathered, where
+from symbolic.elements import DType
+from symbolic.ir.functions import FUNCTIONS, External, MathFunction, WordFunction, gather, gathered, where
 
 ROOT = Path(__file__).parents[3]
 TRIAL = """
@@ -65,3 +69,32 @@ def test_functions_as_texts() -> None:
     assert shown == ["math.pow(a, 2)", "where(a != b, x, y)", "gather(x, i, j)", "x[9]"]
     assert gather("x", (4, 8)).row == ("function", "gather x", 4, 8)
     assert gather("x", (4, 8)).name != gathered("x") == gathered("x")
+
+
+def test_functions_on_numbers() -> None:
+    """A choice gives what it chooses as it is, mathematics what it is given the precision of, words their own type."""
+    smaller = where("<")
+    assert smaller.on_numbers([1, 2, 3, 4]) == 3 and smaller.on_numbers([2, 1, 3, 4]) == 4
+    assert smaller.on_numbers([np.array([1, 3]), 2, np.array([5, 6]), 7]).tolist() == [5, 7]
+    assert FUNCTIONS["exp"].on_numbers([np.float32(0)]).dtype == np.float32
+    assert FUNCTIONS["pow"].on_numbers([2, np.float16(3)]) == 8 == FUNCTIONS["pow"].on_numbers([2, 3])
+    assert squared("x * x").on_numbers([np.int32(5)]) == 25
+    half = external("return x / 2;", lambda x: x / 2)
+    assert half.on_numbers([np.float32(3)]) == 1.5
+    assert np.isnan(external("return 1 / x;", lambda x: 1 / float(x)).on_numbers([0.0]))
+
+
+def test_functions_are_the_same_by_what_they_compute() -> None:
+    """Two of the user's own, or two on words, of one name are one function only where their texts are the same."""
+    one, other = external("return x / 2;", lambda x: x / 2), external("return x * 0.5f;", lambda x: x / 2)
+    assert one.name != other.name and one.name == external("return x / 2;", abs).name
+    assert one.row != other.row and squared("x * x").row != squared("x * x + 0").row
+    assert (squared("x * x").text(["a"]), one.text(["a"])) == ("square(a)", "half(a)")
+
+
+def squared(body: str) -> WordFunction:
+    return WordFunction("square", ("x",), np.square, (DType.I32,), DType.I32, "square", body)
+
+
+def external(body: str, function: Callable[[Any], Any]) -> External:
+    return External("half", ("x",), (DType.F32,), DType.F32, body, function)
