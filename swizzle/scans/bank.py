@@ -82,7 +82,7 @@ class IndexTerms(Bank[IndexTerm]):
         self.operators = "+-%&|^" if bitwise else "+-%"
         random = np.random.default_rng(20091)
         self._digits = random.integers(1, 1 << 24, (len(leaves[0][2]), 2)).astype(np.float64)
-        self._largest = 8 * max(int(np.abs(column).max(initial=1)) for _, _, column in leaves)
+        assert weight <= 8, "of four leaves at most, whose values keep their keys exact"
         self._moduli: list[int] = []
         self._zero: set[int] = set()
         for each in range(1, weight + 1):
@@ -116,8 +116,7 @@ class IndexTerms(Bank[IndexTerm]):
                 if i in self._zero or not others or len(self) >= TERMS:
                     continue
                 made = _APPLIED[operator](rows[i][None], rows[others])
-                small = np.flatnonzero((np.abs(made) <= self._largest).all(axis=1))
-                yield made[small], partial(self._term, weight, operator, i, [others[place] for place in small])
+                yield made, partial(self._term, weight, operator, i, others)
 
     def _term(self, weight: int, operator: str, left: int, right: Sequence[int], place: int) -> IndexTerm:
         return IndexTerm(weight, operator, (self.made[left], self.made[right[place]]))

@@ -20,7 +20,7 @@ from swizzle.scans.held import IDLE
 from swizzle.scans.points import LoopPoints, Skeleton
 from swizzle.scans.proof import LARGEST, cleared, digits_known, prove
 from symbolic.expressions.columns import on_columns
-from symbolic.expressions.expression import Expression, add, constant, less, select
+from symbolic.expressions.expression import ZERO, Expression, add, constant, less, select
 from tests.slow_cases import slow_unless
 from tests.swizzle.scans.examples import (
     FAMILIES,
@@ -370,6 +370,7 @@ def test_terms_are_what_their_expressions_say() -> None:
     points = LoopPoints(Skeleton("up", 0, 1, 1), 2, (4, 8), with_size=True)
     bank = points.bank(6)
     names = {"i": points.element, "d": points.distance, "N": points.size}
+    assert all(part.expression is not ZERO for term in bank.made for part in term.arguments)  # x + 0 is x
     for term, column in zip(bank.made, bank.rows, strict=True):
         assert (on_columns(term.expression, names) == column).all()
     assert len({column.tobytes() for column in bank.rows}) == len(bank) > 300
