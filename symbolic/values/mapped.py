@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 from symbolic.algebra.choices import CHOOSING, is_choice
 from symbolic.algebra.conversions import may_keep
 from symbolic.algebra.operator_laws import Law, find_law
+from symbolic.algebra.orders import undo
 from symbolic.algebra.tally import Held, Is, Others, Size, Tally, Unwritten
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
-from symbolic.algebra.undo import undo
 from symbolic.errors import Place
 from symbolic.ir.program import FunctionName
 from symbolic.values.contents import held_whole, is_reduction

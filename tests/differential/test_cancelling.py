@@ -17,7 +17,7 @@ from swizzle.solving.cache.solve import is_final
 from swizzle.solving.problem.problem import Problem
 from swizzle.solving.search.metasketch import solve
 from swizzle.solving.solution.solution import Limits
-from symbolic.algebra import linear
+from symbolic.algebra import orders
 from symbolic.machine import contributions
 from symbolic.values import contents
 from tests.differential.random_sketches import what_runs
@@ -242,7 +242,7 @@ def test_what_is_only_taken_off(first: str, second: str, spec: str, status: str)
 
 def test_where_sums_are_too_many_one_contribution_brings_each_item(monkeypatch: pytest.MonkeyPatch) -> None:
     """Such fillings are found, and their minimum is not claimed to be one of all; what is not wanted stays away."""
-    monkeypatch.setattr(linear, "SUMS_LIMIT", 1)
+    monkeypatch.setattr(orders, "SUMS_LIMIT", 1)
     body = LINEAR.format(second=f"2 * {HOLE}", third=f"-{HOLE}")
     spec = "[x[i] - x[(i + 2) % 4] for i in range(4)]"
     sketch = kernel(body, spec=spec, arguments="x=i32[4], y=i32.out[4]", block=4, warp_size=4)

@@ -15,7 +15,7 @@ from swizzle import load
 from swizzle.solving.problem.problem import Problem
 from swizzle.solving.search.metasketch import solve
 from swizzle.solving.solution.solution import Limits
-from symbolic.algebra import linear
+from symbolic.algebra import orders
 from symbolic.values import mapped
 from tests.differential.test_cancelling import compare
 from tests.differential.test_search_against_brute_force import functions
@@ -133,7 +133,7 @@ y[i] = abs(v + cuda.shfl_sync(cuda.FULL_MASK, v, {LANE}))
     posed = kernel(text, spec=spec, arguments=ARGUMENTS, block=4, warp_size=4)
     right = len(solve(posed, Limits(space="1", all_solutions=True)).solutions)
     monkeypatch.setattr(mapped, "EXPANSION_LIMIT", 2)
-    monkeypatch.delattr(linear, "Coefficient")
+    monkeypatch.delattr(orders, "Coefficient")
     assert len(solve(posed, Limits(space="1", all_solutions=True)).solutions) == right > 0
 
 

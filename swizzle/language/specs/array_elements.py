@@ -14,10 +14,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from symbolic.algebra.canonical import Canonical
+from symbolic.algebra.canonical import Canonical, Ids, apply_pairs, apply_rows
 from symbolic.algebra.choices import is_choice
 from symbolic.algebra.datum import MOST_FACTORS, DataComparison, Datum, pick
-from symbolic.algebra.many import Ids, apply_pairs, apply_rows
 from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES
 from symbolic.algebra.terms import Terms
 from symbolic.elements import is_exact

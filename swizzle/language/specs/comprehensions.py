@@ -22,8 +22,8 @@ from msgspec import Struct
 
 from swizzle.language.specs.data_array import DataArray, cells
 from swizzle.language.specs.rewriting import ASK, Comprehension, Rewritten, is_sum
+from symbolic.algebra.canonical import Ids, apply_pairs, apply_rows, distinct_terms
 from symbolic.algebra.datum import Datum, SymbolicArray
-from symbolic.algebra.many import Ids, apply_pairs, apply_rows, distinct_terms
 from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import SwizzleError
 

@@ -15,9 +15,9 @@ import pytest
 from symbolic.algebra.counterexample import counterexample
 from symbolic.algebra.numbers import Numbers
 from symbolic.algebra.operator_laws import Law, find_law, law_of
+from symbolic.algebra.orders import undo
 from symbolic.algebra.residues import Residue
 from symbolic.algebra.terms import Terms
-from symbolic.algebra.undo import undo
 from symbolic.ir.program import DType, OperatorName
 
 GCD = Law("gcd", math.gcd, "set", "gcd", identity=0, absorber=1, infix=False, own=True)

@@ -10,11 +10,8 @@ from typing import Any
 
 import pytest
 
-from symbolic.algebra.bag import Times
 from symbolic.algebra.operator_laws import Law, law_of
-from symbolic.algebra.orders import accumulation
-from symbolic.algebra.parity import Odd
-from symbolic.algebra.sequence import Pair, Projection
+from symbolic.algebra.orders import Odd, Pair, Projection, Times, accumulation
 from symbolic.algebra.tally import (
     FALSE,
     TRUE,

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symbolic.algebra.canonical import Canonical
+from symbolic.algebra.canonical import Canonical, apply_pairs
 from symbolic.algebra.datum import Datum, SymbolicArray
-from symbolic.algebra.many import apply_pairs
 from symbolic.algebra.terms import UNWRITTEN, Terms
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import DType

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from cuda_out.tiling.tiling import Tiling
 from swizzle.language.specs.specification import Meaning, outputs
-from symbolic.algebra.many import apply_pairs, distinct_terms
+from symbolic.algebra.canonical import apply_pairs, distinct_terms
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import SwizzleError
 from symbolic.ir.layout import flat_index, unflattened
