@@ -1,13 +1,16 @@
 """Places in source text, and the one kind of exception that a user's mistake raises.
 
 sat, unsat and unknown are values (`symbolic.core.query`), never exceptions; a bug of ours is an `AssertionError`.
+
+Suggestions for misspelled names: 'did you mean ...?'
 """
 
 from __future__ import annotations
 
 import copyreg
+import difflib
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Any, Final
 
@@ -120,3 +123,11 @@ class SwizzleError(Portable, Exception):
         ]
         # Of what was found, line breaks may be meant; nothing else that no terminal prints is.
         return "\n".join(printable(line) for part in lines if part for line in part.split("\n"))
+
+
+def near(name: str, names: Iterable[str], prefix: str = "") -> str:
+    """Return a suggestion, or '' when no name is like this one."""
+    known = list(names)
+    same = [other for other in known if other.lower() == name.lower()]
+    close = same or difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {prefix}{close[0]}?" if close else ""

@@ -14,7 +14,7 @@ import numpy as np
 
 from symbolic.errors import Place
 from symbolic.ir.program import Compare, DType, Expr, Var
-from symbolic.ir.text import python_text
+from symbolic.ir.python_text import python_text
 from templates.chooser import Choice, Chooser
 from templates.formula import length_of, parameters, total
 from templates.template import Point, Template, columns_of, distinct_rows, integers

@@ -33,8 +33,7 @@ from symbolic.ir.program import (
     Unary,
     Var,
 )
-from symbolic.ir.spelling import BINARY_OPS, COMPARE_OPS
-from symbolic.ir.text import python_text
+from symbolic.ir.python_text import BINARY_OPS, COMPARE_OPS, python_text
 from symbolic.ir.walk import rewrite_expression, rewrite_program, subexpressions
 from templates.chooser import Choice
 from templates.holes import SCAN_KINDS, kind_of

@@ -11,10 +11,9 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from symbolic.errors import SwizzleError
+from symbolic.errors import SwizzleError, near
 from symbolic.extensions import extension, extension_names
 from symbolic.ir.program import Hole
-from symbolic.suggest import near
 from templates import (
     both,
     column_major,

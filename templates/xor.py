@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from symbolic.errors import Place
 from symbolic.ir.program import Binary, DType, Expr, Var
-from symbolic.ir.text import python_text
+from symbolic.ir.python_text import python_text
 from templates.chooser import Choice, Chooser
 from templates.formula import binary, number
 from templates.functions import Functions

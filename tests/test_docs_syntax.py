@@ -18,7 +18,7 @@ from swizzle.language.surface import ELEMENT_TYPES, HOLES, KERNEL_NAMES, LOAD_ST
 from swizzle.sketches.declaration import OPTIONS
 from swizzle.sketches.swz_file import ROLES, read_swz
 from symbolic.ir.functions import FUNCTIONS
-from symbolic.ir.spelling import BINARY_OPS
+from symbolic.ir.python_text import BINARY_OPS
 from symbolic.lifting.operations import ARITHMETIC
 from tests.grammar import Grammar
 from tests.pages import DOCS, blocks_of, text_of

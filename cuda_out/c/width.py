@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Final
 
-from cuda_out.analysis.flow import rewrite
 from symbolic.ir import program as ir
-from symbolic.ir.facts import Facts, launch_facts, range_of, trip_range
+from symbolic.ir.facts import Facts, launch_facts, range_of, rewrite, trip_range
 from symbolic.ir.program import DType, Expr, Program, Stmt
 from symbolic.ir.walk import Body, children
 

@@ -12,10 +12,9 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from cuda_out.analysis.flow import rewrite
 from cuda_out.passes.linear import collected, without_remainders
 from symbolic.ir import program as ir
-from symbolic.ir.facts import Facts, launch_facts, range_of
+from symbolic.ir.facts import Facts, launch_facts, range_of, rewrite
 from symbolic.ir.program import DType, Expr, Program, Stmt
 from symbolic.ir.walk import Body, map_own, own_expressions, rebuild, statements, subexpressions
 

@@ -10,11 +10,10 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from cuda_out.analysis.flow import rewrite
 from cuda_out.passes.arithmetic import constant, simplify_binary
 from symbolic.errors import Place
 from symbolic.ir import program as ir
-from symbolic.ir.facts import INVERSE, Facts, decide, facts_where, launch_facts, range_of, trip_range
+from symbolic.ir.facts import INVERSE, Facts, decide, facts_where, launch_facts, range_of, rewrite, trip_range
 from symbolic.ir.program import DType, Expr, Program, Stmt
 from symbolic.ir.walk import Body, map_own, rebuild, same, subexpressions
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from cuda_out.analysis.flow import rewrite
 from cuda_out.analysis.unroll import is_static, loops_to_unroll, static_names
 from cuda_out.analysis.values import leaves_in
 from cuda_out.passes.arithmetic import constant
 from cuda_out.passes.linear import collected
 from symbolic.ir import program as ir
-from symbolic.ir.facts import Facts, facts_where, launch_facts, range_of
+from symbolic.ir.facts import Facts, facts_where, launch_facts, range_of, rewrite
 from symbolic.ir.program import DType, Expr, Program, Stmt
 from symbolic.ir.walk import Body, map_own, rebuild
 

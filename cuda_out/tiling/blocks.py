@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from cuda_out.analysis.flow import rewrite
 from cuda_out.tiling.tiling import AXES
 from symbolic.ir import program as ir
-from symbolic.ir.facts import Facts, launch_facts, range_of
+from symbolic.ir.facts import Facts, launch_facts, range_of, rewrite
 from symbolic.ir.intervals import Bound, Range
 from symbolic.ir.program import DType, Expr, Program, Stmt
 from symbolic.ir.walk import Body, children, own_expressions, rewrite_program, statements, subexpressions

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 
 from swizzle.commands.startup import STARTED, is_command_line
-from symbolic.limits import GRACE, limited
-from symbolic.memory import default_memory, harden
+from symbolic.limits import GRACE, default_memory, harden, limited
 
 
 class Bounds:

@@ -21,8 +21,7 @@ from swizzle.answers.emit.files import check_folder, write_all
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.exit_status import DONE, NO
 from swizzle.layouts.search import FAMILIES
-from symbolic.errors import SwizzleError, printable
-from symbolic.suggest import near
+from symbolic.errors import SwizzleError, near, printable
 
 PATTERNS: Final[dict[str, Callable[..., Any]]] = {
     each.__name__: each

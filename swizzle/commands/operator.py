@@ -25,9 +25,8 @@ from swizzle.operators.serial import Serial
 from swizzle.sketches.loading import load_names
 from swizzle.solving.solution.version import __version__
 from swizzle.solving.solution.words import count
-from symbolic.errors import SwizzleError, printable
+from symbolic.errors import SwizzleError, near, printable
 from symbolic.expressions.text import text_of
-from symbolic.suggest import near
 
 STATUSES: Final = {"proved": DONE, "refuted": NO, "unknown": UNDECIDED}
 TITLES: Final = {

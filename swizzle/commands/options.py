@@ -40,7 +40,7 @@ def _bytes(context: click.Context, option: click.Parameter, value: str | None) -
     if value is None:
         return None
     from symbolic.errors import SwizzleError
-    from symbolic.memory import size_of
+    from symbolic.limits import size_of
 
     try:
         return size_of(value)

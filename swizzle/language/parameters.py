@@ -14,8 +14,7 @@ from typing import Any, Final, NoReturn
 from msgspec import Struct, field
 
 from swizzle.language.element_types import caller_place
-from symbolic.errors import Place, SwizzleError
-from symbolic.suggest import near
+from symbolic.errors import Place, SwizzleError, near
 
 MODULE_KEY: Final = "__swizzle_parameters__"
 

@@ -19,7 +19,7 @@ from swizzle.layouts.steps import Addresses, FlipBits, FlipRun, Listed, Pad, Rot
 from symbolic.errors import Place
 from symbolic.ir.index import lanes_of
 from symbolic.ir.program import Binary, Const, DType, Expr, Load, Var
-from symbolic.ir.text import python_text
+from symbolic.ir.python_text import python_text
 from symbolic.machine.accesses import BANKS, WORD
 from templates.formula import binary, number
 from templates.xor import Matrix

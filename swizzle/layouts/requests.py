@@ -16,8 +16,7 @@ from msgspec import Struct
 
 from swizzle.layouts.access import Access, Asked, mistake
 from swizzle.layouts.steps import Addresses
-from symbolic.machine.accesses import BANKS, WORD, lanes_at_once
-from symbolic.machine.banks import turns
+from symbolic.machine.accesses import BANKS, WORD, lanes_at_once, turns
 
 Cells = npt.NDArray[np.int64]
 

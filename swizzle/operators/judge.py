@@ -33,8 +33,8 @@ from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import Expression, constant
 from symbolic.expressions.reading import Unreadable, cancelled_in, expression_of
 from symbolic.ir.program import DType
+from symbolic.lifting.builtins import elementary_functions
 from symbolic.lifting.comparisons import noted_comparisons
-from symbolic.lifting.elementary import elementary_functions
 from symbolic.lifting.environment import Closure
 from symbolic.lifting.functions import Lifted
 

@@ -10,7 +10,7 @@ from typing import NoReturn
 from msgspec import Struct
 
 from symbolic.errors import SwizzleError
-from symbolic.lifting.reading import Code
+from symbolic.lifting.lifted_text import Code
 
 
 class Parts(Struct, frozen=True):

@@ -26,19 +26,18 @@ from symbolic.core.obligations import obligations
 from symbolic.core.value_types import Boolean, as_condition, describe
 from symbolic.core.values import bitvector, boolean, integer, real
 from symbolic.elements import limits
-from symbolic.errors import Place, SwizzleError
+from symbolic.errors import Place, SwizzleError, near
 from symbolic.expressions.expression import Expression, constant, either, select, subexpressions
 from symbolic.expressions.reading import Unreadable, cancelled_in, expression_of
 from symbolic.ir.program import DType
+from symbolic.lifting.builtins import elementary_functions
 from symbolic.lifting.comparisons import NotedComparisons, noted_comparisons
-from symbolic.lifting.elementary import elementary_functions
 from symbolic.lifting.environment import Closure, KnownFunction
 from symbolic.lifting.interpreter import Activation
-from symbolic.lifting.reading import code_of, parameters_of
+from symbolic.lifting.lifted_text import code_of, parameters_of
 from symbolic.lifting.states import Dead
 from symbolic.lifting.values import inward, outward
 from symbolic.solve.floor_division import manager
-from symbolic.suggest import near
 from symbolic.values.guard import TRUE
 
 ELEMENT: Final = "the element"

@@ -24,9 +24,8 @@ from swizzle.language.vector_types import VectorType
 from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.sketch import ScanExample, Sketch, no_specification
 from symbolic.algebra.expansion import in_words
-from symbolic.errors import Place, SwizzleError
+from symbolic.errors import Place, SwizzleError, near
 from symbolic.ir.program import DeclareArray, Program
-from symbolic.suggest import near
 
 MAX_THREADS: Final = 1024
 MAX_BLOCK: Final = (1024, 1024, 64)

@@ -23,10 +23,9 @@ from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.sketch import Sketch, no_specification
 from swizzle.sketches.swz_file import names_of_swz, read_file
-from symbolic.errors import Place, SwizzleError
+from symbolic.errors import Place, SwizzleError, near
 from symbolic.extensions import extension_names
 from symbolic.files import file_text
-from symbolic.suggest import near
 from symbolic.user_places import is_ours, user_place
 
 MAX_BYTES: Final = 1 << 20

@@ -29,9 +29,8 @@ from swizzle.sketches.declaration import OPTIONS, make_sketch
 from swizzle.sketches.host import HostSketch, make_host
 from swizzle.sketches.sketch import Sketch
 from swizzle.sketches.swz_host import SwzHost
-from symbolic.errors import SwizzleError
+from symbolic.errors import SwizzleError, near
 from symbolic.ir.program import Role
-from symbolic.suggest import near
 
 if TYPE_CHECKING:
     from swizzle.operators.derived import Given

@@ -14,7 +14,7 @@ from msgspec import Struct
 from swizzle.language.host_arrays import HostArray, Launches, SeenLaunch, add_array
 from swizzle.language.source.kernel_source import Source
 from swizzle.sketches.sketch import Sketch
-from symbolic.suggest import near
+from symbolic.errors import near
 
 ALLOWED: Final = "launches of sketches, `name = cuda.device_array(shape, dtype)`, other names for arrays, and loops"
 MOST: Final = 1000

@@ -3,6 +3,8 @@
 `Facts` maps the name of a scalar variable, or of a coordinate such as "threadIdx.x", to its range; "x[]" are the
 elements of an array, and "?0" is the first hole. A name that is not in it can have any value of its type. Facts are
 never changed in place. The statements below follow variables alone; who knows what arrays hold says so in the facts.
+
+Rewrite a body statement by statement, with the facts that hold before each one.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
+from msgspec.structs import replace
 from typing_extensions import assert_never
 
 from symbolic.elements import limits
@@ -317,3 +320,24 @@ def after(stmt: Stmt, facts: Facts) -> Facts:
 
 def _join(left: Facts, right: Facts) -> Facts:
     return {name: left[name].join(right[name]) for name in left.keys() & right.keys()}
+
+
+def rewrite(body: Body, facts: Facts, visit: Callable[[Stmt, Facts], Body]) -> Body:
+    """Return the body with `visit` applied to each statement, after the bodies nested in it have been rewritten."""
+    found: list[Stmt] = []
+    for stmt in body:
+        changed: Stmt
+        match stmt:
+            case ir.For(body=inner):
+                changed = replace(stmt, body=rewrite(inner, loop_facts(stmt, facts), visit))
+            case ir.If(condition=condition, then=then, otherwise=otherwise):
+                changed = replace(
+                    stmt,
+                    then=rewrite(then, facts_where(condition, True, facts), visit),
+                    otherwise=rewrite(otherwise, facts_where(condition, False, facts), visit),
+                )
+            case _:
+                changed = stmt
+        found += visit(changed, facts)
+        facts = after(stmt, facts)
+    return tuple(found)

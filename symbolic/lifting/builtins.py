@@ -1,4 +1,4 @@
-"""What built-in functions and the core's own do in a lifted function.
+"""What built-in functions and the core's own do in a lifted function; `exp` and `log` are names in formulas.
 
 A call means what this table says; what is not in it is called as it is, from a trusted environment only.
 """
@@ -8,9 +8,12 @@ from __future__ import annotations
 import ast
 import builtins
 import dataclasses
+import math
 import operator
 import typing
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
 from functools import reduce
 from types import FunctionType, UnionType
@@ -22,15 +25,66 @@ from symbolic.core.values import all_of, any_of, implies, lookup, select
 from symbolic.errors import SwizzleError
 from symbolic.lifting import comparisons, operations, sequences
 from symbolic.lifting.conditions import conditions
-from symbolic.lifting.elementary import ELEMENTARY, handler
 from symbolic.lifting.environment import Closure
 from symbolic.lifting.merging import gathered, merge, truth_value
-from symbolic.lifting.operations import spread
-from symbolic.lifting.own_methods import stores_only
+from symbolic.lifting.operations import spread, stores_only
 from symbolic.lifting.states import Dead, PathSite, State
-from symbolic.lifting.values import DIRECT, Items, SymbolicRange, is_plain, kind_of, outward, parts_inside, said
+from symbolic.lifting.values import (
+    DIRECT,
+    Items,
+    SymbolicRange,
+    as_integer,
+    is_plain,
+    kind_of,
+    outward,
+    parts_inside,
+    said,
+)
+from symbolic.solve.floor_division import manager
 from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.union import Union
+
+ELEMENTARY: Final[dict[Callable[..., Any], str]] = {math.exp: "exp", math.log: "log"}
+_named: ContextVar[bool] = ContextVar("elementary_functions", default=False)
+
+
+@contextmanager
+def elementary_functions() -> Iterator[None]:
+    """Let `exp` and `log` of symbolic numbers stand in formulas by their names."""
+    token = _named.set(True)
+    try:
+        yield
+    finally:
+        _named.reset(token)
+
+
+def handler(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what a call of an elementary function does in a lifted function."""
+    name = ELEMENTARY[function]
+
+    def handle(_: object, site: PathSite, __: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        if len(arguments) != 1 or keywords:
+            site.fail(f"TypeError: {name} of {len(arguments)} arguments")
+        return operations.spread(site, applied, arguments[0])
+
+    def applied(site: PathSite, value: Any) -> Any:
+        formula = getattr(as_integer(value), "formula", None)
+        if formula is None or formula.is_constant():
+            return operations.attempt(site, function, value)
+        from pysmt.environment import get_env
+        from pysmt.typing import FunctionType
+
+        kind = get_env().stc.get_type(formula)
+        if not _named.get() or not (kind.is_int_type() or kind.is_real_type()):
+            raise SwizzleError(
+                f"{name} of a symbolic number, which solvers know nothing of", place=site.where(),
+                expected="a number", fix="compute it outside, or leave it out of the query",
+            )  # fmt: skip
+        symbol = manager().Symbol(f"{name}: {kind}", FunctionType(kind, [kind]))
+        result = manager().Function(symbol, [formula])
+        return value.like(result) if hasattr(value, "like") else Integer(result)
+
+    return handle
 
 
 class Caller(Protocol):

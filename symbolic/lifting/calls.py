@@ -1,4 +1,5 @@
-"""Calls in lifted functions: of built-in functions, of lifted functions, which run in turn, and of grammars.
+"""Calls in lifted functions: of built-in functions, of methods of lists, of lifted functions, which run in turn, and of
+grammars.
 
 A call of a grammar stands for an expression; `Expansion` says which one, for the source of what is found.
 """
@@ -17,25 +18,92 @@ from msgspec.structs import replace
 
 from symbolic.core.value_types import Boolean, IntegerLike
 from symbolic.errors import Place, SwizzleError
-from symbolic.lifting import builtins, comparisons, list_methods, operations, unknowns
-from symbolic.lifting.budget import CALL
+from symbolic.lifting import builtins, comparisons, operations, sequences, unknowns
+from symbolic.lifting.budget import CALL, COMPARISON
+from symbolic.lifting.builtins import HANDLED, Caller, Handler, fixed
+from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Closure, Expansion, KnownFunction, Root, closure_of
 from symbolic.lifting.expressions import Expressions
-from symbolic.lifting.operations import spread
-from symbolic.lifting.own_methods import stores_only
-from symbolic.lifting.reading import code_of, parameters_of
+from symbolic.lifting.lifted_text import code_of, parameters_of
+from symbolic.lifting.merging import gathered, truth_value
+from symbolic.lifting.operations import spread, stores_only
 from symbolic.lifting.running import Running
-from symbolic.lifting.sharing import Shared, Sharing, slots
 from symbolic.lifting.states import Dead, PathSite, State
-from symbolic.lifting.values import (
-    Alternatives,
-    Items,
-    as_integer,
-    inward,
-    kind_of,
-    said,
-)  # fmt: skip
+from symbolic.lifting.unknowns import Shared, Sharing, slots
+from symbolic.lifting.values import Alternatives, Items, as_integer, inward, kind_of, parts_inside, said
 from symbolic.values.guard import FALSE, TRUE, Guard
+
+
+def _popped(site: PathSite, xs: Items, index: Any = -1) -> tuple[Items, Any]:
+    value = sequences.read(site, xs, index)
+    if type(index) is not int:
+        raise SwizzleError(
+            "pop at an index that depends on a condition", expected="a number",
+            fix="x = xs[i]; xs = xs[:i] + xs[i + 1:]",
+        )  # fmt: skip
+    place = index % len(xs)
+    return xs.edited(place, place + 1, ()), value
+
+
+def _inserted(_: PathSite, xs: Items, index: Any, value: Any) -> tuple[Items, Any]:
+    if type(index) is not int:
+        raise SwizzleError(
+            "insert at an index that depends on a condition", expected="a number", fix="xs[:i] + [x] + xs[i:]"
+        )
+    place = range(len(xs) + 1)[slice(index, None)].start
+    return xs.edited(place, place, (value,)), None
+
+
+def _extended(site: PathSite, xs: Items, more: Any) -> tuple[Items, Any]:
+    if not isinstance(more, Items | tuple):
+        raise SwizzleError(
+            "extend by something else than one list or tuple", expected="a list of a known length",
+            fix="for x in more: xs.append(x)",
+        )  # fmt: skip
+    site.budget.check_length(len(xs) + len(more), site.where)
+    return xs.edited(len(xs), len(xs), more.items if isinstance(more, Items) else more), None
+
+
+LIST_CHANGES: Final[dict[str, Callable[..., tuple[Items, Any]]]] = {
+    "append": lambda _, xs, value: (xs.edited(len(xs), len(xs), (value,)), None),
+    "pop": _popped,
+    "insert": _inserted,
+    "extend": _extended,
+    "clear": lambda _, xs: (Items((), xs.names), None),
+    "reverse": lambda _, xs: (Items(xs.items[::-1], xs.names), None),
+}
+"""What changes a list: the site, the list and the arguments to the list after it and the call's value."""
+
+
+@fixed(2, 2)
+def _count(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    xs, value = arguments
+    site.budget.spend(COMPARISON * len(xs), site.where)
+    found: Any = 0
+    for item in parts_inside(xs) or ():
+        found = operations.binary(site, "+", found, truth_value(conditions(), comparisons.equal(site, item, value)))
+    return found
+
+
+@fixed(2, 2)
+def _index(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dict[str, Any]) -> Any:
+    xs, value = arguments
+    site.budget.spend(COMPARISON * len(xs), site.where)
+    table, found, missing = conditions(), list[tuple[Guard, int]](), TRUE
+    for place, item in enumerate(parts_inside(xs) or ()):
+        here = table.both(missing, comparisons.equal(site, item, value))
+        missing = table.both(missing, -here)
+        found.append((here, place))
+    site.require(-missing, "ValueError: index of an element that is not there")
+    found = [(guard, place) for guard, place in found if guard != FALSE]
+    if not found:
+        raise Dead
+    return gathered(found)
+
+
+LIST_METHODS: Final[dict[str, Handler]] = {"copy": HANDLED[list], "count": _count, "index": _index}
+"""What changes nothing."""
+
 
 DEEPEST_GRAMMAR: Final = 12
 MOST_RECURSIONS: Final = 5_000
@@ -297,9 +365,9 @@ class FunctionCalls(Expressions):
 
     def _list_method(self, node: ast.Call, holder: Any, state: State) -> Any:
         assert isinstance(node.func, ast.Attribute)
-        method = list_methods.LIST_METHODS.get(node.func.attr)
+        method = LIST_METHODS.get(node.func.attr)
         if method is None or node.keywords:
-            known = ", ".join(sorted([*list_methods.LIST_METHODS, *list_methods.LIST_CHANGES]))
+            known = ", ".join(sorted([*LIST_METHODS, *LIST_CHANGES]))
             raise self.error(node, f"`.{node.func.attr}` of a list", f"one of {known}", "a loop")
         arguments = [self.value(each, state) for each in node.args]
         return spread(self.site(node, state), lambda at, xs: method(self, at, node, [xs, *arguments], {}), holder)

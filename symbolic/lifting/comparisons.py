@@ -29,18 +29,22 @@ from symbolic.lifting.conditions import conditions
 from symbolic.lifting.merging import guard_of, same, truth_value
 from symbolic.lifting.operations import (
     MOST_PAIRS,
+    UNSAID,
     Number,
     Symbolic,
     as_number,
+    asked,
     attempt,
     binary,
+    elements_of,
     for_all,
+    is_foreign_number,
     one_kind,
+    own_method,
     pairs,
     parts_of,
     spread,
 )
-from symbolic.lifting.own_methods import UNSAID, asked, elements_of, is_foreign_number, own_method
 from symbolic.lifting.states import Dead, PathSite
 from symbolic.lifting.values import (
     DIRECT,

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from symbolic.lifting.budget import UNLIMITED, Budget
-from symbolic.lifting.reading import Code, read
+from symbolic.lifting.lifted_text import Code, read
 
 if TYPE_CHECKING:
     from pysmt.fnode import FNode

@@ -15,14 +15,14 @@ from typing import Any, Final
 
 from symbolic.core.structures import fields_of, is_record
 from symbolic.core.value_types import Boolean, IntegerLike, describe
-from symbolic.errors import SwizzleError
+from symbolic.errors import SwizzleError, near
 from symbolic.lifting import comparisons, operations, sequences
 from symbolic.lifting.budget import BITS
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Namespace
-from symbolic.lifting.iteration import Iteration
 from symbolic.lifting.merging import merge, truth_value
 from symbolic.lifting.operations import spread
+from symbolic.lifting.sequences import Iteration
 from symbolic.lifting.states import UNSET, Dead, PathSite, State
 from symbolic.lifting.values import (
     DIRECT,
@@ -36,7 +36,6 @@ from symbolic.lifting.values import (
     said,
     shape_of,
 )  # fmt: skip
-from symbolic.suggest import near
 from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.union import Union
 

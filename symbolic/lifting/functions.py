@@ -21,8 +21,8 @@ from symbolic.lifting.calls import bound_names
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Beyond, Closure, NameTable, closure_of
 from symbolic.lifting.interpreter import Activation
+from symbolic.lifting.lifted_text import Code, check_grammar, read
 from symbolic.lifting.operations import THEIRS
-from symbolic.lifting.reading import Code, check_grammar, read
 from symbolic.lifting.states import Dead, State
 from symbolic.lifting.unknowns import UNKNOWN, ChoicePoint
 from symbolic.lifting.values import inward, is_plain, outward, parts_inside

@@ -15,16 +15,15 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from symbolic.errors import Place, SwizzleError
-from symbolic.lifting import list_methods, operations, sequences
+from symbolic.lifting import calls, operations, sequences
 from symbolic.lifting.budget import CERTAIN_ROUNDS, ROUND
 from symbolic.lifting.calls import CHANGING, FunctionCalls
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Closure
 from symbolic.lifting.expressions import OPERATORS
+from symbolic.lifting.lifted_text import LAZY
 from symbolic.lifting.merging import merge
-from symbolic.lifting.operations import spread
-from symbolic.lifting.own_methods import has_elements
-from symbolic.lifting.reading import LAZY
+from symbolic.lifting.operations import has_elements, spread
 from symbolic.lifting.running import Running
 from symbolic.lifting.states import Dead, PathSite, State, join
 from symbolic.lifting.values import (
@@ -493,7 +492,7 @@ class Activation(FunctionCalls):
                     return None
                 if root not in self.code.local:
                     self._way(ast.copy_location(ast.Subscript(holder, ast.Constant(0), ast.Store()), node), state)
-                change = list_methods.LIST_CHANGES.get(method)
+                change = calls.LIST_CHANGES.get(method)
                 if change is None or node.keywords:
                     raise self.error(
                         node, f"`.{method}` of a list", "a list that is made anew",

@@ -16,8 +16,8 @@ from symbolic.core.outcome import evaluated
 from symbolic.core.value_types import Integer
 from symbolic.lifting import operations
 from symbolic.lifting.environment import Closure, FunctionSketch
+from symbolic.lifting.lifted_text import code_of
 from symbolic.lifting.merging import merge
-from symbolic.lifting.reading import code_of
 from symbolic.lifting.states import PathSite
 from symbolic.lifting.unknowns import ChoicePoint
 from symbolic.lifting.values import as_integer

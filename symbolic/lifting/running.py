@@ -10,8 +10,8 @@ from typing import Any
 from symbolic.errors import Place, SwizzleError
 from symbolic.lifting.budget import Budget
 from symbolic.lifting.environment import Closure
-from symbolic.lifting.sharing import Sharing
 from symbolic.lifting.states import PathSite, State
+from symbolic.lifting.unknowns import Sharing
 from symbolic.values.guard import Guard
 
 

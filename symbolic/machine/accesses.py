@@ -1,4 +1,5 @@
-"""What one warp's access takes of memory: sectors and lines of global memory, banks of shared memory.
+"""What accesses take of memory: sectors and lines of global memory, and the turns of banks of shared memory, of one
+warp or of many phases at once.
 
 Global memory moves in sectors of 32 bytes, four to a line of 128. Shared memory has 32 banks, each one word of 4
 bytes wide; lanes that want the same word are served together (broadcast), lanes that want different words of one
@@ -11,8 +12,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from symbolic.ir.program import DType
@@ -128,3 +131,23 @@ class WarpAccess(Struct, frozen=True):
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+Words = npt.NDArray[np.int64]
+
+
+def turns(words: Words, wide: int = 1, banks: int = BANKS, *, distinct: bool = False) -> npt.NDArray[np.int64]:
+    """Return the turns of each phase, of shape (phases,).
+
+    `words`, of shape (phases, lanes), is where each lane's vector of `wide` words begins, a multiple of `wide`; -1
+    where a lane is off. `distinct` promises that no two lanes of a phase want the same vector, which saves a sort.
+    """
+    vectors = words // wide
+    if not distinct:
+        vectors = np.sort(vectors, axis=1)
+        vectors[:, 1:][vectors[:, 1:] == vectors[:, :-1]] = -1
+    groups = max(1, banks // wide)
+    keys: npt.NDArray[Any] = np.arange(len(vectors))[:, None] * groups + vectors % groups
+    counts = np.bincount(keys[vectors >= 0], minlength=len(vectors) * groups)
+    most: npt.NDArray[np.int64] = counts.reshape(len(vectors), groups).max(axis=1, initial=0)
+    return most * max(1, wide // banks)

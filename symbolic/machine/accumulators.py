@@ -16,7 +16,6 @@ from symbolic.algebra.tally import NOTHING, Held, Is, Size, Tally, Unwritten
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import Place
 from symbolic.machine.contributions import POSSIBLE_LIMIT, Contributions, Entry
-from symbolic.values.contents import held_whole, is_reduction
 from symbolic.values.data import (
     MANY,
     SCALED,
@@ -28,7 +27,9 @@ from symbolic.values.data import (
     TooManyWays,
     combines,
     held,
+    held_whole,
     is_natural,
+    is_reduction,
     is_term,
     kinds_of,
     possible,

@@ -15,7 +15,7 @@ import numpy as np
 
 from symbolic.algebra.numbers import Algebra
 from symbolic.errors import SwizzleError
-from symbolic.ir.layout import cell_name, extend, extend_lanes
+from symbolic.ir.index import cell_name, extend, extend_lanes
 from symbolic.ir.program import Apply, Cast, DeclareArray, Expr, Load, Parameter, Store
 from symbolic.machine.memory import Memory, Read
 from symbolic.machine.rules import Rules

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from symbolic.limits import look
 from symbolic.values.guard import FALSE, TRUE, Guard
-from symbolic.values.outcomes import Bits, packed
+from symbolic.values.guard_columns import Bits, packed
 
 KEEP_CTRL_C = 0  # 'not the main thread', in which the engine would take it
 

@@ -17,7 +17,6 @@ from symbolic.algebra.tally import Held, Is, Others, Size, Tally, Unwritten
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import Place
 from symbolic.ir.program import FunctionName
-from symbolic.values.contents import held_whole, is_reduction
 from symbolic.values.data import (
     EXPANSION_LIMIT,
     MANY,
@@ -33,7 +32,9 @@ from symbolic.values.data import (
     combines,
     equals,
     held,
+    held_whole,
     is_natural,
+    is_reduction,
     is_term,
     kinds,
     kinds_of,

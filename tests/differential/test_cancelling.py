@@ -19,7 +19,7 @@ from swizzle.solving.search.metasketch import solve
 from swizzle.solving.solution.solution import Limits
 from symbolic.algebra import orders
 from symbolic.machine import contributions
-from symbolic.values import contents
+from symbolic.values import data
 from tests.differential.random_sketches import what_runs
 from tests.differential.test_search_against_brute_force import functions
 from tests.sketches import accumulates_of, kernel
@@ -127,7 +127,7 @@ def test_parities_of_conjunctions(of: str, spec: str) -> None:
 @pytest.mark.parametrize(("constant", "status", "limit"), [("1", "sat", 64), ("2", "unsat", 64), ("1", "unknown", 0)])
 def test_parities_with_numbers(constant: str, status: str, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers fold with one another, so each item is asked apart, also those that cancel: `x[i]` here."""
-    monkeypatch.setattr(contents, "OTHERS_LIMIT", limit)
+    monkeypatch.setattr(data, "OTHERS_LIMIT", limit)
     body = """
 i = cuda.laneid
 acc = accumulator(i32, outer="xor", inner="xor", init=0)

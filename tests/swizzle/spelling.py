@@ -17,7 +17,7 @@ from symbolic.ir.program import (
     Stmt,
     Store,
 )
-from symbolic.ir.text import python_text
+from symbolic.ir.python_text import python_text
 
 
 def lines(body: Sequence[Stmt], indent: str = "") -> Iterator[str]:

@@ -9,8 +9,22 @@ import pytest
 
 from symbolic import limits
 from symbolic.errors import SwizzleError
-from symbolic.limits import AGAIN, BETWEEN, GRACE, Interruption, OutOfMemory, OutOfTime, deadline, limited, look
-from symbolic.memory import default_memory, held_bytes, resident, size_of, size_text
+from symbolic.limits import (
+    AGAIN,
+    BETWEEN,
+    GRACE,
+    Interruption,
+    OutOfMemory,
+    OutOfTime,
+    deadline,
+    default_memory,
+    held_bytes,
+    limited,
+    look,
+    resident,
+    size_of,
+    size_text,
+)
 from symbolic.solve.interrupt import Interruptible
 
 

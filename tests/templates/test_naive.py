@@ -14,7 +14,7 @@ from swizzle.solving.search.metasketch import solve
 from swizzle.solving.solution.solution import Limits
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import Hole
-from symbolic.ir.text import python_text
+from symbolic.ir.python_text import python_text
 from templates.chooser import OneChoice
 from templates.naive import Leaf, NaiveXform, Node, naive_xform, weight
 from templates.registry import function_of

@@ -49,7 +49,7 @@ from cuda_out.ptx.running.validate import SHOWN, Validation, WrittenOut, alignme
 from cuda_out.ptx.syntax import Address, Group, Instruction, Kernel, Name, NotInterpreted, Operand
 from cuda_out.tiling.tiling import TiledAxis, Tiling
 from symbolic.algebra.terms import Term, Terms
-from symbolic.ir.layout import cell_name, flat_index
+from symbolic.ir.index import cell_name, flat_index
 from symbolic.ir.program import LANES, Axis, Parameter, Program
 from symbolic.machine.launch_shape import LaunchShape
 

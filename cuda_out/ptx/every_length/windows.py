@@ -22,7 +22,7 @@ from cuda_out.ptx.instructions.polynomials import Polynomial, plus, product_of
 from cuda_out.ptx.running.memory import Broken, Lanes
 from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.tiling.tiling import TiledAxis, Tiling
-from symbolic.ir.layout import flat_index
+from symbolic.ir.index import flat_index
 from symbolic.ir.program import Axis, Parameter
 
 MOST_BLOCKS: Final[Mapping[Axis, int]] = {"x": 2**31 - 1, "y": 65535, "z": 65535}

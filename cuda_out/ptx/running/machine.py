@@ -34,7 +34,7 @@ from cuda_out.ptx.syntax import SPECIAL, Group, Instruction, Kernel, Name, NotIn
 from symbolic.algebra.terms import Terms
 from symbolic.ir.program import LANES
 from symbolic.machine.launch_shape import LaunchShape
-from symbolic.machine.races import Apart, races
+from symbolic.machine.rules import Apart, races
 
 STEPS: Final = 1_000_000
 """Instructions that a run may execute, each for all its threads together."""

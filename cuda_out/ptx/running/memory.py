@@ -20,7 +20,7 @@ from cuda_out.ptx.kinds import Bits, width
 from cuda_out.ptx.syntax import Instruction, NotInterpreted
 from symbolic.ir.program import LANES
 from symbolic.machine.launch_shape import LaunchShape
-from symbolic.machine.races import Touched
+from symbolic.machine.rules import Touched
 
 Lanes = npt.NDArray[np.int64]
 

@@ -30,7 +30,7 @@ from cuda_out.ptx.running.operators import recognised
 from cuda_out.ptx.running.run import kernel_of, launch_shape
 from cuda_out.ptx.syntax import Instruction, NotInterpreted
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
-from symbolic.ir.layout import cell_name
+from symbolic.ir.index import cell_name
 from symbolic.ir.program import DType, Parameter, Program
 
 SHOWN: Final = 3

@@ -19,7 +19,7 @@ from swizzle.answers.checking.sizes import LaunchSize, at_the_lengths
 from swizzle.answers.checking.trial import Array, trials
 from swizzle.answers.status import CheckStatus
 from swizzle.solving.solution.words import rounds_in_any_order
-from symbolic.ir.layout import cell_name
+from symbolic.ir.index import cell_name
 from symbolic.ir.program import Parameter
 
 Argument: TypeAlias = "Array | np.generic"

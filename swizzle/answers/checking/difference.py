@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from swizzle.language.specs.specification import inputs, numbers, outputs
 from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, Lanes, Numbers, as_numbers, bounds_of
-from symbolic.ir.layout import cell_name
+from symbolic.ir.index import cell_name
 from symbolic.ir.program import DType, FunctionName, Parameter, Program
 from symbolic.machine.machine import Machine
 

@@ -13,7 +13,7 @@ from swizzle.sketches.sketch import Sketch
 from swizzle.solving.solution.saved import load_saved, saved_text
 from swizzle.solving.solution.solution import Result, Solution
 from symbolic.errors import SwizzleError
-from symbolic.ir.layout import cell_name
+from symbolic.ir.index import cell_name
 
 
 def save(result: Result, path: str | Path) -> Path:

@@ -26,8 +26,7 @@ from swizzle.solving.search.answer import NARROWED
 from swizzle.solving.search.metasketch import solve
 from swizzle.solving.solution.solution import Limits, Listener, Progress, Result, SpaceName
 from symbolic.errors import SwizzleError
-from symbolic.limits import Interruption, limited
-from symbolic.memory import default_memory
+from symbolic.limits import Interruption, default_memory, limited
 from symbolic.solve.engines import SolverName, quickest_boolean
 from templates.registry import register
 

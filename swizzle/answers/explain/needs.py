@@ -17,7 +17,7 @@ from swizzle.answers.explain.part_names import PartNames, atoms_of, listing
 from swizzle.solving.problem.problem import Output, Problem
 from symbolic.algebra.operator_laws import law_of
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
-from symbolic.ir.layout import cell_name
+from symbolic.ir.index import cell_name
 from symbolic.machine.accumulators import Reduced
 from symbolic.machine.contributions import EntriesOf, Entry
 from symbolic.machine.memory import Read

@@ -12,7 +12,7 @@ import numpy as np
 from swizzle.solving.problem.problem import Output, Problem
 from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import Place
-from symbolic.ir.layout import cell_name
+from symbolic.ir.index import cell_name
 from symbolic.ir.program import Accumulate, Expr, For, Stmt, Store
 from symbolic.ir.sites import Site, Sites, walk
 from symbolic.ir.walk import within_loops

@@ -20,7 +20,7 @@ from swizzle.sketches.host import HostSketch
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.numbers import Lanes
 from symbolic.algebra.terms import UNWRITTEN, Terms
-from symbolic.ir.layout import cell_name
+from symbolic.ir.index import cell_name
 from symbolic.ir.program import Program
 from symbolic.machine.machine import Machine
 

@@ -29,7 +29,7 @@ from swizzle.language.specs.launching import launched
 from swizzle.language.specs.specification import inputs
 from swizzle.sketches.host import HostLaunch
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
-from symbolic.ir.layout import unflattened
+from symbolic.ir.index import unflattened
 from symbolic.ir.program import Axis, Parameter, Program
 
 Key: TypeAlias = tuple[int, Axis]

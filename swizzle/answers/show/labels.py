@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from symbolic.algebra.operator_laws import LAWS, find_law
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
-from symbolic.ir.layout import cell_name, unflattened
+from symbolic.ir.index import cell_name, unflattened
 from symbolic.ir.program import DeclareArray, Program
 
 SIGNS = {symbol: law.sign for symbol, law in LAWS.items() if law.sign}

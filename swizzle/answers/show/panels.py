@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from swizzle.answers.show.rows import Lanes, Row, Trace
 from symbolic.errors import Place
-from symbolic.ir.layout import cell_name
+from symbolic.ir.index import cell_name
 from symbolic.machine.accesses import WarpAccess
 
 WHOLE_ARRAY = 8  # registers: a larger local array is shown where it is touched

@@ -32,7 +32,7 @@ from swizzle.answers.show.panels import Panel, Strip
 from swizzle.answers.show.rows import Lanes, Trace
 from swizzle.answers.show.scene import Scene
 from swizzle.answers.show.tiles import BankTile, bank_tiles, colour_of
-from symbolic.ir.layout import cell_name
+from symbolic.ir.index import cell_name
 from symbolic.machine.accesses import BANKS, WarpAccess
 
 MARGIN = 16

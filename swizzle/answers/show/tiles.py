@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from swizzle.answers.show.colours import CHROMA, LIGHT, oklch
 from swizzle.answers.show.rows import BlockTrace
-from symbolic.ir.layout import unflattened
+from symbolic.ir.index import unflattened
 from symbolic.ir.program import DeclareArray, Parameter
 from symbolic.ir.walk import statements
 from symbolic.machine.accesses import BANKS, WORD, bytes_of

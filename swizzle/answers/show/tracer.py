@@ -20,7 +20,7 @@ from swizzle.language.specs.specification import symbolic_inputs
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.terms import Terms
 from symbolic.errors import Place
-from symbolic.ir.layout import flat_index
+from symbolic.ir.index import flat_index
 from symbolic.ir.program import (
     Accumulate,
     AccumulatorValue,
@@ -36,8 +36,8 @@ from symbolic.ir.program import (
     Store,
     Var,
 )
+from symbolic.ir.python_text import python_text
 from symbolic.ir.sites import Site
-from symbolic.ir.text import python_text
 from symbolic.ir.walk import children, rewrite_expression
 from symbolic.machine.accesses import MemoryKind, WarpAccess, bytes_of
 from symbolic.machine.machine import HoleFunction, Machine

@@ -16,6 +16,7 @@ from swizzle.language.parameters import given_operators
 from swizzle.language.surface import ELEMENT_TYPES
 from swizzle.language.words import ScanOperator
 from symbolic.algebra.operator_laws import Law, law_of
+from symbolic.errors import near
 from symbolic.ir.program import (
     Accumulate,
     Apply,
@@ -35,7 +36,6 @@ from symbolic.ir.program import (
     Final as FinalFunction,
 )
 from symbolic.ir.walk import subexpressions
-from symbolic.suggest import near
 
 
 def read_accumulator(reader: ExpressionReader, name: str, arguments: Arguments, node: ast.stmt) -> DeclareAccumulator:

@@ -24,7 +24,7 @@ from swizzle.language.frontend.scope import (
 )
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Assign, Const, DType, Expr, Load, Stmt, Store, Var
-from symbolic.ir.spelling import BINARY_OPS
+from symbolic.ir.python_text import BINARY_OPS
 from symbolic.ir.walk import subexpressions
 
 

@@ -27,9 +27,8 @@ from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES
 from swizzle.language.vector_types import VectorType
 from swizzle.language.words import WordsFunction
 from symbolic.algebra.operator_laws import LAWS, Law
-from symbolic.errors import Place
+from symbolic.errors import Place, near
 from symbolic.ir.program import Binary, Cast, Const, Coordinate, CoordinateName, DType, Expr, Hole, HoleCall, Shuffle
-from symbolic.suggest import near
 from templates.holes import BY_SPELLING, HoleKind
 
 SHUFFLES: Final[dict[str, tuple[Literal["idx", "up", "down", "xor"], str]]] = {

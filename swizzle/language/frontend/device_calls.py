@@ -21,6 +21,7 @@ from swizzle.language.frontend.expressions import ExpressionReader
 from swizzle.language.frontend.operators import FloatLiteral, Value, VectorValue, settled
 from swizzle.language.frontend.scope import AccumulatorName, ArrayName, ScalarName, Scope, VectorArrayName, VectorName
 from swizzle.language.frontend.vectors import declare, fill, read_vector
+from symbolic.errors import near
 from symbolic.ir.program import (
     Accumulate,
     Assign,
@@ -37,7 +38,6 @@ from symbolic.ir.program import (
     Store,
     Var,
 )
-from symbolic.suggest import near
 
 MAX_CALLS: Final = 4096
 """Written out in one kernel: calls in calls multiply."""

@@ -16,8 +16,8 @@ from swizzle.language.frontend.helper_arguments import HelperCall, read_array
 from swizzle.language.frontend.index_loops import IndexLoops
 from swizzle.language.frontend.operators import INDEX
 from swizzle.language.frontend.scope import ArrayName
+from symbolic.errors import near
 from symbolic.ir.program import LANES, DeclareArray, Hole, HoleCall, Load, Stmt, Store
-from symbolic.suggest import near
 from templates.holes import HOME, HOMES
 
 

@@ -31,7 +31,7 @@ from symbolic.ir.program import (
     Stmt,
     UnaryOp,
 )
-from symbolic.ir.spelling import BINARY_OPS, COMPARE_OPS
+from symbolic.ir.python_text import BINARY_OPS, COMPARE_OPS
 from symbolic.ir.walk import subexpressions
 
 _UNARY_OPS: Final[dict[type[ast.unaryop], UnaryOp]] = {ast.USub: "-", ast.Invert: "~", ast.Not: "not"}

@@ -19,7 +19,7 @@ from symbolic.algebra.states import packing, word_of
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.functions import External, MathFunction, where
 from symbolic.ir.program import Apply, Assign, Binary, Const, DType, Expr, OperatorName, Select, Stmt, Var
-from symbolic.ir.spelling import COMPARE_OPS
+from symbolic.ir.python_text import COMPARE_OPS
 
 _BITS: Final = {ast.BitAnd: ast.And, ast.BitOr: ast.Or}
 

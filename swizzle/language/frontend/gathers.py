@@ -21,7 +21,7 @@ from symbolic.ir.facts import Facts, launch_facts, numbers_of, range_of, trip_ra
 from symbolic.ir.functions import Gather, gather
 from symbolic.ir.intervals import NOTHING, Range
 from symbolic.ir.program import Apply, Cast, DType, Expr, HoleCall, Load, Program, Stmt
-from symbolic.ir.text import python_text
+from symbolic.ir.python_text import python_text
 from symbolic.ir.walk import own_expressions, statements, subexpressions
 
 ROUNDS: Final = 8

@@ -15,8 +15,8 @@ from swizzle.language.other_names import here
 from swizzle.language.parameters import sw_pad
 from swizzle.language.specs.function import SequentialFunction
 from swizzle.language.surface import KERNEL_NAMES, LOAD_STORE, accumulator
+from symbolic.errors import near
 from symbolic.ir.functions import FUNCTIONS as FUNCTION_ROWS
-from symbolic.suggest import near
 
 STATEMENTS: Final = frozenset(
     {*LOAD_STORE, "permute_local", "exchange", "cuda.syncthreads", "cuda.syncwarp", "cuda.atomic.add"}

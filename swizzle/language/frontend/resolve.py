@@ -37,9 +37,9 @@ from swizzle.language.source.outside import EXPRESSIONS
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, HOLES, KERNEL_NAMES
 from swizzle.language.vector_types import VectorType
 from swizzle.language.words import ScanOperator
+from symbolic.errors import near
 from symbolic.ir.program import Binary, Const, Coordinate, Expr, HoleCall, Load, Unary, Var
 from symbolic.ir.walk import subexpressions
-from symbolic.suggest import near
 from templates.holes import spellings
 
 MISSING: Final = object()

@@ -27,7 +27,7 @@ from symbolic.algebra.residues import converted
 from symbolic.algebra.terms import Term, Terms
 from symbolic.elements import is_exact
 from symbolic.errors import Place, SwizzleError
-from symbolic.ir.layout import cell_name
+from symbolic.ir.index import cell_name
 from symbolic.ir.program import DType, OperatorName, Parameter, Program
 from symbolic.ir.walk import operators_of
 from symbolic.solve.interrupt import gc_paused

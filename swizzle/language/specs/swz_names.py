@@ -32,8 +32,8 @@ from symbolic.lifting.builtins import HANDLED, Caller
 from symbolic.lifting.comparisons import truth
 from symbolic.lifting.environment import Closure, KnownFunction, Namespace, NameTable
 from symbolic.lifting.functions import closure_with_defaults
+from symbolic.lifting.lifted_text import TextOrigin, code_of
 from symbolic.lifting.merging import merge
-from symbolic.lifting.reading import TextOrigin, code_of
 from symbolic.lifting.states import PathSite
 from symbolic.lifting.values import DIRECT, Alternatives, Items, is_data, outward, shape_of
 from symbolic.values.union import Union

@@ -15,7 +15,7 @@ from msgspec import Struct
 from swizzle.language.specs.specification import Meaning, outputs, postcondition, symbolic_inputs
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
-from symbolic.ir.layout import cell_name
+from symbolic.ir.index import cell_name
 from symbolic.ir.program import Program
 from symbolic.machine.machine import HoleFunction, Machine
 from symbolic.machine.run import Run, Violation

@@ -15,7 +15,7 @@ from swizzle.layouts.conversions.network import (
 )
 from symbolic.errors import Place
 from symbolic.ir.program import LANES, DType, Expr, Var
-from symbolic.ir.text import python_text
+from symbolic.ir.python_text import python_text
 from templates.formula import binary, number
 from templates.xor import Matrix
 

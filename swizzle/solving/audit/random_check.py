@@ -15,7 +15,7 @@ import numpy as np
 from swizzle.language.specs.specification import inputs, numbers, outputs, returned
 from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, Lanes, Numbers, bounds_of
 from symbolic.algebra.residues import PRIME, Residue, Residues, converted
-from symbolic.ir.layout import cell_name
+from symbolic.ir.index import cell_name
 from symbolic.ir.program import Parameter, Program
 from symbolic.machine.machine import Machine
 

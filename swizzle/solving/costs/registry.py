@@ -13,9 +13,8 @@ from swizzle.solving.costs.conflicts import Conflicts
 from swizzle.solving.costs.cost import Cost, Filled
 from swizzle.solving.costs.sectors import Sectors
 from swizzle.solving.costs.terms import FormulaTerms
-from symbolic.errors import SwizzleError
+from symbolic.errors import SwizzleError, near
 from symbolic.extensions import extension, extension_names
-from symbolic.suggest import near
 from symbolic.user_places import users_code
 
 

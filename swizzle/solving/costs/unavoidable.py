@@ -26,8 +26,7 @@ import numpy.typing as npt
 from swizzle.solving.costs.kept import KeptAccess, kept_accesses
 from swizzle.solving.problem.problem import Problem
 from symbolic.limits import look
-from symbolic.machine.accesses import bytes_of, lanes_at_once
-from symbolic.machine.banks import turns
+from symbolic.machine.accesses import bytes_of, lanes_at_once, turns
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.values.vector import Deferred, Lanes, Vector, reach
 

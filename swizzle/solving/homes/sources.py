@@ -19,7 +19,7 @@ from swizzle.solving.homes.matching import Matching, Preference
 from swizzle.solving.homes.recorder import Recorder
 from swizzle.solving.homes.trials import tried_ways
 from symbolic.algebra.terms import UNWRITTEN, Terms
-from symbolic.ir.layout import cell_name
+from symbolic.ir.index import cell_name
 from symbolic.ir.program import LANES, DeclareArray, HoleCall, Load, Program
 from symbolic.ir.walk import own_expressions, statements, subexpressions
 from symbolic.machine.run import Run

@@ -40,8 +40,7 @@ from swizzle.solving.solution.solution import Limits, Listener, Named, Progress,
 from swizzle.solving.stages import staged
 from symbolic.bottom_up import deep_stack
 from symbolic.errors import SwizzleError
-from symbolic.limits import Interruption, limited
-from symbolic.memory import default_memory, released, size_of
+from symbolic.limits import Interruption, default_memory, limited, released, size_of
 from symbolic.solve.answer import Unknown
 from templates.holes import SPACES
 from templates.registry import register

@@ -1,8 +1,8 @@
 """All fillings are tried side by side, where outputs are asked item by item and the holes have few functions.
 
 What is asked of an output is a guard, and a guard is worked out for tens of thousands of fillings at once
-(`symbolic.values.outcomes`). Each hole is looked at by itself first, with the others open: most of its functions bring
-some item nowhere, or bring it where it must not be, whatever the other holes do. What is left of two holes is put
+(`symbolic.values.guard_columns`). Each hole is looked at by itself first, with the others open: most of its functions
+bring some item nowhere, or bring it where it must not be, whatever the other holes do. What is left of two holes is put
 together and looked at again, until all holes are. So a proof that there is no filling is one by exhaustion, and what is
 found is run by the machine. Questions are counterexamples: what a filling that is left gets wrong is asked of all.
 """
@@ -29,7 +29,7 @@ from symbolic.ir.program import DType
 from symbolic.limits import look
 from symbolic.solve.interrupt import gc_paused
 from symbolic.values.guard import FALSE, TRUE
-from symbolic.values.outcomes import FewLeft, Outcomes
+from symbolic.values.guard_columns import FewLeft, Outcomes
 from symbolic.values.union import Union
 from symbolic.values.vector import Encoding
 from templates.chooser import Choice, ColumnChooser

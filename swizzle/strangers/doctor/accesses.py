@@ -17,8 +17,7 @@ from cuda_out.ptx.syntax import Immediate, Instruction
 from swizzle.strangers.reading.compiled import line_of
 from swizzle.strangers.reading.run import Ran
 from symbolic.ir.program import LANES
-from symbolic.machine.accesses import SECTOR, WORD, lanes_at_once
-from symbolic.machine.banks import turns
+from symbolic.machine.accesses import SECTOR, WORD, lanes_at_once, turns
 from symbolic.machine.launch_shape import LaunchShape
 
 Offsets = npt.NDArray[np.int64]

@@ -25,7 +25,7 @@ from swizzle.strangers.reading.compiled import Undecided, refusal
 from swizzle.strangers.reading.run import Inputs
 from symbolic.algebra.numbers import from_memory, in_memory
 from symbolic.algebra.terms import Terms
-from symbolic.ir.layout import cell_name
+from symbolic.ir.index import cell_name
 from symbolic.ir.program import Parameter
 
 Array = npt.NDArray[Any]

@@ -9,8 +9,7 @@ from typing import Any
 
 from swizzle.language.specs.spec import Spec
 from swizzle.sketches.loading import load_names
-from symbolic.errors import SwizzleError
-from symbolic.suggest import near
+from symbolic.errors import SwizzleError, near
 
 
 def specification_of(target: str, kernels: Sequence[str]) -> Spec | Callable[..., Any]:

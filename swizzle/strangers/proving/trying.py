@@ -13,7 +13,7 @@ from swizzle.strangers.proving.reference import ProofReference
 from swizzle.strangers.proving.running import Array, ChainRun, on_numbers
 from swizzle.strangers.proving.subject import Subject
 from symbolic.algebra.numbers import NUMPY_DTYPES, as_numbers, bounds_of
-from symbolic.ir.layout import cell_name
+from symbolic.ir.index import cell_name
 from symbolic.ir.program import Parameter
 
 SCALES: Final = (1.0, 30.0, 1000.0)

@@ -21,8 +21,7 @@ from msgspec import Struct
 
 from cuda_out.compile.shapes import Shape3, check_shapes
 from swizzle.strangers.reading.text import CudaKernel, CudaText, SpelledParameter
-from symbolic.errors import SwizzleError
-from symbolic.suggest import near
+from symbolic.errors import SwizzleError, near
 
 KINDS: Final = {
     "f16": "f16", "bf16": "b16", "f32": "f32", "f64": "f64", "i8": "s8", "u8": "u8", "i16": "s16", "u16": "u16",

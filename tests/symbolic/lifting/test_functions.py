@@ -33,7 +33,7 @@ from symbolic import (
 )  # fmt: skip
 from symbolic.lifting.environment import Closure, NameTable
 from symbolic.lifting.interpreter import Activation
-from symbolic.lifting.reading import TextOrigin, code_of
+from symbolic.lifting.lifted_text import TextOrigin, code_of
 from symbolic.lifting.values import inward
 from symbolic.values.guard import TRUE
 

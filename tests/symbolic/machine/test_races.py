@@ -12,7 +12,7 @@ from symbolic.algebra.numbers import Numbers
 from symbolic.ir.program import LANES
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.machine import Machine
-from symbolic.machine.races import Touched, races
+from symbolic.machine.rules import Touched, races
 from tests.sketches import kernel
 
 HEAD = "t = cuda.threadIdx.x\ni = cuda.grid(1)\ns = cuda.shared.array(8, i32)\ns[t] = x[i]\n"

@@ -21,7 +21,7 @@ from swizzle.language.specs.specification import Meaning, outputs
 from symbolic.algebra.canonical import apply_pairs, distinct_terms
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import SwizzleError
-from symbolic.ir.layout import flat_index, unflattened
+from symbolic.ir.index import flat_index, unflattened
 from symbolic.ir.program import Axis, Program
 
 Index: TypeAlias = tuple[int, ...]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from swizzle.answers.emit.any_length.continuation import Index, MeaningAt, SharedTerms
 from swizzle.language.specs.specification import Meaning, inputs, numbers, outputs
 from symbolic.algebra.terms import Term
-from symbolic.ir.layout import flat_index, unflattened
+from symbolic.ir.index import flat_index, unflattened
 from symbolic.ir.program import Program
 
 Arrays: TypeAlias = Mapping[str, "npt.NDArray[Any]"]

@@ -18,7 +18,7 @@ from cuda_out.tiling.tiling import Tiling
 from swizzle.answers.emit.any_length.continuation import Index, MeaningAt, SharedTerms, index_of, meaning_at
 from swizzle.language.specs.specification import Meaning, outputs
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
-from symbolic.ir.layout import unflattened
+from symbolic.ir.index import unflattened
 from symbolic.ir.program import Axis, Program
 
 _ZERO: Final = 1 << 20

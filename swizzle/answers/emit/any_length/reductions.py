@@ -21,7 +21,6 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
-from cuda_out.analysis.flow import rewrite
 from cuda_out.passes.finals import inline_finals
 from cuda_out.tiling.state_updates import state_updates
 from cuda_out.tiling.tiling import Masks, Span, TiledAxis, Tiling
@@ -33,7 +32,7 @@ from swizzle.language.specs.verify import verify
 from symbolic.algebra.operator_laws import find_law
 from symbolic.errors import SwizzleError
 from symbolic.ir import program as ir
-from symbolic.ir.facts import Facts, launch_facts, range_of
+from symbolic.ir.facts import Facts, launch_facts, range_of, rewrite
 from symbolic.ir.functions import Gather
 from symbolic.ir.program import Axis, Expr, Program, Stmt
 from symbolic.ir.walk import (

@@ -10,7 +10,7 @@ import pytest
 
 from symbolic.solve.sat import SatSolver
 from symbolic.values.guard import FALSE, TRUE, Guard, Guards
-from symbolic.values.outcomes import FewLeft, Outcomes
+from symbolic.values.guard_columns import FewLeft, Outcomes
 
 KNOWN, OPEN = 7, 2
 ROWS = list(itertools.product((False, True), repeat=KNOWN))

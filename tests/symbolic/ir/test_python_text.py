@@ -9,7 +9,7 @@ import ast
 import itertools
 
 from symbolic.ir.program import Expr
-from symbolic.ir.text import python_text
+from symbolic.ir.python_text import python_text
 from tests.cuda_out.build import op, select, un, var
 
 BINARY = ["|", "^", "&", "<<", ">>", "+", "-", "*", "/", "//", "%"]

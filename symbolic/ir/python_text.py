@@ -1,6 +1,12 @@
-"""Expressions as Python text, with no more parentheses than needed: how solutions and messages show an index."""
+"""Expressions and operators as Python spells them: an index as text, with no more parentheses than needed, as solutions
+and messages show it; and what a node of Python's syntax tree stands for.
+"""
 
 from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Final
 
 from typing_extensions import assert_never
 
@@ -8,8 +14,10 @@ from symbolic.ir.program import (
     AccumulatorValue,
     Apply,
     Binary,
+    BinaryOp,
     Cast,
     Compare,
+    CompareOp,
     Const,
     Coordinate,
     Expr,
@@ -95,3 +103,26 @@ def _text(node: Expr, program: Program | None) -> tuple[str, int]:
             return f"{accumulator}[{listed(indices)}].value" if indices else f"{accumulator}.value", _ATOM
         case _:
             assert_never(node)
+
+
+BINARY_OPS: Final[Mapping[type[ast.operator], BinaryOp]] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+}
+COMPARE_OPS: Final[Mapping[type[ast.cmpop], CompareOp]] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from symbolic.ir.layout import OUTSIDE, cell_name, flat_index, unflattened
+from symbolic.ir.index import OUTSIDE, cell_name, flat_index, unflattened
 
 SHAPES = [(), (1,), (5,), (2, 3), (3, 1, 4), (2, 2, 2, 2)]
 
