@@ -13,9 +13,8 @@ from msgspec import Struct
 from symbolic.errors import Place
 from symbolic.ir.program import Compare, Const, DType, Expr
 from templates.chooser import Choice, Chooser
-from templates.formula import binary, number, total
+from templates.formula import binary, number, sum_of, total
 from templates.template import Point, Template, TemplateFamily, columns_of, distinct_rows, integers
-from templates.words import sum_of
 
 T = TypeVar("T")
 CONSTANTS = ("left", "sign", "right", "equal", "negated", "threshold")

@@ -31,11 +31,11 @@ from templates import (
 )
 from templates.chooser import Choice
 from templates.either import Either
+from templates.formula import atom
 from templates.holes import HOLE_KINDS, SPACES, Point, Space
 from templates.points import HolePoints
 from templates.template import Template, TemplateFamily
 from templates.users import made_by, read_by
-from templates.words import atom
 from templates.xform import RotateXform
 
 FAMILIES: Final[dict[str, TemplateFamily]] = {

@@ -16,11 +16,10 @@ from msgspec.structs import asdict
 from symbolic.errors import Place
 from symbolic.ir.program import Expr
 from templates.chooser import Choice, Chooser
-from templates.formula import binary, number, remainder, signed, times, total
+from templates.formula import binary, grouped, nearest_to_zero, number, remainder, signed, sum_of, times, total
 from templates.functions import Functions
 from templates.points import HolePoints
-from templates.primitives import fan, rot, xform
-from templates.rates import rates_of
+from templates.primitives import fan, rates_of, rot, xform
 from templates.template import (
     Point,
     Points,
@@ -33,7 +32,6 @@ from templates.template import (
     known_values,
     weight_of,
 )
-from templates.words import grouped, nearest_to_zero, sum_of
 from templates.xform_functions import MOST_SETS, WORD, Xforms, shift
 from templates.xform_lists import ListedXforms
 

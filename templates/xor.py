@@ -214,7 +214,7 @@ class Xor(Template):
         return found
 
     def words(self, choice: Choice, names: Sequence[str]) -> str:
-        """Say how the bits of i are moved, and with what the result is combined (see `templates/words.py`)."""
+        """Say how the bits of i are moved, and with what the result is combined (see `templates/formula.py`)."""
         c, m, q = self.named(choice)
         spread = _spread(m)
         if spread is None and not any(m.columns):

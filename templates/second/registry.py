@@ -1,4 +1,7 @@
-"""Which second description belongs to which hole, in which space: written apart from `templates/registry.py`."""
+"""Which second description belongs to which hole, in which space: written apart from `templates/registry.py`.
+
+The second description of a hole that becomes a function of one of several families.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,33 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
 from symbolic.ir.program import Hole
+from symbolic.second.formulas import Cases, both, some_of
 from symbolic.second.forward import NotCovered
 from symbolic.user_places import users_code
-from templates.second.both import both_of
-from templates.second.cond import CondHole
-from templates.second.either import EitherHole
-from templates.second.groups import Description, Point
-from templates.second.naive import NaiveHole
-from templates.second.pad import PadHole
-from templates.second.part import PartHole
-from templates.second.remainder import RemainderHole
-from templates.second.scaled import ScaledHole
-from templates.second.table import tables_of
-from templates.second.xform import XformHole
-from templates.second.xor import XorHole
+from templates.second.cond import CondHole, PartHole, RemainderHole, ScaledHole, both_of
+from templates.second.groups import Description, OneOf, Point
+from templates.second.index import PadHole, tables_of
+from templates.second.xform import NaiveHole, XformHole, XorHole
+
+
+class EitherHole:
+    """One of these, chosen by a group of its own."""
+
+    def __init__(self, parts: Sequence[Description]) -> None:
+        self._which = OneOf(parts)
+        self.groups = [self._which, *(group for part in parts for group in part.groups)]
+
+    def at(self, point: Point) -> Cases:
+        found: dict[Any, list[Any]] = {}
+        for part, chosen in zip(self._which.rows, self._which.literals, strict=True):
+            for value, when in part.at(point).items():
+                found.setdefault(value, []).append(both(chosen, when))
+        return {value: some_of(whens) for value, whens in found.items()}
+
+    def filled(self, model: Any) -> Callable[[Sequence[Any]], Any]:
+        found: Callable[[Sequence[Any]], Any] = self._which.chosen(model).filled(model)
+        return found
+
 
 POWERS = frozenset(2**exponent for exponent in range(1, 31))
 

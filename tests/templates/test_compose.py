@@ -12,11 +12,11 @@ from symbolic.errors import Place
 from symbolic.ir.program import Hole
 from templates import column_major, compose
 from templates.chooser import Choice, OneChoice
+from templates.compose import peeled, steps
 from templates.formula import plain, values_of
 from templates.holes import Point
-from templates.rates import rates_of
+from templates.primitives import rates_of
 from templates.registry import FAMILIES, function_of, template
-from templates.steps import peeled, steps
 from templates.template import Template
 from templates.xform import Xform
 

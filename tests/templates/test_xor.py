@@ -23,7 +23,7 @@ from templates.either import Either
 from templates.formula import formula_text, plain, values_of
 from templates.holes import Point
 from templates.registry import function_of, template
-from templates.second.xor import XorHole
+from templates.second.xform import XorHole
 from templates.xor import Xor, make
 from templates.xor_functions import AffineMaps
 from tests.slow_cases import slow_unless

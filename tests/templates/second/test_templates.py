@@ -17,8 +17,8 @@ from symbolic.limits import OutOfTime
 from templates.naive import naive_xform
 from templates.registry import template
 from templates.second.groups import Description
-from templates.second.naive import NaiveHole
 from templates.second.registry import hole_of
+from templates.second.xform import NaiveHole
 
 PLACE = Place("-", 1, 1)
 PAIRS = [(i, k) for i in range(4) for k in range(3)]

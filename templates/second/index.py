@@ -1,8 +1,9 @@
-"""The second description of tables: every entry that is asked for is any number below n, one by one.
+"""The second description of `?sw_index`: free elements after every stretch, and tables, whose entries are any numbers
+below n.
 
 An entry is found by an argument or by both, and says the value, or how far it is from the index: by a sum modulo n, or,
-for n a power of two, by exclusive or. A table has up to 64 bytes, in words that have 1, 2, 4, ... entries, which
-have up to 8192 values all together.
+for n a power of two, by exclusive or. A table has up to 64 bytes, in words that have 1, 2, 4, ... entries, which have
+up to 8192 values all together.
 """
 
 from __future__ import annotations
@@ -14,6 +15,27 @@ import numpy as np
 
 from symbolic.second.formulas import Cases
 from templates.second.groups import OneOf, Point
+
+
+class PadHole:
+    """All stretches that divide the number of cells, or are powers of two, as far as all places are below n."""
+
+    def __init__(self, n: int, points: Sequence[Point]) -> None:
+        cells = 1 + max(point[0] for point in points)
+        powers = {1 << bit for bit in range(cells.bit_length())}
+        rows = [(1, 0)]
+        for every in range(1, cells):
+            if every in powers or cells % every == 0:
+                rows += [(every, by) for by in range(1, 33) if (cells - 1) // every * by + cells <= n]
+        self.groups = [OneOf(rows)]
+
+    def at(self, point: Point) -> Cases:
+        return self.groups[0].cases([point[0] + by * (point[0] // every) for every, by in self.groups[0].rows])
+
+    def filled(self, model: Any) -> Callable[[Sequence[Any]], Any]:
+        every, by = self.groups[0].chosen(model)
+        return lambda arguments: arguments[0] + by * (arguments[0] // every)
+
 
 BYTES = 64
 CHOICES = 8192
