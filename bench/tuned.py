@@ -59,7 +59,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
     },
     "swizzle.solving.search.metasketch": {"COUNTED": (16, 64, 256)},
     "swizzle.solving.search.coloured": {"CONFLICTS": (2_000, 20_000), "PAIRS": (1 << 22, 1 << 26)},
-    "swizzle.solving.search.reading": {"TOGETHER": (8, 64, 512)},
+    "swizzle.solving.search.readback": {"TOGETHER": (8, 64, 512)},
     "swizzle.solving.search.cegis": {"MATCHING_LIMIT": (200_000, 20_000_000)},
     "swizzle.solving.search.hopeless": {
         "OUTPUTS": (2, 4, 16),

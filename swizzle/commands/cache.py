@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from swizzle.commands.exit_status import DONE
 from swizzle.solving.cache.entries import CacheEntry, cache_folder, clear, entries, why_unused
-from swizzle.solving.solution.words import cost_text, count
+from swizzle.solving.solution.in_words import cost_text, count
 from symbolic.errors import SwizzleError
 
 

@@ -15,7 +15,7 @@ from swizzle.commands.bounds import Bounds
 from swizzle.commands.hosts import check_host
 from swizzle.commands.target import Target
 from swizzle.sketches.sketch import Sketch
-from swizzle.solving.solution.words import count
+from swizzle.solving.solution.in_words import count
 from symbolic.errors import SwizzleError
 
 

@@ -38,9 +38,9 @@ from swizzle.language.specs.specification import Remembered, numbers
 from swizzle.sketches.hole_formula import holes_as_json
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.sketch import Sketch
+from swizzle.solving.solution.in_words import assumed, count, rounds_in_any_order
 from swizzle.solving.solution.solution import Result, Solution
 from swizzle.solving.solution.version import __version__
-from swizzle.solving.solution.words import assumed, count, rounds_in_any_order
 from symbolic.algebra.numbers import in_memory
 from symbolic.errors import SwizzleError, printable
 from symbolic.ir.program import Program

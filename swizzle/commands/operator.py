@@ -23,8 +23,8 @@ from swizzle.operators.loop import Domain
 from swizzle.operators.proof import LawProof
 from swizzle.operators.serial import Serial
 from swizzle.sketches.loading import load_names
+from swizzle.solving.solution.in_words import count
 from swizzle.solving.solution.version import __version__
-from swizzle.solving.solution.words import count
 from symbolic.errors import SwizzleError, near, printable
 from symbolic.expressions.text import text_of
 

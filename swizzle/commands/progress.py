@@ -17,8 +17,8 @@ from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Final, TextIO
 
 from swizzle.commands.screen import beneath
+from swizzle.solving.solution.in_words import cost_text, count
 from swizzle.solving.solution.solution import Progress
-from swizzle.solving.solution.words import cost_text, count
 
 if TYPE_CHECKING:
     from rich.console import Group

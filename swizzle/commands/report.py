@@ -11,8 +11,8 @@ from typing_extensions import assert_never
 
 from swizzle.commands.screen import Clean, cleaned
 from swizzle.sketches.hole_formula import holes_as_json
+from swizzle.solving.solution.in_words import cost_text, count, given_text, optimality, proved_by_name
 from swizzle.solving.solution.solution import Result, Solution, Status
-from swizzle.solving.solution.words import cost_text, count, given_text, optimality, proved_by_name
 from symbolic.errors import printable
 
 MISMATCH: Final = "mismatch"

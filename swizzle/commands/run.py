@@ -21,7 +21,7 @@ from swizzle.commands.progress import wants_colour
 from swizzle.commands.solve import SolveArguments, answer, exit_status, kernel_filler, solved
 from swizzle.commands.target import Target
 from swizzle.sketches.sketch import Sketch
-from swizzle.solving.solution.words import count
+from swizzle.solving.solution.in_words import count
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
 from symbolic.machine.launch_shape import require_hardware_warp

@@ -30,8 +30,8 @@ from swizzle.answers.status import CheckStatus, worst
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.operator import STATUSES, as_json, beside, given_names, report
 from swizzle.operators import found_of
+from swizzle.solving.solution.in_words import count
 from swizzle.solving.solution.version import __version__
-from swizzle.solving.solution.words import count
 from symbolic.errors import printable
 
 SHOWN: Final = 300

@@ -16,9 +16,9 @@ from swizzle.commands.exit_status import DONE
 from swizzle.commands.progress import wants_colour
 from swizzle.commands.solve import SolveArguments, answer, exit_status, solved
 from swizzle.commands.target import Target
+from swizzle.solving.solution.in_words import count
 from swizzle.solving.solution.saved import load_saved
 from swizzle.solving.solution.solution import Solution
-from swizzle.solving.solution.words import count
 from symbolic.errors import SwizzleError, printable
 
 

@@ -15,8 +15,8 @@ from swizzle.answers.emit.filled import FilledKernel
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.loading import SketchFile
 from swizzle.sketches.sketch import Sketch
+from swizzle.solving.solution.in_words import count
 from swizzle.solving.solution.saved import load_saved
-from swizzle.solving.solution.words import count
 from symbolic.errors import SwizzleError
 
 Named = TypeVar("Named", Sketch, HostSketch, Sketch | HostSketch)

@@ -12,8 +12,8 @@ import pytest
 
 from swizzle.language.specs.specification import outputs
 from swizzle.language.specs.verify import run_canonical
-from swizzle.solving.costs.conflicts import Conflicts
 from swizzle.solving.costs.cost import Filled
+from swizzle.solving.costs.counted import Conflicts
 from swizzle.solving.costs.unavoidable import least_conflicts
 from swizzle.solving.problem.problem import Problem
 from symbolic.errors import SwizzleError

@@ -22,7 +22,7 @@ from swizzle.language.specs.specification import Meaning
 from swizzle.language.specs.verify import explain_mismatch, verify
 from swizzle.sketches.swz_file import read_swz
 from swizzle.solving.audit.random_check import disagreement
-from swizzle.solving.solution.words import assumed
+from swizzle.solving.solution.in_words import assumed
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from tests.cuda_out.numba_stand_in import module
 

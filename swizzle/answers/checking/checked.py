@@ -17,8 +17,8 @@ from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.status import CheckStatus
 from swizzle.language.specs.verify import Verification, explain_mismatch, verify
 from swizzle.sketches.sketch import Sketch
+from swizzle.solving.solution.in_words import assumed, count
 from swizzle.solving.solution.solution import Solution
-from swizzle.solving.solution.words import assumed, count
 from symbolic.errors import SwizzleError
 
 

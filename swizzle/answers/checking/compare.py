@@ -18,7 +18,7 @@ from cuda_out.ptx.running.run import interpret
 from swizzle.answers.checking.sizes import LaunchSize, at_the_lengths
 from swizzle.answers.checking.trial import Array, trials
 from swizzle.answers.status import CheckStatus
-from swizzle.solving.solution.words import rounds_in_any_order
+from swizzle.solving.solution.in_words import rounds_in_any_order
 from symbolic.ir.index import cell_name
 from symbolic.ir.program import Parameter
 

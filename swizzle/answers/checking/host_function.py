@@ -16,7 +16,7 @@ from cuda_out.emulate.building import missing_compiler
 from cuda_out.emulate.host import NotRun, calls, wrong_calls
 from swizzle.answers.checking.on_disk import KernelText
 from swizzle.answers.status import CheckStatus
-from swizzle.solving.solution.words import count
+from swizzle.solving.solution.in_words import count
 
 SHOWN = 3
 """How many wrong calls are reported."""

@@ -25,7 +25,7 @@ from swizzle.answers.hosts.composition import FilledHost
 from swizzle.answers.hosts.lengths import HostTiling
 from swizzle.answers.hosts.numba_text import empty_together, host_numba
 from swizzle.answers.status import CheckStatus, worst
-from swizzle.solving.solution.words import count
+from swizzle.solving.solution.in_words import count
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Axis, Parameter
 

@@ -26,7 +26,7 @@ from swizzle.answers.checking.compare import arguments, on_ptx
 from swizzle.answers.checking.sizes import LaunchSize
 from swizzle.answers.checking.trial import Array, Arrays, first_wrong_trial
 from swizzle.answers.checking.validator import SizesValidator
-from swizzle.solving.solution.words import count
+from swizzle.solving.solution.in_words import count
 from symbolic.ir.functions import Gather
 from symbolic.ir.walk import functions_of
 

@@ -45,7 +45,7 @@ from swizzle.answers.checking.validator import SizesValidator, settled
 from swizzle.answers.emit.emitters import FILE_KINDS, cuda_source, numba_source
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.status import CheckStatus, worst
-from swizzle.solving.solution.words import count
+from swizzle.solving.solution.in_words import count
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Axis, Program
 

@@ -24,7 +24,7 @@ from swizzle.answers.checking.compare import compare, on_ptx
 from swizzle.answers.checking.sizes import LaunchSize, at_the_lengths, size_at
 from swizzle.answers.emit.any_length.near_ends import NearEnds, Rest
 from swizzle.answers.status import CheckStatus
-from swizzle.solving.solution.words import count
+from swizzle.solving.solution.in_words import count
 from symbolic.algebra.terms import Term
 from symbolic.ir.facts import LONGEST
 from symbolic.ir.program import Axis

@@ -18,9 +18,9 @@ from cuda_out.analysis.unroll import by_value_at_run_time
 from cuda_out.tiling.text import linear_text
 from cuda_out.tiling.tiling import Tiling
 from swizzle.sketches.hole_formula import HoleFormula
+from swizzle.solving.solution.in_words import assumed, optimality
 from swizzle.solving.solution.solution import Result, Solution
 from swizzle.solving.solution.version import __version__
-from swizzle.solving.solution.words import assumed, optimality
 from symbolic.errors import SwizzleError, printable
 from symbolic.ir.program import Program
 

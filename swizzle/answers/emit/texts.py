@@ -8,8 +8,8 @@ from typing import Literal
 from cuda_out.c.printer import CudaSource
 from swizzle.answers.emit.calling import solution_sizes
 from swizzle.answers.emit.emitters import FILE_KINDS, Sizes, about_sizes, cuda_source, provenance
+from swizzle.solving.solution.in_words import cost_text
 from swizzle.solving.solution.solution import Solution
-from swizzle.solving.solution.words import cost_text
 
 
 def text_of(solution: Solution, emitter: Literal["cuda", "header", "numba"]) -> str:

@@ -26,8 +26,7 @@ from swizzle.solving.costs.goal import Goal
 from swizzle.solving.costs.registry import costs_of
 from swizzle.solving.problem.many import by_function, costs
 from swizzle.solving.search.metasketch import solve as search
-from swizzle.solving.solution.filling import completed
-from swizzle.solving.solution.refill import formula_again, refill
+from swizzle.solving.solution.filling import completed, formula_again, refill
 from swizzle.solving.solution.solution import Limits, Listener, Result, Solution
 from swizzle.solving.stages import staged
 from symbolic.algebra.expansion import in_words

@@ -9,10 +9,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from swizzle.solving.costs.accumulates import ACCUMULATES
-from swizzle.solving.costs.conflicts import Conflicts
 from swizzle.solving.costs.cost import Cost, Filled
-from swizzle.solving.costs.sectors import Sectors
-from swizzle.solving.costs.terms import FormulaTerms
+from swizzle.solving.costs.counted import Conflicts, FormulaTerms, Sectors
 from symbolic.errors import SwizzleError, near
 from symbolic.extensions import extension, extension_names
 from symbolic.user_places import users_code

@@ -9,13 +9,12 @@ from typing import Any
 
 from swizzle.solving.audit.certificate import Claim, confirm, confirm_equal
 from swizzle.solving.audit.second_count import extra_turns, touched_sectors
-from swizzle.solving.costs.conflicts import Conflicts
 from swizzle.solving.costs.cost import Cost
-from swizzle.solving.costs.sectors import Sectors
+from swizzle.solving.costs.counted import Conflicts, Sectors
 from swizzle.solving.problem.candidate import Candidate
 from swizzle.solving.search.state import SearchState
+from swizzle.solving.solution.in_words import assumed
 from swizzle.solving.solution.solution import Result, Solution, SpaceName, Status
-from swizzle.solving.solution.words import assumed
 from symbolic.ir.program import Hole, Program
 from symbolic.limits import Interruption, OutOfTime
 from templates import constant_table, table

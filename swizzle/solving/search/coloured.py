@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from swizzle.solving.costs.conflicts import Conflicts
+from swizzle.solving.costs.counted import Conflicts
 from swizzle.solving.costs.unavoidable import lanes_of_phases
 from swizzle.solving.problem.candidate import Candidate
 from swizzle.solving.problem.problem import Problem

@@ -4,6 +4,8 @@ The plan (`plan.py`) gives each space to an engine (`engine.py`). The engine fin
 cheaper one until there is none. Costs that no solver can bound are counted on every solution of the space, one after
 the other, until a solution is found that no other can beat. The search ends with the first space that has an answer;
 `--space all` continues to the last space and proves the optimum there.
+
+The contract of an engine, which looks for fillings in one space.
 """
 
 from __future__ import annotations
@@ -11,15 +13,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
-from typing import Literal
+from typing import Literal, Protocol
 
 from msgspec.structs import replace
 
 from swizzle.language.specs.specification import Meaning
 from swizzle.sketches.sketch import Sketch, not_a_sketch
-from swizzle.solving.audit.certificate import Claim
-from swizzle.solving.costs.conflicts import Conflicts
+from swizzle.solving.audit.certificate import Claim, EngineName
 from swizzle.solving.costs.cost import floor_of
+from swizzle.solving.costs.counted import Conflicts
 from swizzle.solving.costs.registry import costs_of
 from swizzle.solving.problem.candidate import Candidate, NoFilling
 from swizzle.solving.problem.problem import Problem
@@ -27,13 +29,11 @@ from swizzle.solving.search import lightest
 from swizzle.solving.search.answer import result_of
 from swizzle.solving.search.cegis import Cegis
 from swizzle.solving.search.chain_search import fillings
-from swizzle.solving.search.engine import Engine
 from swizzle.solving.search.hopeless import hopeless
 from swizzle.solving.search.plan import Plan
-from swizzle.solving.search.ranking import Ranking
-from swizzle.solving.search.reading import Reading
+from swizzle.solving.search.readback import Reading
 from swizzle.solving.search.shorter import with_shorter_formulas
-from swizzle.solving.search.state import SearchState
+from swizzle.solving.search.state import Ranking, SearchState
 from swizzle.solving.search.tables import Tables, TooManyFunctions, TooManyNodes
 from swizzle.solving.search.trying import Exhaustion, TooMany
 from swizzle.solving.solution.solution import Limits, Listener, Named, Progress, Result, SpaceName, TemplateName
@@ -42,9 +42,37 @@ from symbolic.bottom_up import deep_stack
 from symbolic.errors import SwizzleError
 from symbolic.limits import Interruption, default_memory, limited, released, size_of
 from symbolic.solve.answer import Unknown
-from templates.holes import SPACES
+from templates.holes import SPACES, Space
 from templates.registry import register
 from templates.template import TemplateFamily
+
+
+class Engine(Protocol):
+    """A search in one space, kept between questions."""
+
+    @property
+    def space(self) -> Space: ...
+
+    @property
+    def name(self) -> EngineName:
+        """The engine's name in a certificate."""
+
+    @property
+    def narrowed(self) -> bool:
+        """Say whether the engine leaves out fillings that may be right, so that 'none' is no proof."""
+
+    def find(self, at_most: int | None = None) -> Candidate | NoFilling | Unknown:
+        """Find a filling of at most this cost that was not forbidden, or say that none exists."""
+
+    def forbid(self, candidate: Candidate) -> None:
+        """Rule out all fillings that run like a candidate."""
+
+    def evidence(self) -> dict[str, int]:
+        """Return how large a proof was."""
+
+    def close(self) -> None:
+        """Free what the engine holds; may be called more than once."""
+
 
 NAIVE_DEPTH: Mapping[TemplateName, Literal[0, 1, 2]] = {"paper": 0, "naive-1": 1, "naive-2": 2}
 BETWEEN_COUNTS = 0.3  # seconds

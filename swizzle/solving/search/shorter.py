@@ -18,7 +18,7 @@ from swizzle.solving.costs.cost import BoundedCost
 from swizzle.solving.problem.candidate import Candidate
 from swizzle.solving.problem.many import Many, Values
 from swizzle.solving.problem.problem import Problem
-from swizzle.solving.search.reading import Reading
+from swizzle.solving.search.readback import Reading
 from symbolic.machine.launch_shape import LaunchShape
 from templates.chooser import Choice
 from templates.formula import length_of

@@ -29,8 +29,7 @@ from swizzle.solving.problem.problem import Demand, Problem
 from swizzle.solving.search.bit_maps import matched
 from swizzle.solving.search.differing import WORTH_IT, Differing, differing
 from swizzle.solving.search.joined import TIED, FunctionTable, HolePoint, Join, listed
-from swizzle.solving.search.point_values import PointValues
-from swizzle.solving.search.projection import PointValue
+from swizzle.solving.search.point_values import PointValue, PointValues
 from swizzle.solving.search.storing import storing
 from symbolic.limits import Interruption, look
 from symbolic.values.guard import Guard

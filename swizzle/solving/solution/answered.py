@@ -10,8 +10,8 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from swizzle.language.specs.verify import run_canonical
+from swizzle.solving.solution.filling import formula_again
 from swizzle.solving.solution.hole_values import HoleValues
-from swizzle.solving.solution.refill import formula_again
 from swizzle.solving.solution.solution import Solution
 from symbolic.algebra.terms import Terms
 from symbolic.ir.program import DType, Hole

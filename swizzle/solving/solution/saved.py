@@ -24,11 +24,11 @@ from swizzle.sketches.hole_formula import HoleFormula, holes_as_json
 from swizzle.sketches.loading import SketchFile, operators_called
 from swizzle.sketches.sketch import Sketch
 from swizzle.solving.solution.answered import misprinted
-from swizzle.solving.solution.refill import formula_again, plain_formula, refill
+from swizzle.solving.solution.filling import formula_again, plain_formula, refill
+from swizzle.solving.solution.in_words import proved_by_name
 from swizzle.solving.solution.seal import digest, is_sealed, seal
 from swizzle.solving.solution.solution import Result, Solution, abilities
 from swizzle.solving.solution.version import __version__
-from swizzle.solving.solution.words import proved_by_name
 from symbolic.errors import SwizzleError
 from symbolic.extensions import extension
 from symbolic.files import file_bytes

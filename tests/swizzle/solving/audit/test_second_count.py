@@ -10,8 +10,7 @@ from cuda_out.passes.accesses import printed_moves
 from swizzle.commands.report import as_text
 from swizzle.sketches.sketch import Sketch
 from swizzle.solving.audit.second_count import extra_turns, touched_sectors
-from swizzle.solving.costs.conflicts import Conflicts
-from swizzle.solving.costs.sectors import Sectors
+from swizzle.solving.costs.counted import Conflicts, Sectors
 from swizzle.solving.search.metasketch import solve
 from swizzle.solving.solution.solution import Limits
 from symbolic.ir.program import Program

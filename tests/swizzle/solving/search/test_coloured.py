@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from swizzle import Limits, load, solve
-from swizzle.solving.costs.conflicts import Conflicts
+from swizzle.solving.costs.counted import Conflicts
 from swizzle.solving.search.coloured import _by_colours, _by_pairs, _Tile
 from swizzle.solving.solution.solution import Result
 from templates.table import forms_of

@@ -234,7 +234,7 @@ def test_an_interrupt_while_verifying_keeps_the_best(monkeypatch: pytest.MonkeyP
             raise KeyboardInterrupt
         return verify(*arguments)
 
-    monkeypatch.setattr("swizzle.solving.search.reading.verify", once)
+    monkeypatch.setattr("swizzle.solving.search.readback.verify", once)
     found = solve(kernel(SUM, spec=PREFIX.format(4)), Limits(space="1", all_solutions=True))
     assert (found.status, found.optimal, found.reason) == ("sat", True, "interrupted")
     assert len(found.solutions) == 1 and found.best.cost == {"accumulates": 1}
@@ -252,7 +252,7 @@ def test_an_interrupt_while_verifying_leaves_the_optimum_open(monkeypatch: pytes
             raise KeyboardInterrupt
         return verify(*arguments)
 
-    monkeypatch.setattr("swizzle.solving.search.reading.verify", once)
+    monkeypatch.setattr("swizzle.solving.search.readback.verify", once)
     found = solve(sketch)
     assert (found.status, found.optimal, found.reason) == ("sat", False, "interrupted")
 
@@ -267,8 +267,8 @@ def test_an_interrupt_while_verifying_keeps_what_was_verified(monkeypatch: pytes
             raise KeyboardInterrupt
         return verify(*arguments)
 
-    monkeypatch.setattr("swizzle.solving.search.reading.TOGETHER", 2)
-    monkeypatch.setattr("swizzle.solving.search.reading.verify", third)
+    monkeypatch.setattr("swizzle.solving.search.readback.TOGETHER", 2)
+    monkeypatch.setattr("swizzle.solving.search.readback.verify", third)
     body = (
         "i = cuda.laneid\nj = cuda.grid(1)\nv = cuda.shfl_sync(cuda.FULL_MASK, x[j], ?sw_xform(i, 4))\n"
         "y[j] = cuda.shfl_sync(cuda.FULL_MASK, v, ?sw_xform(i, 4))"

@@ -1,4 +1,9 @@
-"""Bank conflicts as a cost: the least one, what is claimed of it, and every filling tried one by one."""
+"""Bank conflicts as a cost: the least one, what is claimed of it, and every filling tried one by one.
+
+Sectors of global memory as a cost: the floor, what is picked, vectors as they are printed, every filling.
+
+Terms, shuffles and bytes as costs: what they count, and every filling tried one by one.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +19,15 @@ import pytest
 
 from swizzle.commands.cli import execute
 from swizzle.sketches.sketch import Sketch
-from swizzle.solving.costs.conflicts import Conflicts
+from swizzle.solving.costs.counted import Conflicts, Sectors
 from swizzle.solving.costs.unavoidable import least_conflicts
+from swizzle.solving.problem.many import Many
 from swizzle.solving.problem.problem import Problem
+from swizzle.solving.search import plan
 from swizzle.solving.search.metasketch import solve
+from swizzle.solving.solution.in_words import optimality
 from swizzle.solving.solution.solution import Limits, Progress
-from swizzle.solving.solution.words import optimality
+from templates.formula import formula_of_text, length_of, plain
 from tests.differential.random_sketches import functions
 from tests.sketches import kernel, sketch_of
 
@@ -244,3 +252,181 @@ def test_what_no_filling_avoids(write: str, read: str, dtype: str, least: int) -
     )  # fmt: skip
     problem = Problem.of(sketch.program, lambda x: [x[0, i] for i in range(8)])
     assert least_conflicts(problem, 8, 4) == least
+
+
+AOS = """
+@spec
+def sums(x):
+    return [sum(x[i * {s} + e] for e in range({s})) for i in range({n})]
+
+@sketch(spec=sums, block={n}, warp_size={n}, x=i32[{n} * {s}], y=i32.out[{n}])
+def k(x, y):
+    lane = cuda.laneid
+    tile = cuda.shared.array({n} * {s}, i32)
+    for r in range({s}):
+        i = {s} * lane + r if ?sw_cond({of}) else {n} * r + lane
+        tile[i] = x[i]
+    cuda.syncthreads()
+    a = accumulator(i32, outer="+")
+    for r in range({s}):
+        a.accumulate(tile[{s} * lane + r])
+    y[lane] = a.value
+"""
+
+
+def test_the_coalesced_variant_is_picked() -> None:
+    """Structures of three words, 32 of them: 12 sectors to load and 4 to store, as counting says."""
+    sketch = sketch_of(AOS.format(n=32, s=3, of="r"))
+    found = solve(sketch, cost=["sectors"])
+    assert found.best.cost == {"sectors": 16} and found.optimal
+    assert "sectors that no filling can do without, by counting: 16" in found.certificate["floor"]
+    assert found.best.holes[0].formula == "False"
+    every = solve(sketch, Limits(all_solutions=True), cost=["sectors"])
+    assert [s.cost["sectors"] for s in every.solutions] == [16, 40]
+
+
+def test_light_constants_do_not_settle_what_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All fillings have as many accumulates; which of them moves the fewest sectors is looked for all the same."""
+    monkeypatch.setattr(plan, "LARGE", 0)
+    monkeypatch.setattr(plan, "WORTH_IT", 0)
+    found = solve(sketch_of(AOS.format(n=32, s=3, of="r")), cost=["accumulates", "sectors"])
+    assert found.optimal and found.best.cost == {"accumulates": 1, "sectors": 16}
+
+
+def test_four_words_go_as_a_vector() -> None:
+    """One float4 a lane touches each sector once; word by word, the same sectors are touched four times."""
+    body = "mine = cuda.local.array(4, f32)\nfor e in range(4):\n    mine[e] = x[{}]\n"
+    body += "for e in range(4):\n    y[{}] = mine[e]"
+    options: dict[str, Any] = {"block": 32, "warp_size": 32, "arguments": "x=f32[128], y=f32.out[128]"}
+    beside = kernel(body.format(*["4 * cuda.laneid + e"] * 2), spec="[x[i] for i in range(128)]", **options)
+    assert solve(beside, cost=["sectors"]).best.cost == {"sectors": 32}
+    turned = "[x[i // 4 * 4 + (i + 1) % 4] for i in range(128)]"
+    apart = kernel(body.format("4 * cuda.laneid + (e + 1) % 4", "4 * cuda.laneid + e"), spec=turned, **options)
+    assert solve(apart, cost=["sectors"]).best.cost == {"sectors": 80}
+
+
+def test_what_stays_as_it_is_need_not_move() -> None:
+    """An inout array of which the first half is written: its other half is neither loaded nor stored."""
+    body = "i = cuda.laneid\nz[i] = z[i] + x[0]"
+    spec = "[z[i] + x[0] if i < 8 else z[i] for i in range(16)]"
+    sketch = kernel(body, spec=spec, arguments="x=i32[64], z=i32.inout[16]", block=8, warp_size=8)
+    problem = Problem.of(sketch.program, sketch.spec)
+    assert Sectors().floor(problem) == 3
+    assert solve(sketch, cost=["sectors"]).best.cost == {"sectors": 3}
+
+
+@pytest.mark.parametrize("of", ["r", "lane, r"])
+def test_every_filling_of_a_small_sketch(of: str) -> None:
+    """Eight lanes, three words each (no vector): the sectors of each right filling by its addresses, and the least."""
+    sketch = sketch_of(AOS.format(n=8, s=3, of=of))
+    problem = Problem.of(sketch.program, sketch.spec)
+    made, right = problem.templates("2"), []
+    for choices in itertools.product(*(functions(t, p) for t, p in zip(made, problem.points, strict=True))):
+        run, wrong = problem.candidate(made, choices)
+        if run.violations or wrong:
+            continue
+        lane, count = np.arange(8), 1  # the store
+        for r in range(3):
+            arguments = [np.full(8, r)] if of == "r" else [lane, np.full(8, r)]
+            structured = np.broadcast_to(made[0].apply(choices[0], arguments), 8)
+            cells = np.where(structured, 3 * lane + r, 8 * r + lane)
+            count += len(set((cells // 8).tolist()))
+        right.append(count)
+    found = solve(sketch, Limits(space="2", all_solutions=True), cost=["sectors"])
+    assert sorted(right) == [solution.cost["sectors"] for solution in found.solutions]
+    assert found.best.cost["sectors"] == min(right) and found.optimal
+
+
+def low(n: int = 8) -> Sketch:
+    """What lanes of the upper half receive is not stored, so many functions are right."""
+    text = """
+i = cuda.laneid
+got = cuda.shfl_sync(cuda.FULL_MASK, x[i], ?sw_xform(i, {n}))
+y[i] = got if ?sw_cond(i) else x[i]
+"""
+    options: dict[str, Any] = {"block": n, "grid": 1, "warp_size": n, "arguments": f"x=i32[{n}], y=i32.out[{n}]"}
+    spec = f"[x[i + 1] if i < {n // 2 - 1} else x[i] for i in range({n})]"
+    return kernel(text.replace("{n}", str(n)), spec=spec, **options)
+
+
+def test_terms_are_counted_over_all_fillings() -> None:
+    """The terms of each right filling are counted again, from its text; the best has the fewest."""
+    sketch = low()
+    every = solve(sketch, Limits(space="3", all_solutions=True), cost="terms")
+    assert len(every.solutions) > 1 and every.optimal
+    for solution in every.solutions:
+        formulas = [formula_of_text(h, s.formula) for h, s in zip(sketch.program.holes, solution.holes, strict=True)]
+        assert solution.cost == {"terms": sum(map(length_of, formulas))}
+    lengths = [solution.cost["terms"] for solution in every.solutions]
+    assert lengths == sorted(lengths) and lengths[0] < lengths[-1]
+    found = solve(sketch, Limits(space="3"), cost=["accumulates", "terms"])
+    assert found.best.cost == {"accumulates": 0, "terms": lengths[0]}
+    assert found.proved == {"accumulates": True, "terms": True}
+
+
+def test_no_filling_of_the_space_has_fewer_terms() -> None:
+    """Brute force: every function of one hole with every one of the other, as the templates write them."""
+    sketch = low(4)
+    problem = Problem.of(sketch.program, sketch.spec)
+    templates, many = problem.templates("3"), Many(problem)
+    fillings = list(itertools.product(*(itertools.product(*made.components) for made in templates)))
+    right = many.costs([many.chosen(templates, each) for each in fillings], lambda run, copies: [0] * copies)
+    written = [
+        sum(length_of(plain(h, t, c)) for h, t, c in zip(sketch.program.holes, templates, filling, strict=True))
+        for filling, cost in zip(fillings, right, strict=True)
+        if cost is not None
+    ]
+    assert solve(sketch, Limits(space="3"), cost="terms").best.cost["terms"] <= min(written)
+
+
+@pytest.mark.parametrize("space", ["2", "3", "4"])
+def test_formulas_are_right_where_they_are_asked(space: Any) -> None:
+    """Python's value of every printed formula of every solution is that of its constants."""
+    found = solve(low(), Limits(space=space, all_solutions=True))
+    assert found.solutions
+    for solution in found.solutions:
+        for hole, asked in zip(solution.holes, solution.tables().values(), strict=True):
+            named = [dict(zip(asked.arguments, point, strict=True)) for point in asked.points.tolist()]
+            assert [eval(hole.formula, {}, names) for names in named] == asked.values.tolist()
+
+
+@pytest.mark.parametrize("grid", [1, 3])
+def test_shuffles_are_counted_by_warps(grid: int) -> None:
+    """A warp's shuffle is one, one of doubles two; what nothing reads is none."""
+    turn = "i = cuda.grid(1)\ngot = cuda.shfl_sync(cuda.FULL_MASK, x[i], ?sw_xform(cuda.laneid, 8))\ny[i] = {}"
+    for dtype, words in (("f32", 1), ("f64", 2), ("f16", 1)):
+        options: dict[str, Any] = {"block": 16, "grid": grid, "warp_size": 8}
+        options["arguments"] = f"x={dtype}[{16 * grid}], y={dtype}.out[{16 * grid}]"
+        spec = f"[x[i // 8 * 8 + (i + 1) % 8] for i in range({16 * grid})]"
+        assert solve(kernel(turn.format("got"), spec=spec, **options), cost="shuffles").best.cost == {
+            "shuffles": 2 * grid * words
+        }
+        same = kernel(turn.format("x[i]"), spec=f"[x[i] for i in range({16 * grid})]", **options)
+        assert solve(same, cost="shuffles").best.cost == {"shuffles": 0}
+
+
+def test_bytes_are_those_in_use() -> None:
+    """Of a tile of 8 words 4 are touched in the best filling, and they lie at its beginning.
+
+    Of several blocks, the one counts that goes furthest.
+    """
+    text = """
+i = cuda.laneid
+tile = cuda.shared.array({n}, i32)
+tile[{at}] = x[i]
+cuda.syncthreads()
+y[i] = tile[{at}]
+"""
+    options: dict[str, Any] = {"block": 4, "arguments": "x=i32[4], y=i32.out[4]", "spec": "[x[i] for i in range(4)]"}
+    holes = kernel(text.format(n=8, at="?sw_xform(i, 8)"), **options)
+    assert solve(holes, Limits(space="1"), cost="bytes").best.cost == {"bytes": 16}
+    apart = kernel(text.format(n=16, at="3 * i + 2") + "y[i] = tile[2]\ny[i] = x[i]", **options)
+    assert solve(apart, cost="bytes").best.cost == {"bytes": 4 * 12}
+    several: dict[str, Any] = options | {
+        "grid": 3,
+        "arguments": "x=i32[12], y=i32.out[12]",
+        "spec": "[x[i] for i in range(12)]",
+    }
+    body = text.format(n=8, at="i + cuda.blockIdx.x").replace("x[i]", "x[j]").replace("y[i]", "y[j]")
+    blocks = kernel("j = cuda.grid(1)\n" + body, **several)
+    assert solve(blocks, cost="bytes").best.cost == {"bytes": 4 * 6}

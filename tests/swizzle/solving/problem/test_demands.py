@@ -8,8 +8,8 @@ import pytest
 from swizzle.sketches.loading import load
 from swizzle.sketches.sketch import Sketch
 from swizzle.solving.problem import demands
+from swizzle.solving.problem.demands import require_scarce
 from swizzle.solving.problem.problem import Problem
-from swizzle.solving.problem.scarce import require_scarce
 from swizzle.solving.search.cegis import Cegis
 from swizzle.solving.search.metasketch import solve
 from swizzle.solving.solution.solution import Limits

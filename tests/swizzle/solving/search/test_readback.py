@@ -11,7 +11,7 @@ from swizzle.sketches.sketch import Sketch
 from swizzle.solving.problem.candidate import Candidate
 from swizzle.solving.problem.many import Many, Values
 from swizzle.solving.problem.problem import Problem
-from swizzle.solving.search.reading import Reading
+from swizzle.solving.search.readback import Reading
 from swizzle.solving.search.tables import Tables
 from tests.sketches import kernel
 from tests.test_case_studies import CASES
@@ -69,7 +69,7 @@ def test_a_formula_that_is_not_the_function_is_caught(
     def wrong(*_: Any) -> int:
         return 0
 
-    monkeypatch.setattr("swizzle.solving.search.reading.values_of", wrong)
+    monkeypatch.setattr("swizzle.solving.search.readback.values_of", wrong)
     with pytest.raises(AssertionError, match="a solution fails its own verification"):
         read(*found)
 

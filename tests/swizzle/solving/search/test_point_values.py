@@ -4,7 +4,7 @@ import pytest
 
 from swizzle.sketches.loading import load
 from swizzle.solving.problem.problem import Problem
-from swizzle.solving.search.projection import PointValue, Projector
+from swizzle.solving.search.point_values import PointValue, Projector
 from swizzle.solving.search.tables import Tables
 from templates.holes import Space
 from tests.sketches import kernel
