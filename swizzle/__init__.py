@@ -196,7 +196,7 @@ class _Abilities:
         return check(solution, emitted=emitted)
 
     def text(self, solution: Solution, emitter: Literal["cuda", "header", "numba"]) -> str:
-        from swizzle.answers.emit.texts import text_of
+        from swizzle.answers.emit.keeping import text_of
 
         return text_of(solution, emitter)
 

@@ -28,10 +28,10 @@ from swizzle.answers.emit.emitters import FILE_KINDS, Sizes, about_sizes, sizes_
 from swizzle.answers.emit.files import write_all
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.hosts.composition import Composition, FilledHost, composed
+from swizzle.answers.hosts.cuda_text import host_text, kernel_sources, length_names
 from swizzle.answers.hosts.lengths import HostTiling, MovedMeaning, host_lengths
 from swizzle.answers.hosts.numba_text import host_numba
 from swizzle.answers.hosts.running import filled_host
-from swizzle.answers.hosts.text import host_text, kernel_sources, length_names
 from swizzle.answers.status import CheckStatus, worst
 from swizzle.language.specs.launching import launched
 from swizzle.language.specs.specification import Remembered, numbers

@@ -19,10 +19,10 @@ from cuda_out.ptx.running.validate import Validation
 from swizzle.answers.checking.emitted import NO_COMPILER
 from swizzle.answers.checking.sizes import sizes_to_try
 from swizzle.answers.checking.validator import SizesValidator
+from swizzle.answers.device_scans.cuda_text import text_of
 from swizzle.answers.device_scans.device import Checked, DeviceScan, Form, device_scan
 from swizzle.answers.device_scans.kernels import TILE
 from swizzle.answers.device_scans.schedules import SCHEDULES, random_run, tried
-from swizzle.answers.device_scans.text import text_of
 from swizzle.answers.emit.emitters import PTX_ARCH, cuda_source
 from swizzle.answers.emit.files import check_folder, write_all
 from swizzle.answers.emit.filled import FilledKernel

@@ -1,44 +1,139 @@
-"""`swizzle check --emitted`: the printed text itself, compiled, validated down to PTX, and run on the CPU.
+"""`swizzle check --emitted`: the printed text itself, compiled, validated down to PTX, and run on the CPU or a GPU; its
+host function, in both forms; and users' operators in it, each run on the CPU.
 
 The text is the one that `swizzle solve` writes; where it takes any length, it is tried at several. Three witnesses
 that share little: the compiler's own PTX interpreted over symbolic data (translation validation), the text compiled
 by the host's C++ compiler (emulation), and, on request, mutants that both must see.
+
+What is run is the printed text. That a file's host function is the same is found by comparing them (`on_disk`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from cuda_out.analysis.shared_memory import MOST_SHARED
+from cuda_out.c.expressions import function_name
 from cuda_out.c.kernel_text import instantiated
+from cuda_out.c.printer import CudaSource
+from cuda_out.c.types import C_TYPE
 from cuda_out.compile.children import confined, refused
 from cuda_out.compile.every_compiler import CompilerReading, Form, first_readings, other_readings
 from cuda_out.compile.report import NO_DISASSEMBLER, Report, report
 from cuda_out.compile.toolchain import CompileError, Tool, available_tools, compile_both_forms, compile_to_ptx
 from cuda_out.emulate.building import missing_compiler
+from cuda_out.emulate.emulate import EmulationError, emulate
+from cuda_out.emulate.host import NotRun, calls, wrong_calls
 from cuda_out.ptx.reading.parse import parse
 from cuda_out.ptx.running.validate import Validation
 from cuda_out.ptx.syntax import NotInterpreted
 from swizzle.answers.checking.arithmetic import CANCELS, arithmetic_differences
 from swizzle.answers.checking.compare import Compared, Runner, compare, on_cpu, on_ptx
-from swizzle.answers.checking.host_function import try_host_function
 from swizzle.answers.checking.mutation import try_mutants
 from swizzle.answers.checking.numba_text import try_numba_text
 from swizzle.answers.checking.on_disk import KernelText, text_beside, text_to_check
-from swizzle.answers.checking.own_functions import try_functions
 from swizzle.answers.checking.sizes import LaunchSize, most_ragged, sizes_to_try
 from swizzle.answers.checking.validator import SizesValidator, settled
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.status import CheckStatus, worst
+from swizzle.solving.solution.in_words import count
+from symbolic.algebra.counterexample import first_difference, tried_columns
 from symbolic.errors import SwizzleError
 from symbolic.ir.functions import External
-from symbolic.ir.program import Program
-from symbolic.ir.walk import functions_of
+from symbolic.ir.program import DType, OperatorName, Program
+from symbolic.ir.walk import functions_of, operators_of
+
+SHOWN = 3
+"""How many wrong calls are reported."""
+
+
+class Host(Struct, frozen=True):
+    """What was found out about the host function: an exit status, and lines for the user; the first one sums up."""
+
+    status: CheckStatus
+    lines: tuple[str, ...]
+    calls: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        return {"status": self.status.word, "calls": self.calls, "findings": [line.strip() for line in self.lines[1:]]}
+
+
+def try_host_function(text: KernelText) -> Host:
+    """Run the printed host function of a text and of its header form, with launches that are noted only; of a file in
+    which something else stands nothing is known."""
+    if text.unlike:
+        return Host(CheckStatus.UNDECIDED, ("host function: not known, as a file is not what is printed",))
+    if why := missing_compiler():
+        return Host(CheckStatus.UNDECIDED if refused() else CheckStatus.EQUAL, (f"host function: not run: {why}",))
+    source, standard = text.source, list(calls(text.source))
+    tried = [*standard, *standard]  # twice: what a call leaves behind, the next one may find
+    for form, what in ((text.printed, "host function"), (text.printed_header, "host function of the header form")):
+        try:
+            wrong = wrong_calls(source, form, tried)
+        except (NotRun, CompileError) as error:
+            return Host(CheckStatus.UNDECIDED, (f"{what}: not run: {str(error).splitlines()[0]}",))
+        if wrong:
+            said = f"{what}: wrong in {len(wrong)} of {count(len(tried), 'call')}"
+            return Host(CheckStatus.DIFFERENT, (said, *_shown(wrong)), len(tried))
+    said = f"grid, block, stream, arguments and errors are right in {count(len(tried), 'call')}"
+    return Host(CheckStatus.EQUAL, (f"host function, in both forms: {said}",), len(tried))
+
+
+def _shown(wrong: Sequence[str]) -> list[str]:
+    more = [f"  and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else []
+    return [f"  {each}" for each in wrong[:SHOWN]] + more
+
+
+ENTRY = "swizzle_try_operator"
+
+
+class Tried(Struct, frozen=True):
+    """A function of a printed text: `wrong` says for which numbers it is not the operator, '' where for none tried;
+    it is None where the text has no such function of two numbers."""
+
+    name: str
+    operator: str
+    pairs: int
+    wrong: str | None
+
+    def __str__(self) -> str:
+        if self.wrong is None:
+            return f"{self.name}: no function of two numbers in the text, and not tried as the operator {self.operator}"
+        if self.wrong:
+            return f"{self.name} is not the operator {self.operator}: {self.wrong}"
+        return f"{self.name}: the operator {self.operator} on {self.pairs} pairs of numbers (tried, not proved)"
+
+
+def try_functions(program: Program, source: CudaSource) -> Iterator[Tried]:
+    """Run the function of each operator of a program, as a printed text has it; needs a C++ compiler."""
+    for op, dtype in operators_of(program):
+        try:
+            wrong: str | None = _difference(source, op, dtype)
+        except CompileError:
+            wrong = None
+        yield Tried(function_name(op, dtype), str(op), len(tried_columns(dtype)[0]), wrong)
+
+
+def _difference(source: CudaSource, op: OperatorName, dtype: DType) -> str:
+    left, right = tried_columns(dtype)
+    given, kind = np.zeros_like(left), C_TYPE[dtype]
+    called = f"{source.namespace}::{function_name(op, dtype)}(a[i], b[i])"
+    text = (
+        f'{source.text}\nextern "C" __global__ void {ENTRY}(const {kind}* a, const {kind}* b, {kind}* c) {{\n'
+        f"  const int i = int(blockIdx.x * blockDim.x + threadIdx.x);\n  if (i < {len(left)}) c[i] = {called};\n}}\n"
+    )
+    try:
+        emulate(text, ENTRY, (-(-len(left) // 32), 1, 1), (32, 1, 1), (left, right, given))
+    except EmulationError as error:
+        return str(error)
+    return first_difference(op.law, dtype, given.tolist())
+
 
 _WHOSE: Final = {"nvcc": "nvcc's", "nvrtc": "NVRTC's"}
 NO_COMPILER = "not compiled for a GPU: no NVRTC and no nvcc on this machine"

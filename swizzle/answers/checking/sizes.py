@@ -12,8 +12,7 @@ from cuda_out.tiling.tiling import Tiling
 from cuda_out.tiling.trips import with_length
 from swizzle.answers.checking.rounding import Rounding
 from swizzle.answers.checking.trial import Arrays
-from swizzle.answers.emit.any_length.continuation import MeaningAt
-from swizzle.answers.emit.any_length.cut import meaning_cut, numbers_cut
+from swizzle.answers.emit.any_length.continuation import MeaningAt, meaning_cut, numbers_cut
 from swizzle.answers.emit.emitters import in_runs, lengths_text
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.language.specs.specification import Meaning, numbers

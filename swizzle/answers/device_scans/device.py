@@ -14,7 +14,6 @@ from cuda_out.c.printer import MAX_BLOCKS
 from cuda_out.compile.launch import gpu_available, launch
 from cuda_out.emulate.emulate import emulate
 from cuda_out.tiling.tiling import Tiling
-from swizzle.answers.device_scans.backward import backward_source
 from swizzle.answers.device_scans.kernels import (
     KINDS,
     LOOK_BACK_KINDS,
@@ -23,6 +22,7 @@ from swizzle.answers.device_scans.kernels import (
     Kind,
     Level,
     PassKernel,
+    backward_source,
     kernel_of,
 )
 from swizzle.answers.device_scans.look_back import look_back_source

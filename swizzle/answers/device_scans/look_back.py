@@ -27,8 +27,7 @@ from cuda_out.c.identifiers import c_name, c_names
 from cuda_out.c.kernel_text import blanked, closing, kernel_extent
 from cuda_out.c.printer import CudaSource
 from cuda_out.c.types import C_TYPE
-from swizzle.answers.device_scans.backward import VIEW
-from swizzle.answers.device_scans.kernels import THREADS, TILE, Level, PassKernel
+from swizzle.answers.device_scans.kernels import THREADS, TILE, VIEW, Level, PassKernel
 from swizzle.answers.emit.emitters import cuda_source
 from symbolic.algebra.word_functions import INLINED
 from symbolic.ir.functions import WordFunction

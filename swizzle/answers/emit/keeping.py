@@ -1,15 +1,22 @@
-"""Answers in files, from Python: what `swizzle solve -o` writes as NAME.json, and back."""
+"""Answers in files and as text, from Python: what `swizzle solve -o` writes as NAME.json, and back; and a solution's
+text, with the comment at its top.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from msgspec.structs import replace
 
+from cuda_out.c.printer import CudaSource
+from swizzle.answers.emit.calling import solution_sizes
+from swizzle.answers.emit.emitters import FILE_KINDS, Sizes, about_sizes, cuda_source, provenance
 from swizzle.answers.emit.files import write_whole
 from swizzle.language.specs.verify import verify
 from swizzle.sketches.sketch import Sketch
+from swizzle.solving.solution.in_words import cost_text
 from swizzle.solving.solution.saved import load_saved, saved_text
 from swizzle.solving.solution.solution import Result, Solution
 from symbolic.errors import SwizzleError
@@ -66,3 +73,21 @@ def load_solution(
             fix=f"solve it again: swizzle solve {posed.place.file}",
         )  # fmt: skip
     return replace(solution, posed=posed)
+
+
+def text_of(solution: Solution, emitter: Literal["cuda", "header", "numba"]) -> str:
+    """Return the text of one of the FILE_KINDS; for arrays of any length if that is shown."""
+    return FILE_KINDS[emitter].text(solution.program, *_head_and_sizes(solution))
+
+
+def source_of(solution: Solution) -> CudaSource:
+    """Return the text of the `.cu` file, with the places in the sketch that its lines come from."""
+    return cuda_source(solution.program, *_head_and_sizes(solution))
+
+
+def _head_and_sizes(solution: Solution) -> tuple[Sequence[str], Sizes]:
+    sizes, posed = solution_sizes(solution), solution.posed
+    claims = [] if posed is None else ["Verified for all inputs against the specification."]
+    claims.append(f"Cost: {cost_text(solution.cost)}.")
+    head = provenance(solution, claims, posed.parameters if posed else None)
+    return [*head, *about_sizes(solution.program, sizes)], sizes

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from swizzle.answers.explain.replaced import swap
-from swizzle.answers.explain.variants import Variant
+from swizzle.answers.explain.variants import Variant, swap
 from symbolic.errors import Place
 from symbolic.ir.program import Barrier, DeclareArray, For, Load, Program, Stmt, Store
 from symbolic.ir.walk import own_expressions, statements, subexpressions

@@ -10,9 +10,7 @@ from msgspec.structs import replace
 
 from swizzle.answers.explain.conflicts import Conflict
 from swizzle.answers.explain.more_arguments import with_thread_and_loops
-from swizzle.answers.explain.relaxed import Relaxed
-from swizzle.answers.explain.relaxed_conflicts import smallest_of
-from swizzle.answers.explain.requirements import Ignores, Kept, Obeys, Requirement, Right
+from swizzle.answers.explain.relaxed import Ignores, Kept, Obeys, Relaxed, Requirement, Right, smallest_of
 from swizzle.solving.problem.problem import Problem
 from symbolic.errors import SwizzleError
 from symbolic.limits import OutOfTime, limited

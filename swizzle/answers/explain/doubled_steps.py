@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from swizzle.answers.explain.replaced import swap
+from swizzle.answers.explain.variants import swap
 from symbolic.ir.program import (
     Assign,
     Binary,

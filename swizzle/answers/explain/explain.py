@@ -17,8 +17,7 @@ from swizzle.answers.explain.explanation import Blamed, Explanation, Trial, Unpr
 from swizzle.answers.explain.forced import beyond_arguments, beyond_template, two_values
 from swizzle.answers.explain.needs import never_written, other_shape, reasons
 from swizzle.answers.explain.part_names import PartNames, listing
-from swizzle.answers.explain.relaxed import Relaxed
-from swizzle.answers.explain.requirements import Ignores, Obeys, Requirement, Right
+from swizzle.answers.explain.relaxed import Ignores, Obeys, Relaxed, Requirement, Right
 from swizzle.answers.explain.trials import barrier_that_helps, tried_changes, tried_steps
 from swizzle.sketches.sketch import Sketch
 from swizzle.solving.problem.problem import Problem

@@ -7,9 +7,7 @@ from typing import Any, Final
 
 from swizzle.answers.explain.conflicts import Conflict
 from swizzle.answers.explain.part_names import PartNames, listing
-from swizzle.answers.explain.relaxed import Relaxed
-from swizzle.answers.explain.relaxed_conflicts import smallest_of
-from swizzle.answers.explain.requirements import IgnoresAt, ObeysAt, Requirement, Right
+from swizzle.answers.explain.relaxed import IgnoresAt, ObeysAt, Relaxed, Requirement, Right, smallest_of
 from templates.holes import Point, kind_of
 
 MOST_VALUES: Final = 4

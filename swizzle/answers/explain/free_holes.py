@@ -16,8 +16,7 @@ from swizzle.answers.explain.blame import with_more_arguments
 from swizzle.answers.explain.conflicts import Conflict
 from swizzle.answers.explain.more_arguments import THREAD, with_loops
 from swizzle.answers.explain.part_names import PartNames, listing
-from swizzle.answers.explain.relaxed import Relaxed, RelaxedFilling
-from swizzle.answers.explain.requirements import Ignores, Obeys, Requirement
+from swizzle.answers.explain.relaxed import Ignores, Obeys, Relaxed, RelaxedFilling, Requirement
 from swizzle.solving.problem.problem import Problem
 from swizzle.solving.search.metasketch import solve
 from swizzle.solving.solution.solution import Limits

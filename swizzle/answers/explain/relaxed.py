@@ -1,4 +1,5 @@
-"""A sketch whose requirements can be dropped one by one: outputs, the templates of its holes, the rules.
+"""A sketch whose requirements can be dropped one by one: outputs, the templates of its holes, the rules; and the
+smallest conflicts among them.
 
 At first a hole is a free table: it may have any value in its range at each point. Three kinds of requirements each hold
 under an assumption: that a hole obeys its template, that an output is right, and that a rule is kept. A check under
@@ -11,18 +12,18 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from msgspec import Struct
 from typing_extensions import assert_never
 
-from swizzle.answers.explain.conflicts import Conflict
-from swizzle.answers.explain.requirements import Ignores, IgnoresAt, Kept, Obeys, ObeysAt, Requirement, Right, rule_of
+from swizzle.answers.explain.conflicts import Conflict, Met, MetOrNot, smallest
 from swizzle.language.specs.verify import compare, run_canonical
 from swizzle.solving.problem.open_holes import FreeTables, equate
 from swizzle.solving.problem.problem import Problem
 from symbolic.ir.program import DType
+from symbolic.ir.sites import Site
 from symbolic.limits import OutOfTime, limited
 from symbolic.machine.run import Violation, forbid_race
 from symbolic.solve.answer import Excluded, Possible, Unknown
@@ -34,6 +35,56 @@ from symbolic.values.vector import Encoding, Lanes, Vector
 from templates.chooser import Choice, Chooser, OpenChooser
 from templates.holes import Point, Space, kind_of
 from templates.template import Template
+
+
+class Right(Struct, frozen=True):
+    """An output is what the specification says: its number among the problem's outputs."""
+
+    output: int
+
+
+class Obeys(Struct, frozen=True):
+    """A hole is a function of its template."""
+
+    hole: int
+
+
+class ObeysAt(Struct, frozen=True):
+    """A hole has, at one point, the value that a function of its template has there."""
+
+    hole: int
+    point: Point
+
+
+class Ignores(Struct, frozen=True):
+    """A hole depends on its own arguments alone."""
+
+    hole: int
+
+
+class IgnoresAt(Struct, frozen=True):
+    """A hole has, at one point of all its arguments, the value that its own arguments give."""
+
+    hole: int
+    point: Point
+
+
+class Kept(Struct, frozen=True):
+    """A rule is kept by one statement or expression (by two accesses, for a race), in all its executions."""
+
+    nodes: frozenset[Site]
+    rule: str
+
+
+Requirement: TypeAlias = "Right | Obeys | ObeysAt | Ignores | IgnoresAt | Kept"
+
+
+def rule_of(violation: Violation) -> Kept:
+    """Return the rule that a violation breaks."""
+    if violation.other is not None:
+        return Kept(frozenset((violation.key[0], violation.other[0][0])), "race")
+    return Kept(frozenset((violation.key[0],)), str(violation.key[-1]))
+
 
 T = TypeVar("T")
 VIOLATIONS_AT_ONCE = 16  # that are ruled out after one run
@@ -314,3 +365,39 @@ class Relaxed:
         run = run_canonical(program, problem.terms, hole, violation_limit=256)
         wrong = frozenset(self._outputs[m.array, m.address] for m in compare(program, run, problem.wanted))
         return RelaxedFilling(choices, tuple(tables), wrong), tuple(run.violations)
+
+
+SHARES: Final = 4
+"""One check may take this part of the time that is left."""
+
+
+def smallest_of(
+    relaxed: Relaxed,
+    kind: type[Requirement],
+    given: frozenset[Requirement],
+    conflict: frozenset[Requirement],
+    deadline: float,
+    look_for: int,
+    *,
+    rules: bool = True,
+) -> Conflict[Requirement]:
+    """Return a smallest conflict among the requirements of one kind, given others; one conflict is known.
+
+    With `rules`, all rules must be kept as well.
+    """
+
+    def own(parts: frozenset[Requirement]) -> frozenset[Requirement]:
+        return frozenset(p for p in parts if isinstance(p, kind))
+
+    universe = own(relaxed.holes | frozenset(relaxed.violations) | conflict)
+
+    def check(some: frozenset[Requirement]) -> Met[Requirement] | Conflict[Requirement] | None:
+        now = time.monotonic()
+        answer = relaxed.check(given | some, now + (deadline - now) / SHARES, rules=rules)
+        if isinstance(answer, RelaxedFilling):
+            wrong: frozenset[Requirement] = frozenset(map(Right, answer.wrong))
+            return Met(wrong if kind is Right else universe - some)
+        return None if answer is None else Conflict(own(answer.parts))
+
+    typed: MetOrNot[Requirement] = check
+    return smallest(own(conflict), typed, relaxed.rank, look_for)

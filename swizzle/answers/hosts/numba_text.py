@@ -12,8 +12,8 @@ from cuda_out.numba.printer import NumbaSource
 from cuda_out.tiling.tiling import Span
 from swizzle.answers.emit.emitters import numba_source
 from swizzle.answers.hosts.composition import FilledHost
+from swizzle.answers.hosts.cuda_text import HostLengths, HostSizes
 from swizzle.answers.hosts.lengths import HostTiling
-from swizzle.answers.hosts.text import HostLengths, HostSizes
 from symbolic.errors import SwizzleError
 
 IMPORT = re.compile(r"(?:import|from) .*")

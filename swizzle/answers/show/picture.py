@@ -14,7 +14,7 @@ from swizzle.answers.show.page import page_of
 from swizzle.answers.show.panels import panels
 from swizzle.answers.show.scene import Colour, Scene, labels_for
 from swizzle.answers.show.svg import svg_of
-from swizzle.answers.show.trace import block_trace
+from swizzle.answers.show.tracer import block_trace
 from swizzle.solving.solution.answered import fillings_of
 from swizzle.solving.solution.solution import Solution
 from symbolic.errors import SwizzleError

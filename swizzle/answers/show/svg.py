@@ -1,24 +1,35 @@
-"""The figure for a paper: panels, the memory accesses of each, and the holes, as one SVG document.
+"""The figure for a paper: panels, the memory accesses of each, the banks of each tile, and the holes, as one SVG
+document in colours for paper.
 
 The same picture always gives the same text. It needs no style sheet, script or network.
+
+Björn Ottosson's Oklab: equal lightness looks equally light, so that text on any cell reads alike.
+
+An element is drawn at its own row and column, its colour is the bank. What a warp wants at once should be colourful.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from math import prod
 from xml.sax.saxutils import escape
 
 import numpy as np
+import numpy.typing as npt
+from msgspec import Struct
 
-from swizzle.answers.show.canvas import INK, MONO, SANS, Canvas, number
-from swizzle.answers.show.colours import CHROMA, LIGHT, NEUTRAL, STROKE_CHROMA, STROKE_LIGHT, fill_of, oklch, stroke_of
-from swizzle.answers.show.geometry import (
+from swizzle.answers.show.holes import HoleTable
+from swizzle.answers.show.labels import ARC, FIRST_HUE, Tone
+from swizzle.answers.show.panels import (
     ARROW_GAP,
     CHARACTER,
     LINE_HEIGHT,
     MEMORY_LINE,
     MEMORY_WORD,
     MOST_LINES,
+    Panel,
+    Strip,
     clipped,
     geometry,
     memory_lines,
@@ -26,14 +37,170 @@ from swizzle.answers.show.geometry import (
     strip_height,
     strip_lines,
 )
-from swizzle.answers.show.holes import HoleTable
-from swizzle.answers.show.labels import ARC, FIRST_HUE, Tone
-from swizzle.answers.show.panels import Panel, Strip
-from swizzle.answers.show.rows import Lanes, Trace
+from swizzle.answers.show.rows import BlockTrace, Lanes, Trace
 from swizzle.answers.show.scene import Scene
-from swizzle.answers.show.tiles import BankTile, bank_tiles, colour_of
-from symbolic.ir.index import cell_name
-from symbolic.machine.accesses import BANKS, WarpAccess
+from symbolic.ir.index import cell_name, unflattened
+from symbolic.ir.program import DeclareArray, Parameter
+from symbolic.ir.walk import statements
+from symbolic.machine.accesses import BANKS, WORD, WarpAccess, bytes_of
+
+INK = "#1f2430"
+SANS = "system-ui, 'Helvetica Neue', Arial, sans-serif"
+MONO = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+
+
+class Canvas:
+    """Collects elements."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        *,
+        fill: str = INK,
+        size: float = 10,
+        bold: bool = False,
+        anchor: str = "start",
+        family: str = "",
+    ) -> None:
+        more = f' font-size="{size:g}"' if size != 10 else ""
+        more += f' fill="{fill}"' if fill != INK else ""
+        more += ' font-weight="600"' if bold else ""
+        more += f' text-anchor="{anchor}"' if anchor != "start" else ""
+        more += f' font-family="{SANS}"' if bold or family else ""
+        self.parts.append(f'<text x="{number(x)}" y="{number(y)}"{more}>{escape(text)}</text>')
+
+    def rect(self, x: float, y: float, width: float, height: float, fill: str, edge: str = "", more: str = "") -> None:
+        stroke = f' stroke="{edge}"' if edge else ""
+        self.parts.append(
+            f'<rect x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}" '
+            f'fill="{fill}"{stroke}{" " + more if more else ""}/>'
+        )
+
+    def arrow(self, a: float, b: float, top: float, bottom: float, colour: str) -> None:
+        bend = (bottom - top) * 0.45
+        points = [(a, top), (a, top + bend), (b, bottom - bend), (b, bottom - 4)]
+        start, *curve = (f"{number(x)} {number(y)}" for x, y in points)
+        path = f"M{start}C{' '.join(curve)}"
+        self.parts.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.3"/>')
+        tip = f"M{number(b - 3)} {number(bottom - 5)}l3 5l3 -5z"
+        self.parts.append(f'<path d="{tip}" fill="{colour}"/>')
+
+
+def number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+LIGHT, CHROMA, PALE_CHROMA = 0.87, 0.085, 0.03
+STROKE_LIGHT, STROKE_CHROMA = 0.58, 0.13
+NEUTRAL = "#eceef1"
+
+
+def fill_of(tone: Tone | None) -> str:
+    """Return the colour of a cell."""
+    return NEUTRAL if tone is None else oklch(LIGHT, PALE_CHROMA if tone.pale else CHROMA, tone.hue)
+
+
+def stroke_of(tone: Tone | None) -> str:
+    """Return the colour of an arrow."""
+    return "#7a828e" if tone is None else oklch(STROKE_LIGHT, STROKE_CHROMA, tone.hue)
+
+
+def oklch(lightness: float, chroma: float, hue: float) -> str:
+    """Return an Oklab colour, given by lightness, chroma and hue in degrees, as `#rrggbb`.
+
+    >>> oklch(1.0, 0.0, 0.0), oklch(0.628, 0.2577, 29.23)
+    ('#ffffff', '#ff0000')
+    """
+    a, b = chroma * math.cos(math.radians(hue)), chroma * math.sin(math.radians(hue))
+    long = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3
+    medium = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3
+    short = (lightness - 0.0894841775 * a - 1.2914855480 * b) ** 3
+    linear = (
+        4.0767416621 * long - 3.3077115913 * medium + 0.2309699292 * short,
+        -1.2684380046 * long + 2.6097574011 * medium - 0.3413193965 * short,
+        -0.0041960863 * long - 0.7034186147 * medium + 1.7076147010 * short,
+    )
+    return "#" + "".join(f"{round(255 * _gamma(min(1.0, max(0.0, part)))):02x}" for part in linear)
+
+
+def _gamma(linear: float) -> float:
+    return 12.92 * linear if linear <= 0.0031308 else 1.055 * linear ** (1 / 2.4) - 0.055
+
+
+MOST = 64
+"""Rows and columns that are drawn."""
+PER_ROW = 32
+"""Elements of a row of an input of one dimension."""
+Banks = npt.NDArray[np.int64]
+
+
+class BankTile(Struct, frozen=True):
+    """Where a shared array keeps a rectangle of an input's elements: the bank of each, -1 where it has none.
+
+    `plain` are the banks that row-major order would give them.
+    """
+
+    array: str
+    of: str
+    first: tuple[int, int]
+    banks: Banks
+    plain: Banks
+
+    @property
+    def title(self) -> str:
+        return f"{self.array}: the bank of each element of {self.of}"
+
+
+def bank_tiles(block: BlockTrace) -> tuple[BankTile, ...]:
+    """Return the tiles of all shared arrays that take elements of inputs as they are, in several rows."""
+    parameters = {p.name: p for p in block.program.parameters if p.shape}
+    shared = {
+        each.name: each
+        for each in statements(block.program.body)
+        if isinstance(each, DeclareArray) and each.memory == "shared"
+    }
+    found = []
+    for name, declared in shared.items():
+        kept: dict[str, dict[int, int]] = {}
+        for row in block.rows:
+            if row.access is None or not row.access.writes or row.access.array != name:
+                continue
+            for cell, term in zip(row.access.cells, row.terms.tolist(), strict=True):
+                op, arguments = block.terms.nodes[max(term, 0)]
+                if cell >= 0 and op == "atom" and arguments[0] in parameters:
+                    kept.setdefault(arguments[0], {}).setdefault(arguments[1], cell)
+        if kept:
+            of = max(kept, key=lambda one: len(kept[one]))
+            tile = _tile(declared, parameters[of], kept[of])
+            found += [tile] if tile is not None else []
+    return tuple(found)
+
+
+def _tile(declared: DeclareArray, of: Parameter, kept: dict[int, int]) -> BankTile | None:
+    shape = of.shape if len(of.shape) > 1 else (-(-prod(of.shape) // PER_ROW), PER_ROW)
+    at = np.array([unflattened((prod(shape[:-1]), shape[-1]), index) for index in kept], np.int64)
+    first, last = at.min(axis=0), at.max(axis=0)
+    height, width = (last - first + 1).tolist()
+    if height < 2 or width < 2:
+        return None
+    size = bytes_of(declared.dtype)
+    banks = np.full((height, width), -1, np.int64)
+    rows, columns = (at - first).T
+    banks[rows, columns] = np.array(list(kept.values()), np.int64) * size // WORD % BANKS
+    plain = np.where(banks < 0, -1, (np.arange(height * width) * size // WORD % BANKS).reshape(height, width))
+    row, column = first.tolist()
+    return BankTile(declared.name, of.name, (row, column), banks[:MOST, :MOST], plain[:MOST, :MOST])
+
+
+def colour_of(bank: int) -> str:
+    """Return the colour of a bank."""
+    return oklch(LIGHT, CHROMA, bank * 360 / BANKS)
+
 
 MARGIN = 16
 ELEMENT = "element"

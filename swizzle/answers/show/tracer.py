@@ -1,4 +1,5 @@
-"""The machine, recording: it runs a program on canonical terms and keeps a row for each step of one block.
+"""The machine, recording: it runs a program on canonical terms and keeps a row for each step of one block, or of one
+warp of it, with the leaves from which each thread takes a value.
 
 Nothing is computed twice, except an index that the machine does not return, which is computed again by the machine. To
 find out which lane a shuffle asks, the threads' own numbers are shuffled.
@@ -6,17 +7,20 @@ find out which lane a shuffle asks, the threads' own numbers are shuffled.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 from msgspec.structs import replace
 from typing_extensions import assert_never
 
-from swizzle.answers.show.leaves import Threads, Top, alias, same
-from swizzle.answers.show.rows import Kind, Lanes, LaneSource, Row
-from swizzle.language.specs.specification import symbolic_inputs
+from cuda_out.passes.accesses import Spot, printed_widths
+from swizzle.answers.show.rows import BlockTrace, Kind, Lanes, LaneSource, Row, Trace, require_number
+from swizzle.language.specs.specification import postcondition, symbolic_inputs
+from swizzle.language.specs.verify import compare
+from swizzle.solving.solution.answered import WrittenHole
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.terms import Terms
 from symbolic.errors import Place
@@ -31,6 +35,7 @@ from symbolic.ir.program import (
     HoleCall,
     Load,
     Program,
+    Select,
     Shuffle,
     Stmt,
     Store,
@@ -40,8 +45,59 @@ from symbolic.ir.python_text import python_text
 from symbolic.ir.sites import Site
 from symbolic.ir.walk import children, rewrite_expression
 from symbolic.machine.accesses import MemoryKind, WarpAccess, bytes_of
+from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.machine import HoleFunction, Machine
 from symbolic.values.vector import Vector
+from templates.registry import FilledHole
+
+
+class Threads(Struct, frozen=True):
+    """Where each thread of the block has a value from: a row and a thread; -1 is nowhere."""
+
+    row: Lanes
+    thread: Lanes
+
+    def where(self, on: npt.NDArray[np.bool_]) -> Threads:
+        return Threads(np.where(on, self.row, -1), self.thread)
+
+    def over(self, old: Threads | None) -> Threads:
+        """Return this where it is somewhere, and the old elsewhere."""
+        if old is None:
+            return self
+        new = self.row >= 0
+        return Threads(np.where(new, self.row, old.row), np.where(new, self.thread, old.thread))
+
+
+class Top(Struct, frozen=True):
+    """One data expression of a statement: what it gave each thread, and the rows that it took its values from."""
+
+    node: Expr
+    value: Lanes
+    on: npt.NDArray[np.bool_]
+    leaves: list[Threads]
+
+
+def same(a: LaneSource, b: LaneSource) -> bool:
+    return bool((a.row == b.row).all() and (a.thread == b.thread).all())
+
+
+def alias(top: Top) -> Threads | None:
+    """Return the one row that an expression takes over as it is, lane by lane, or None where it computes."""
+    if not top.leaves or not _is_choice(top.node):
+        return None
+    merged = top.leaves[0]
+    for leaf in top.leaves[1:]:
+        merged = leaf.over(merged)
+    return merged if (merged.row >= 0)[top.on].all() else None
+
+
+def _is_choice(node: Expr) -> bool:
+    match node:
+        case Select(then=then, otherwise=otherwise):
+            return _is_choice(then) and _is_choice(otherwise)
+        case _:
+            return isinstance(node, Var | Load | Shuffle | AccumulatorValue)
+
 
 _HELPER: Final = "helper "  # begins the name of a loop that the sketch does not spell out
 _THREAD: Final = "thread number"  # a variable that no sketch can have: what a shuffle of it gives is who was asked
@@ -312,3 +368,64 @@ def memory_kinds(program: Program) -> dict[str, MemoryKind]:
         if isinstance(statement, DeclareArray):
             kinds[statement.name] = statement.memory
     return kinds
+
+
+def trace(
+    program: Program,
+    spec: Callable[..., Any] | None = None,
+    fillings: Sequence[FilledHole | WrittenHole] = (),
+    block: int = 0,
+    warp: int = 0,
+) -> Trace:
+    """Return what one warp moves: `block_trace` says how."""
+    return block_trace(program, spec, fillings, block, warp).warp(warp)
+
+
+def block_trace(
+    program: Program,
+    spec: Callable[..., Any] | None = None,
+    fillings: Sequence[FilledHole | WrittenHole] = (),
+    block: int = 0,
+    warp: int = 0,
+    printed: Program | None = None,
+) -> BlockTrace:
+    """Run a kernel and return what one block moves; `fillings` say what each hole became.
+
+    `printed` is the kernel without holes: then accesses are as wide as the vectors that are printed.
+
+    Raises SwizzleError for a block or a warp that is not there, before it runs anything, and for a kernel that breaks a
+    rule of the language.
+    """
+    shape = LaunchShape.of(program)
+    require_number("block", block, shape.blocks)
+    require_number("warp", warp, -(-shape.block_threads // program.warp_size))
+    assert len(fillings) == len(program.holes), "each hole has its filling"
+    terms = Terms()
+    asked: list[dict[tuple[int, ...], int]] = [{} for _ in fillings]
+
+    def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
+        lanes: Any = args
+        values = np.broadcast_to(np.asarray(fillings[number].apply(lanes)), (shape.count,))
+        on = np.asarray(mask)
+        points = np.stack([*(a[on] for a in lanes), values[on].astype(np.int64)], axis=1)
+        for *point, value in np.unique(points, axis=0).tolist():
+            asked[number][tuple(point)] = value
+        return values
+
+    tracer = Tracer(program, terms, hole, block)
+    run = tracer.run()
+    if run.violations:
+        raise run.violations[0].error()
+    rows = tuple(tracer.rows if printed is None else _as_wide_as(printed_widths(printed), tracer.rows))
+    wrong: dict[tuple[str, int], int] = {}
+    if spec is not None:
+        wanted = postcondition(program, spec, terms)
+        wrong = {(bad.array, bad.address): bad.wanted for bad in compare(program, run, wanted)}
+    return BlockTrace(program, terms, block, rows, tuple(asked), wrong)
+
+
+def _as_wide_as(widths: Mapping[Spot, int], rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield rows whose accesses move as many elements at once as is printed."""
+    for row in rows:
+        width = widths.get((row.access.array, row.access.writes, row.place), 1) if row.access else 1
+        yield replace(row, access=replace(row.access, width=width)) if row.access and width > 1 else row

@@ -22,10 +22,10 @@ from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from swizzle import i32, operator
 from swizzle.answers.checking.sizes import sizes_to_try
 from swizzle.answers.checking.validator import SizesValidator
+from swizzle.answers.device_scans.cuda_text import source_of, text_of
 from swizzle.answers.device_scans.device import DeviceScan, device_scan
 from swizzle.answers.device_scans.kernels import THREADS, TILE, Level, PassKernel, kernel_of
 from swizzle.answers.device_scans.plan import composition, launches
-from swizzle.answers.device_scans.text import source_of, text_of
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.commands.cli import execute
 from swizzle.language.cuda_namespace import cuda

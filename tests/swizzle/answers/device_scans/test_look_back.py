@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from swizzle import i32, serial
+from swizzle.answers.device_scans.cuda_text import text_of
 from swizzle.answers.device_scans.device import DeviceScan, device_scan
 from swizzle.answers.device_scans.kernels import TILE, Level, PassKernel, kernel_of
 from swizzle.answers.device_scans.look_back import look_back_source
 from swizzle.answers.device_scans.plan import look_back_composition
 from swizzle.answers.device_scans.schedules import PARTS, random_run, tried
-from swizzle.answers.device_scans.text import text_of
 from swizzle.operators import segmented
 from swizzle.operators.scan_operators import scan_operator
 from symbolic.errors import SwizzleError

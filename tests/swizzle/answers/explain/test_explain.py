@@ -18,8 +18,7 @@ from swizzle import load
 from swizzle.answers.explain.blame import with_more_arguments
 from swizzle.answers.explain.explain import explain
 from swizzle.answers.explain.explanation import Explanation, Trial
-from swizzle.answers.explain.relaxed import Relaxed, RelaxedFilling
-from swizzle.answers.explain.requirements import Ignores, Obeys, Requirement, Right
+from swizzle.answers.explain.relaxed import Ignores, Obeys, Relaxed, RelaxedFilling, Requirement, Right
 from swizzle.answers.explain.variants import variants
 from swizzle.language.specs.verify import Mismatch, verify
 from swizzle.sketches.sketch import Sketch

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from swizzle import load, solve
-from swizzle.answers.show.geometry import CHARACTER
+from swizzle.answers.show.panels import CHARACTER
 from swizzle.answers.show.picture import picture_of
-from swizzle.answers.show.svg import FIRST_PANELS, LAST_PANELS
-from swizzle.answers.show.tiles import bank_tiles, colour_of
+from swizzle.answers.show.svg import FIRST_PANELS, LAST_PANELS, bank_tiles, colour_of
 from swizzle.language.parameters import Parameters
 from swizzle.sketches.swz_file import read_swz
 from tests.swizzle.answers.show.kernels import ALL, BUTTERFLY, CONVOLUTION, TRANSPOSE, picture

@@ -11,9 +11,8 @@ from typing import Final, Literal
 from cuda_out.c.identifiers import c_name, c_names
 from cuda_out.c.printer import CudaSource
 from cuda_out.c.types import C_TYPE
-from swizzle.answers.device_scans.backward import backward_source
 from swizzle.answers.device_scans.device import DeviceScan
-from swizzle.answers.device_scans.kernels import THREADS, TILE, Level
+from swizzle.answers.device_scans.kernels import THREADS, TILE, Level, backward_source
 from swizzle.answers.device_scans.look_back import look_back_source
 from swizzle.answers.emit.emitters import cuda_source
 

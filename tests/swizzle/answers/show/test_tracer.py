@@ -8,9 +8,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from swizzle.answers.show.geometry import memory_lines
+from swizzle.answers.show.panels import memory_lines
 from swizzle.answers.show.rows import Row, Trace
-from swizzle.answers.show.trace import trace
+from swizzle.answers.show.tracer import trace
 from swizzle.language.specs.specification import postcondition
 from symbolic.algebra.terms import UNWRITTEN
 from symbolic.errors import SwizzleError
