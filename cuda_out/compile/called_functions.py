@@ -54,16 +54,17 @@ _INCLUDED: Final = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<[^>\n]*>", re.M)
 _COMMENT: Final = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
 
 
-def with_called_functions(text: str) -> str:
-    """Return text in which functions of mathematics are calls; its own lines stay what they are (`kernel.cu`)."""
-    plain = _COMMENT.sub(" ", text)
+def with_called_functions(text: str, included: Sequence[str] = ()) -> str:
+    """Return text in which functions of mathematics are calls; its own lines stay what they are (`kernel.cu`).
+    `included` are the texts of headers of its own, in which they are calls as well."""
+    plain = _COMMENT.sub(" ", "\n".join([text, *included]))
     words = set(re.findall(r"[A-Za-z_]\w*", plain))
     lines = [*_declared(words), *_of_halves(words, plain), *_made(words)]
     if "std" in words:
         lines += _standard(words)
     if not lines:
         return text
-    headers = [match[0] for match in _INCLUDED.finditer(text)]
+    headers = [match[0] for part in (text, *included) for match in _INCLUDED.finditer(part)]
     return "\n".join([*headers, '#line 1 "functions.h"', *lines, '#line 1 "kernel.cu"', text])
 
 

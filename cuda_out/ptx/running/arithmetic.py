@@ -13,13 +13,15 @@ from collections.abc import Iterable
 import numpy as np
 from msgspec import Struct
 
+from cuda_out.compile.opaque import FAST, PREFIX
 from cuda_out.ptx.instructions.operation import Operation
 from cuda_out.ptx.kinds import KINDS, is_float, width
 from cuda_out.ptx.running.machine import PtxMachine
-from cuda_out.ptx.syntax import Kernel
+from cuda_out.ptx.syntax import Kernel, Name, Operand
 
 _ROUNDS = frozenset(("add", "sub", "mul", "mad", "fma", "div", "rcp", "sqrt", "math"))
 _CHOOSES = frozenset(("setp", "selp", "min", "max"))
+_SMALL = ("bf16", "f16")
 _SHOWN = 4
 
 
@@ -62,13 +64,36 @@ def _number(operation: Operation, place: int, bits: int) -> float:
 
 
 def _loose(kernel: Kernel) -> frozenset[str]:
-    """Return the instructions of a kernel, and of what it may call, that round in another way than to the nearest."""
+    """Return the instructions of a kernel, and of what it may call, that round in another way than to the nearest, and
+    the fast functions that are called."""
     bodies = (kernel, *kernel.functions.values())
     loose = {"approx", "full", "ftz", "rz", "rm", "rp"}
-    return frozenset(
-        ".".join(each.op) for body in bodies for each in body.instructions
-        if loose & set(each.op) and is_float(each.op[-1])
-    )  # fmt: skip
+    every = [each for body in bodies for each in body.instructions]
+    rounded = {".".join(each.op) for each in every if loose & set(each.op) and is_float(each.op[-1])}
+    called = {name.removeprefix(PREFIX) for each in every if each.op[0] == "call" for name in map(_name, each.operands)}
+    return frozenset(rounded | called & FAST.keys())
+
+
+def _name(operand: Operand) -> str:
+    return operand.text if isinstance(operand, Name) else ""
+
+
+def assumptions(machine: PtxMachine, names: Iterable[str]) -> tuple[str, ...]:
+    """Return what the contents of some arrays, left by a run, count as that they are not, in words: approximations as
+    what they approximate, arithmetic in 16 bits as that of real numbers."""
+    found, kinds = [], set[str]()
+    if loose := sorted(_loose(machine.kernel)):
+        found.append(f"approximations count as what they approximate: {_some(loose)}")
+    terms = [term for name in names for term in machine.arrays[name].terms.tolist()]
+    for operation, _ in machine.deferred.below(terms):
+        head, *parts = operation.name.split(".")
+        if head == "halves":
+            kinds |= {kind for kind in _SMALL if kind in parts[0]}
+        elif head in _ROUNDS and operation.result in _SMALL:
+            kinds.add(operation.result)
+    if kinds:
+        found.append(f"arithmetic in {_some(sorted(kinds))} counts as that of real numbers")
+    return tuple(found)
 
 
 def differences(mine: Arithmetic, printed: Arithmetic) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.instructions.words import WordProofs
 from cuda_out.ptx.kinds import KIND_OF, KINDS, number_kind, width
 from cuda_out.ptx.running.arguments import LaunchArgument, LaunchArray, LaunchScalar, record_of
-from cuda_out.ptx.running.arithmetic import Arithmetic, arithmetic
+from cuda_out.ptx.running.arithmetic import Arithmetic, arithmetic, assumptions
 from cuda_out.ptx.running.branches import BranchingMachine
 from cuda_out.ptx.running.expected import Expected
 from cuda_out.ptx.running.machine import WIDEST, PtxMachine
@@ -44,7 +44,8 @@ class Validation(Struct, frozen=True):
 
     Different terms are not different numbers yet: the laws are sound and incomplete. `broken` says that the findings
     are undefined behaviour, or a function that is not the operator it is called as, which no numbers need to confirm;
-    `cancels` says that what is equal has differences that are 0 as real numbers, such as a compensation;
+    `cancels` says that what is equal has differences that are 0 as real numbers, such as a compensation; `assumes` says
+    in words what else counts as what it is not: approximations, arithmetic in few bits;
     `everywhere`, that it holds for every block of every length; `every_block_at`, where it is not 0, that it does so
     for the lengths of the grid where loops run along that number; `far` names blocks far out of which it holds where
     neither is shown, `long` blocks at huge lengths along loops.
@@ -59,6 +60,7 @@ class Validation(Struct, frozen=True):
     every_block_at: int = 0
     long: tuple[str, ...] = ()
     cancels: bool = False
+    assumes: tuple[str, ...] = ()
 
 
 def unknown(kind: str) -> str:
@@ -137,7 +139,9 @@ class Validator:
         findings, broken = _compare(self.program, machine, self.wanted, self.written)
         written = (machine.arrays[name].terms.tolist() for name in self.wanted)
         cancels = not findings and self.written.deferred.cancel(term for terms in written for term in terms)
-        return Validation("different" if findings else "equal", self.outputs, tuple(findings), broken, cancels=cancels)
+        assumes = () if findings else assumptions(machine, self.wanted)
+        verdict: Literal["different", "equal"] = "different" if findings else "equal"
+        return Validation(verdict, self.outputs, tuple(findings), broken, cancels=cancels, assumes=assumes)
 
     def arithmetic(self, ptx: str, entry: str, scalars: Sequence[int] = (), shared_bytes: int = 0) -> Arithmetic:
         """Return what the outputs of a kernel are computed by; raise NotInterpreted or Broken as its machine does."""
