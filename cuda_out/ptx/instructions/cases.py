@@ -112,14 +112,12 @@ class Cases:
         )
 
 
-class _Case:
-    """Terms written out where one comparison holds, or does not."""
+class _Again:
+    """Terms written out anew."""
 
-    def __init__(self, normal: Normal, condition: Term, outcome: bool) -> None:
-        self.normal, self.outcome = normal, outcome
-        self._op, self._sides = normal.terms.nodes[condition]
-        self._known_outcome = normal.terms.const(-1 if outcome else 0)
-        self._known: dict[Term, Term] = {condition: self._known_outcome}
+    def __init__(self, normal: Normal) -> None:
+        self.normal = normal
+        self._known: dict[Term, Term] = {}
 
     def written_out(self, term: Term) -> Term:
         waiting, known, nodes = [term], self._known, self.normal.terms.nodes
@@ -140,12 +138,8 @@ class _Case:
         normal = self.normal
         op, args = normal.terms.nodes[term]
         head, _, kind = op.partition(".")
-        if head == "lt" and is_float(kind) and self._op.startswith("lt.f") and tuple(parts) == self._sides:
-            return self._known_outcome
-        if head in ("min", "max"):
-            return self._extreme(head, kind, parts)
-        if parts == list(args) or not parts:
-            return self._absolute(term)
+        if not parts or (parts == list(args) and head != "*"):
+            return term
         real = normal.is_real(term)
         match head:
             case "+":
@@ -166,8 +160,13 @@ class _Case:
                 return normal.select(kind, *parts)
             case "inverse":
                 return normal.inverse("f64", parts[0])
+            case "min" | "max":
+                total = parts[0]
+                for part in parts[1:]:
+                    total = normal.extreme(head, kind, total, part)
+                return total
             case "abs":
-                return self._absolute(normal.absolute(kind, parts[0]))
+                return normal.absolute(kind, parts[0])
             case "lt":
                 return normal.less(kind, *parts)
             case "eq":
@@ -183,16 +182,38 @@ class _Case:
             case _:
                 return normal.terms.apply(op, parts)
 
-    def _extreme(self, head: str, kind: str, parts: list[Term]) -> Term:
-        """Return min or max of what is left where one of two is known to be less."""
-        less, other = self._sides if self.outcome else self._sides[::-1]
-        compared = self._op.removeprefix("lt.")
-        if (compared == kind or (is_float(compared) and is_float(kind))) and {less, other} <= set(parts):
-            parts = [part for part in parts if part != (less if head == "max" else other)]
-        total = parts[0]
-        for part in parts[1:]:
-            total = self.normal.extreme(head, kind, total, part)
-        return total
+
+class MultipliedOut(_Again):
+    """Terms in which products of long sums are written out."""
+
+    def written_out(self, term: Term) -> Term:
+        before, self.normal.multiplied_out = self.normal.multiplied_out, True
+        found = super().written_out(term)
+        self.normal.multiplied_out = before
+        return found
+
+
+class _Case(_Again):
+    """Terms written out where one comparison holds, or does not."""
+
+    def __init__(self, normal: Normal, condition: Term, outcome: bool) -> None:
+        super().__init__(normal)
+        self.outcome = outcome
+        self._op, self._sides = normal.terms.nodes[condition]
+        self._known_outcome = normal.terms.const(-1 if outcome else 0)
+        self._known[condition] = self._known_outcome
+
+    def _written_out(self, term: Term, parts: list[Term]) -> Term:
+        head, _, kind = self.normal.terms.nodes[term][0].partition(".")
+        if head == "lt" and is_float(kind) and self._op.startswith("lt.f") and tuple(parts) == self._sides:
+            return self._known_outcome
+        if head in ("min", "max"):
+            less, other = self._sides if self.outcome else self._sides[::-1]
+            compared = self._op.removeprefix("lt.")
+            if (compared == kind or (is_float(compared) and is_float(kind))) and {less, other} <= set(parts):
+                parts = [part for part in parts if part != (less if head == "max" else other)]
+        found = parts[0] if head in ("min", "max") and len(parts) == 1 else super()._written_out(term, parts)
+        return self._absolute(found)
 
     def _absolute(self, term: Term) -> Term:
         """Return |x| of an x whose sign is known without its bars."""

@@ -17,6 +17,7 @@ All are equations of real numbers. What each needs of them:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import floor
@@ -34,6 +35,8 @@ LN2: Final = Fraction("0.6931471805599453094172321214581765680755001343602552541
 LN10: Final = Fraction("2.302585092994045684017991454684364207601101488628772976033327900")
 _ODD: Final = frozenset(("erf", "sin", "tan", "asin", "atan", "sinh"))
 _LOW: Final = frozenset(("-inf", "extended +:f64"))
+LONG: Final = 128
+"""A sum of more products stays a factor of products, unless all is multiplied out."""
 MOST_POWER: Final = 8
 """The largest whole exponent of a power that is a product."""
 
@@ -50,6 +53,8 @@ class Exponentials(Infinities):
         self._halves: dict[Term, tuple[Term, Fraction, Fraction]] = {}
         """The quotients 1 / (x + y * exp(a)) where x and y are positive numbers: a, x and y."""
         self._inverses: dict[Term, Term] = {}
+        self.multiplied_out = False
+        """Whether products of long sums are written out, too."""
         self.vanished = 0
         """How many products of exponentials came to a constant, such as exp(100 * x) * exp(-100 * x)."""
 
@@ -130,8 +135,12 @@ class Exponentials(Infinities):
     # -- products ------------------------------------------------------------------------------------------------------
 
     def multiply(self, kind: str, a: Term, b: Term) -> Term:
-        if not is_float(kind) or not self._exponentials or not self._joins(a, b):
+        if not is_float(kind):
             return super().multiply(kind, a, b)
+        if not self._exponentials or not self._joins(a, b):
+            if self.multiplied_out or not (self._is_long(a, b) or self._is_long(b, a)):
+                return super().multiply(kind, a, b)
+            return self._sum_term(kind, product_of(self._as_factor(a, b), self._as_factor(b, a)))
         left, right = self._as_sum(a), self._as_sum(b)
         if len(left) * len(right) > LIMIT:
             return super().multiply(kind, a, b)
@@ -146,6 +155,47 @@ class Exponentials(Infinities):
                 joined = self._product(factors, ())
                 total[joined] = total.get(joined, 0) + c
         return self._sum_term(kind, self._reduced(total) if self._halves else total)
+
+    def _is_long(self, a: Term, by: Term) -> bool:
+        """Tell whether a sum stays a factor of a product, as the mean of a row does in what is normalised by it; one of
+        products is scaled by numbers as it is."""
+        whole = self._as_sum(a)
+        if len(whole) <= LONG or self._has_exponential(a) or not self.is_number(a):
+            return False
+        return not self.terms.is_const(by) or all(len(factors) < 2 for factors in whole)
+
+    def _as_factor(self, a: Term, by: Term) -> Polynomial:
+        """Return a number that is multiplied as a polynomial, a long sum as one factor."""
+        if not self._is_long(a, by):
+            return self._as_sum(a)
+        self._whole.add(a)
+        return {(a,): 1}
+
+    def _sum_term(self, kind: str, total: Polynomial) -> Term:
+        if self._whole and len(total) > LONG and is_float(kind) and not self.multiplied_out:
+            total = self._with_squares(total)
+        return super()._sum_term(kind, total)
+
+    def _with_squares(self, total: Polynomial) -> Polynomial:
+        """Put products of a long sum with all its summands together to its square: so the sum of squared distances from
+        a mean is the sum of squares less that of the mean."""
+        found, whole = dict(total), {f for factors in total for f in factors if f in self._whole}
+        for square in whole:
+            summands = self._as_sum(square)
+            first, by = next(iter(summands.items()))
+            for factors in [f for f in total if square in f and (not first or first[0] in f)]:
+                rest = Counter(factors)
+                rest.subtract((square, *first))
+                if min(rest.values()) < 0 or factors not in found:
+                    continue
+                others, ratio = tuple(rest.elements()), found[factors] / Fraction(by)
+                products = {tuple(sorted((*each, square, *others))): ratio * c for each, c in summands.items()}
+                if all(found.get(each) == c for each, c in products.items()):
+                    for each in products:
+                        del found[each]
+                    product = tuple(sorted((square, square, *others)))
+                    found[product] = found.get(product, 0) + ratio
+        return found
 
     def _joins(self, a: Term, b: Term) -> bool:
         """Tell whether a product has two exponentials, or one and a quotient of two summands, one of them that."""

@@ -51,6 +51,7 @@ class Rings:
         self._narrowed: dict[tuple[int, Term], Term] = {}
         self._narrow: defaultdict[int, set[Term]] = defaultdict(set)
         self._plain: set[Term] = set()
+        self._whole: set[Term] = set()  # sums that are factors as they are
 
     # -- sizes -------------------------------------------------------------------------------------------------
 
@@ -169,7 +170,11 @@ class Rings:
             part = self._products.get(key)
             if part is None:
                 value = coefficient if isinstance(coefficient, int) else number(coefficient)
-                if inner == "*" and factors and not any(nodes[f][0] in _PUT_TOGETHER for f in factors):
+                if (
+                    inner == "*"
+                    and factors
+                    and not any(nodes[f][0] in _PUT_TOGETHER and f not in self._whole for f in factors)
+                ):
                     part = self.terms.multiple(value, factors)
                 else:
                     constant = () if coefficient == neutral and factors else (self.terms.const(value),)

@@ -14,7 +14,7 @@ from typing import Final, Literal
 import numpy as np
 from msgspec import Struct
 
-from cuda_out.ptx.instructions.cases import Cases
+from cuda_out.ptx.instructions.cases import Cases, MultipliedOut
 from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.instructions.words import WordProofs
 from cuda_out.ptx.kinds import KIND_OF, KINDS, number_kind, width
@@ -262,8 +262,12 @@ def _difference(
     def same(got: Term, goal: Term) -> bool:
         return same_output(written, parameter, got, goal)
 
-    if any(same(got, goal) or Cases(normal, same).equal(got, goal) for goal in goals):
-        return ""
+    for goal in goals:
+        if same(got, goal) or Cases(normal, same).equal(got, goal):
+            return ""
+        out = MultipliedOut(normal)
+        if (pair := (out.written_out(got), out.written_out(goal))) != (got, goal) and same(*pair):
+            return ""
     return f"is {normal.terms.show(got)}, the specification says {terms.show(want)}"
 
 
