@@ -150,6 +150,7 @@ def test_vectors_and_local_memory() -> None:
 @pytest.mark.parametrize(
     ("body", "complaint"),
     [
+        ("y[t] = atomicCAS(y, 0, 1);", "whose result depends on the order"),
         ("y[t] = atomicAdd(y, 1);", "whose result depends on the order"),
         ("y[t] = (int)clock();", "%clock"),
     ],
@@ -249,6 +250,7 @@ def test_a_register_that_nothing_sets_where_no_bit_of_it_matters(instruction: st
         ("add.s32 %r1, %r99, 1;", "%r99, a register that was never set"),
         ("ld.global.u16 %rs1, [%rd1];", "a part of an element"),
         ("bar.arrive 0, 32;", "bar.arrive 0, 32"),
+        ("bar.sync 0, 64;", "bar.sync 0, 64"),
         ("barrier.cluster.arrive;", "barrier.cluster"),
         ("bra.uni $nowhere;", r"\$nowhere"),
     ],
