@@ -63,7 +63,7 @@ def patched(
             helpers[array.outside] += _SIZE.format(name=size)
             differs = f"{'<' if touched else '!='} {prod(layout.shape) * layout.bits // 8}u"
             check = f" if ({size}() {differs}) __trap();  // {name} is made for this size"
-            at = behind if array.owner else kernel.body
+            at = behind if is_local(array, kernel) else kernel.body
             changes.append((at, at, check))
         else:
             sizes = [
@@ -85,6 +85,11 @@ def patched(
     for at, helper in helpers.items():
         changes.append((at, at, helper + "\n"))
     return replaced(text.text, changes)
+
+
+def is_local(array: SharedArray, kernel: CudaKernel) -> bool:
+    """Say whether an array is known in a function only, be it one of a class."""
+    return array.owner != "" or not array.scope[0] <= kernel.body < array.scope[1]
 
 
 def view_cells(text: CudaText, array: SharedArray) -> str:
@@ -114,7 +119,7 @@ def questions(arrays: Sequence[SharedArray], kernel: CudaKernel) -> list[tuple[i
         parts = [f"sizeof({array.name}{'[0]' * k})" for k in range(array.dynamic, len(array.dims) + 1)]
         operands = ", ".join(f'"n"((int){each})' for each in parts)
         words = " ".join(f"%{k}" for k in range(len(parts)))
-        at = array.statement[1] if array.owner else kernel.body
+        at = array.statement[1] if is_local(array, kernel) else kernel.body
         asked.append((at, f' asm volatile("// swizzle {number} {words}" :: {operands});'))
     return asked
 

@@ -152,10 +152,11 @@ def chosen_kernel(text: CudaText, name: str | None) -> tuple[CudaKernel, str]:
         if name is None or re.search(rf"\b{re.escape(base_name(name))}\s*\(", text.code[begin:end]):
             raise mistake
     if not kernels:
+        having = [file for file, header in text.headers.items() if header.kernels()]
         raise SwizzleError(
             f"{text.path} has no kernel",
             expected="a function with __global__ and a body",
-            fix="name the file that has it",
+            fix="name the file that has it" + (f": {', '.join(having[:3])}" if having else ""),
         )
     bare, instance = base_name(name or ""), "".join((name or "").partition("<")[1:])
     names = [each.name for each in kernels]
