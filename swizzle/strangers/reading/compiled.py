@@ -255,6 +255,7 @@ _REFUSED: Final = {
     r"%(?:clock|clock64|clock_hi|globaltimer\w*)\b": "a clock, of which nothing is known; leave out what measures time",
     r"%(?:smid|nsmid|warpid|nwarpid|gridid)\b": "a number that the launch does not settle; make it of threadIdx",
     r"%(?:is_explicit_|n)?cluster|\bmapa\.|barrier\.cluster": "a cluster of blocks; blocks by themselves are read",
+    r"where a number was expected": "a table of functions or of addresses; call functions by their names",
     r"%envreg": "a barrier of the whole grid (grid.sync()); a kernel for each part is read",
     r"a barrier for a part of the block|bar(?:rier)?(?:\.cta)?\.arrive": "a barrier that not all threads of the block "
     "wait at; __syncthreads() is read, and bar.sync that all reach",

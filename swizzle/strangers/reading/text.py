@@ -142,11 +142,16 @@ class CudaText:
     # -- headers -----------------------------------------------------------------------------------------------------
 
     def header(self, name: str) -> str:
-        """Return the file of a header of one's own, which an `#include` names with its quotes; '' for others."""
-        bare = name[1:-1]
-        folders = [*([str(Path(self.path).parent)] if name.startswith('"') else []), *self.includes]
-        if Path(bare).suffix in _SUFFIXES and not Path(bare).is_absolute():
+        """Return the file of a header of one's own, which an `#include` names with its quotes; '' for others.
+
+        CUDA's own headers are none, also where a build names their folder.
+        """
+        bare, quoted = name[1:-1], name.startswith('"')
+        folders = [*([str(Path(self.path).parent)] if quoted else []), *self.includes]
+        if Path(bare).suffix in _SUFFIXES and not Path(bare).is_absolute() and (quoted or not _READ.fullmatch(name)):
             for folder in folders:
+                if Path(folder, "cuda_runtime.h").is_file():
+                    continue
                 if (file := Path(folder, bare)).is_file():
                     return str(file.resolve())
         return ""

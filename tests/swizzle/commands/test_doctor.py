@@ -114,6 +114,24 @@ def test_a_sketch_without_open_holes(tmp_path: Path) -> None:
     assert status == 2 and "turn has open holes: xform1" in err and "fix: swizzle solve" in err
 
 
+def test_headers_and_macros_of_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-I` and `-D`, as often as a build has them; a folder and a macro that are none are mistakes."""
+    monkeypatch.chdir(tmp_path)
+    Path("include").mkdir()
+    Path("include", "tile.h").write_text("constexpr int TILE = SIDE;\n")
+    Path("k.cu").write_text("#include <tile.h>\n" + TRANSPOSE.replace("constexpr int TILE = 32;\n", ""))
+    status, out, err = call("k.cu", *GIVEN, "-I", ".", "-I", "include", "-D", "SIDE=32", "-DOTHER")
+    assert (status, err) == (0, "") and "4224 turns become 256" in out and "not read" not in out
+    for flags, message in (
+        (("-I", "nowhere"), "-I nowhere is no folder"),
+        (("-D", "2=3"), "-D 2=3 is no macro"),
+        (("-I", "include"), 'identifier "SIDE" is undefined'),
+    ):
+        status, out, err = call("k.cu", *GIVEN, *flags)
+        assert (status, out) == (2, "") and message in err and "fix: " in err
+    assert "-D SIDE=VALUE" in err and str(Path("include", "tile.h").resolve()) in err
+
+
 @pytest.mark.parametrize(
     "text, flags, message",
     [

@@ -131,3 +131,12 @@ def test_a_kernel_whose_brackets_do_not_match() -> None:
             chosen_kernel(CudaText("k.cu", text), "bad")
         with pytest.raises(SwizzleError, match="is not closed"):
             chosen_kernel(CudaText("k.cu", text), None)
+
+
+def test_a_folder_of_cuda_is_no_folder_of_ones_own(tmp_path: Path) -> None:
+    """A build may name it: its headers are the compiler's."""
+    (tmp_path / "cuda_runtime.h").write_text("")
+    (tmp_path / "own.h").write_text("#error of CUDA\n")
+    text = "#include <own.h>\n#include <cuda_fp16.h>\n" + KERNEL.format("__half2float(__half(1))")
+    read = CudaText(str(tmp_path / "sub" / "k.cu"), text, [str(tmp_path)])
+    assert not read.headers and "st.global" in ptx_of(read)
