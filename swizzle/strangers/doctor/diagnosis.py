@@ -240,11 +240,13 @@ class Doctor:
                 answers = self._compiled(self.text, questions(declared, self.kernel))
                 tiles = tiles_of(answers, declared, self.launch.dynamic)
         sizes = {region.name: region.size for region in ran.machine.memory.regions}
+        by_launch = [own_name(array.name) for array in ran.machine.kernel.arrays if array.size == 0]
         found = []
         for region in regions:
             mine, own = of_array(accesses, region), [array for array in declared if named(region, array)]
             same = len({self.text.text[slice(*each.statement)] for each in own}) == 1 and own[0].dynamic
-            array = own[0] if len(own) == 1 or same else None  # of dynamic shared memory there is one for all functions
+            alone = len(own) == 1 or same  # of dynamic shared memory there is one for all functions
+            array = own[0] if alone and not (own[0].dynamic and len(by_launch) > 1) else None
             tile = tiles.get(array) if array is not None else None
             if tile is None or tile.bytes != sizes[region]:
                 array = None if tile is not None else array
@@ -258,7 +260,9 @@ class Doctor:
             least = sum(asked.least_of(each) for each in mine)
             name = array.name if array is not None else own_name(region)
             each = ArrayFindings(name, region, asked, array if known else None, passes, phases, least)
-            if len(own) > 1 and not same:
+            if array is None and own and own[0].dynamic and len(by_launch) > 1:
+                each.why = f"{' and '.join(by_launch)} are one place"
+            elif len(own) > 1 and not same:
                 each.why = f"there are {len(own)} arrays with the name {own[0].name}"
             found.append(each)
         return found

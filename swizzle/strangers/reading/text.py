@@ -551,8 +551,14 @@ class CudaText:
         match = typed.match(self.code, begin, entity.end)
         if match:
             return match[1] if self.code[self.closing(match.end() - 1) + 1 : entity.end].strip() == ";" else ""
-        match = re.compile(r"[^=;{}()]*[\w&*]\s+[&*]*(\w+)\s*\([^=;{}]*\)\s*;").fullmatch(self.code, begin, entity.end)
-        return match[1] if match else ""
+        forms = (
+            r"[^=;{}()]*[\w&*>]\s+[&*]*(\w+)\s*\([^=;{}]*\)\s*;",  # a function that is declared
+            r"\s*using\s+(\w+)\s*=[^;]*;",
+            r"\s*typedef\b[^;{}()\[\]]*\b(\w+)\s*;",
+            r"(?:[^=;{}()]*[\w&*>]\s+[&*]*)(\w+)\s*(?:\[[^\]]*\]\s*)*=[^;]*;",  # a variable
+        )
+        matches = (re.compile(form).fullmatch(self.code, begin, entity.end) for form in forms)
+        return next((match[1] for match in matches if match), "")
 
     def _mentions(self, begin: int, end: int, names: set[str]) -> bool:
         return re.search(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b", self.code[begin:end]) is not None

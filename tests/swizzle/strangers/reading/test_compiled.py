@@ -140,3 +140,23 @@ def test_a_folder_of_cuda_is_no_folder_of_ones_own(tmp_path: Path) -> None:
     text = "#include <own.h>\n#include <cuda_fp16.h>\n" + KERNEL.format("__half2float(__half(1))")
     read = CudaText(str(tmp_path / "sub" / "k.cu"), text, [str(tmp_path)])
     assert not read.headers and "st.global" in ptx_of(read)
+
+
+HOST = """\
+#include <map>
+using Names = std::map<int, int>;
+typedef std::map<int, Names> Tables;
+static const std::map<int, int> numbers[] = {{}, {}};
+struct Host { Tables tables; };
+Names host(const Host& h);
+"""
+
+
+@pytest.mark.skipif("nvrtc" not in available_tools(), reason="no NVRTC")
+def test_host_code_without_the_headers_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a kernel does not name is left out where it does not compile; what it names is not."""
+    monkeypatch.setattr("swizzle.strangers.reading.compiled.available_tools", lambda: ["nvrtc"])
+    assert "st.global" in ptx_of(CudaText("k.cu", HOST + KERNEL.format(1)))
+    with pytest.raises(SwizzleError) as raised:
+        ptx_of(CudaText("k.cu", HOST + KERNEL.format("sizeof(Host)")))
+    assert raised.value.fix and "install nvcc" in raised.value.fix and "<map>" in raised.value.fix
