@@ -39,8 +39,8 @@ def test_masks_and_matches() -> None:
     assert (result("y[t] = __match_any_sync(~0u, v);") == packed(WARPS[:, :, None] == WARPS[:, None, :]).ravel()).all()
     same = X.copy()
     same[:32] = 7
-    whole = "int p; unsigned m = __match_all_sync(~0u, v, &p); y[t] = p ? m : v;"
-    assert (result(whole, same) == np.r_[np.full(32, -1), X[32:]]).all()
+    whole = "int p; unsigned m = __match_all_sync(~0u, v, &p); y[t] = p ? m : m + 5;"
+    assert (result(whole, same) == np.r_[np.full(32, -1), np.full(64, 5)]).all()
     relations = {"lt": np.less, "le": np.less_equal, "eq": np.equal, "ge": np.greater_equal, "gt": np.greater}
     for name, relation in relations.items():
         found = result(f'asm("mov.u32 %0, %%lanemask_{name};" : "=r"(v)); y[t] = v;')
