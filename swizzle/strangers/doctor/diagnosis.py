@@ -38,7 +38,7 @@ from swizzle.strangers.reading.launch import (
 )
 from swizzle.strangers.reading.run import Inputs, Ran
 from swizzle.strangers.reading.text import CudaText
-from symbolic.errors import Place, SwizzleError
+from symbolic.errors import Place, SwizzleError, printable
 
 SHORT = 40_000
 """Of a run whose threads touch memory no more often than that, all mends are proved."""
@@ -271,7 +271,14 @@ class Doctor:
         """Say of an array with conflicts what would mend it, and where nothing does, whether that is proved."""
         if each.array is None or each.asked.requests is None:
             each.open = True
-            each.why = each.why or each.asked.why or "its declaration is not understood"
+            elsewhere = [
+                f"{printable(header.path)}:{array.line}"
+                for header in self.text.headers.values()
+                for array in shared_arrays(header)
+                if named(each.region, array)
+            ]
+            there = f"it is declared at {elsewhere[0]}, and only this file is patched" if elsewhere else ""
+            each.why = each.why or there or each.asked.why or "its declaration is not understood"
             return
         each.mends = mends(each.asked)
         if not each.mends:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from cuda_out.compile.toolchain import available_tools
+from swizzle.strangers.doctor.diagnosis import Doctor
+from swizzle.strangers.reading.text import CudaText
 from symbolic.errors import SwizzleError
 from tests.swizzle.strangers.doctor.examined import diagnosed, doctor
 
@@ -170,3 +173,19 @@ def test_matrices_in_any_order_of_words(order: str) -> None:
     assert [(each.array, each.passes()) for each in found.accesses] == [
         (each.array, each.passes()) for each in wanted.accesses
     ]
+
+
+def test_an_array_of_a_header_is_counted_and_not_patched(tmp_path: Path) -> None:
+    """Its accesses have the lines of the calls; the answer says where it is declared."""
+    (tmp_path / "turn.cuh").write_text(
+        "template <int N> __device__ void turn(const float* x, float* y, int t) {\n  __shared__ float tile[N][N];\n"
+        "  for (int r = 0; r < N; r++) tile[r][t] = x[N * r + t];\n  __syncthreads();\n"
+        "  for (int r = 0; r < N; r++) y[N * r + t] = tile[t][r];\n}\n"
+    )
+    text = '#include "turn.cuh"\n__global__ void k(const float* x, float* y) { turn<32>(x, y, threadIdx.x); }\n'
+    read = CudaText(str(tmp_path / "k.cu"), text)
+    found = Doctor(read, "k", "1,32", "f32[1024],f32.out[1024]").diagnose()
+    (array,) = found.arrays
+    assert (found.verdict, array.passes, array.least, array.name) == ("undecided", 1056, 64, "tile")
+    assert f"declared at {(tmp_path / 'turn.cuh').resolve()}:2" in array.why
+    assert {each.line for each in found.accesses} == {2}
