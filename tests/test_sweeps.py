@@ -11,9 +11,8 @@ import pytest
 from bench.sweeps import SizeSweep, sweeping
 from swizzle import Limits, load, solve
 from swizzle.language.specs.verify import verify
-from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.loading import family_of
-from swizzle.sketches.sketch import Sketch
+from swizzle.sketches.sketch import Sketch, SketchFamily
 from swizzle.solving.problem.problem import Problem
 from swizzle.solving.search.chain_search import _Sieve
 from swizzle.solving.search.chains import Ways

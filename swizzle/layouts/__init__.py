@@ -5,8 +5,7 @@ from swizzle.layouts.answer import Counted, FoundLayout, Share
 from swizzle.layouts.conversions.conversion import Conversion
 from swizzle.layouts.conversions.convert import convert
 from swizzle.layouts.distribution import Distribution, distribution
-from swizzle.layouts.layout import Layout
-from swizzle.layouts.made import column_major, padded, rotated, row_major, swizzled, xored
+from swizzle.layouts.layout import Layout, column_major, padded, rotated, row_major, swizzled, xored
 from swizzle.layouts.patterns import blocks, columns, cp_async, ldmatrix, linear, mma, rows, stmatrix, tma
 from swizzle.layouts.search import best, count
 

@@ -6,7 +6,7 @@ from swizzle.scans.kernel import ScanKernel
 from swizzle.scans.modules import Module, Recursion, modules, recursions
 from swizzle.scans.network import Network, network
 from swizzle.scans.proof import Proof
-from swizzle.scans.reading import down, identity, source, up, when
+from swizzle.scans.scan_sketch import down, identity, source, up, when
 from swizzle.scans.solving import Scan, ScanSketch, sketch, solve
 
 __all__ = [

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from swizzle.scans.held import IDLE
-from swizzle.scans.mistakes import mistake
-from swizzle.scans.network import Network, Step
+from swizzle.scans.network import IDLE, Network, Step, mistake
 
 MOST: Final = 16
 """Elements of a network that is looked for."""

@@ -20,11 +20,9 @@ from swizzle.language.operators import HandedIn, Operator, handing_in
 from swizzle.language.parameters import Parameters
 from swizzle.language.words import ScanOperator
 from swizzle.layouts import FoundLayout, Layout, best, row_major
-from swizzle.scans.algorithm import Algorithm, ScanLoop, ScanStep, branch
-from swizzle.scans.block import BlockScan, block_scan
-from swizzle.scans.dense import DenseStep
-from swizzle.scans.mistakes import mistake
-from swizzle.scans.text import shown
+from swizzle.scans.algorithm import Algorithm, ScanLoop, ScanStep, branch, shown
+from swizzle.scans.block import BlockScan, DenseStep, block_scan
+from swizzle.scans.network import mistake
 from swizzle.sketches.sketch import Sketch
 from swizzle.sketches.swz_file import read_swz
 from symbolic.algebra.operator_laws import LAWS

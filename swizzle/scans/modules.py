@@ -16,12 +16,9 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from swizzle.scans.algorithm import ELEMENT, SIZE
+from swizzle.scans.algorithm import ELEMENT, SIZE, shown
 from swizzle.scans.bank import Comparisons, IndexTerms, Mask
-from swizzle.scans.held import IDLE
-from swizzle.scans.mistakes import mistake
-from swizzle.scans.network import Network, Step
-from swizzle.scans.text import shown
+from swizzle.scans.network import IDLE, Network, Step, mistake
 from symbolic.expressions.columns import on_columns
 from symbolic.expressions.expression import ZERO, Expression, constant, floor_divide
 

@@ -17,10 +17,9 @@ import numpy as np
 
 from swizzle.scans.algorithm import Algorithm, How, ScanLoop, ScanStep, sizes
 from swizzle.scans.bank import Column, Mask
-from swizzle.scans.held import IDLE, HeldRanges
-from swizzle.scans.network import Network
+from swizzle.scans.network import IDLE, HeldRanges, Network
 from swizzle.scans.points import LoopPoints
-from swizzle.scans.reading import LoopSketch, ReadScan, StepSketch
+from swizzle.scans.scan_sketch import LoopSketch, ReadScan, StepSketch
 from swizzle.scans.search import CONDITIONS, TRIED, Candidate, Known, Search
 from symbolic.expressions.expression import FALSE, ZERO, Expression
 

@@ -1,28 +1,144 @@
-"""A scan network at one size: which element takes which at each step, and whether that is a scan.
+"""A scan network at one size: which element takes which at each step, what each then holds, and whether that is a scan.
 
 All elements work at once. An element that takes another puts the other's words before its own, `a[i] = a[s] . a[i]`, or
 behind them. So what it holds is a range of the input as long as the two are neighbours, and which operand comes first
-is decided by what they hold. An element may also drop its own words: then it is left with those that it takes,
-`a[i] = a[s]`, or with none, the identity. The network is a scan if each element holds a range after every step, and
-everything up to itself in the end; up to itself, without it, if the scan is exclusive. As nothing is known of the
-operator but that it is associative, and of the identity but that it is one, this is a proof for every such operator.
+is decided by what they hold. An element may also drop its own words: then it is left with those that it takes, `a[i] =
+a[s]`, or with none, the identity. The network is a scan if each element holds a range after every step, and everything
+up to itself in the end; up to itself, without it, if the scan is exclusive. As nothing is known of the operator but
+that it is associative, and of the identity but that it is one, this is a proof for every such operator.
 
 This is the paper's picture of a network (scan synthesis, section 3.2): a row for a step, a dot where an element takes
 another.
+
+Where an element drops its own words, its line is cut and the dot is hollow: it has what it takes, or nothing.
 """
 
 from __future__ import annotations
 
+import linecache
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from html import escape
+from types import FrameType
+from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
-from swizzle.scans.held import IDLE, Ends, HeldRanges
-from swizzle.scans.mistakes import mistake
-from swizzle.scans.picture import svg
+from symbolic.errors import Place, SwizzleError
+from symbolic.user_places import is_ours
+
+
+def users_line() -> Place | None:
+    """Return the line outside of Swizzle that called."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_ours(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        return None
+    text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).rstrip()
+    start = len(text) - len(text.lstrip()) + 1
+    return Place(frame.f_code.co_filename, frame.f_lineno, start, max(len(text), start) + 1)
+
+
+def mistake(found: str, expected: str, fix: str) -> NoReturn:
+    """Raise the user's error."""
+    raise SwizzleError(found, place=users_line(), expected=expected, fix=fix)
+
+
+IDLE: Final = -1
+"""Of an element that takes none."""
+Ends = npt.NDArray[np.int64]
+"""How far each element's words reach: down to there, or up to there."""
+Mask = npt.NDArray[np.bool_]
+
+
+class HeldRanges(NamedTuple):
+    """For each element the first input that it holds and the one behind its last: the same, if it holds none."""
+
+    low: Ends
+    high: Ends
+
+    @staticmethod
+    def start(size: int) -> HeldRanges:
+        """Return what elements hold before the first step: each its own input."""
+        return HeldRanges(np.arange(size), np.arange(size) + 1)
+
+    @staticmethod
+    def whole(size: int, *, backward: bool, exclusive: bool) -> HeldRanges:
+        """Return what elements hold behind a scan."""
+        own = np.arange(size)
+        return HeldRanges(own + exclusive, own * 0 + size) if backward else HeldRanges(own * 0, own + (not exclusive))
+
+    def step(self, sources: Ends, gone: Mask, nothing: int = 0) -> tuple[HeldRanges, Mask, Mask]:
+        """Return what elements hold behind a step, and where what is taken fits before one's own, and behind it.
+
+        Who drops its words and takes none holds `nothing`: the inputs from there up to there.
+        """
+        on = sources != IDLE
+        taken = np.where(on, sources, 0)
+        own_low, own_high = (np.where(gone, nothing, each) for each in self)
+        taken_low, taken_high = (np.where(on, each[taken], nothing) for each in self)
+        alone, none = own_low == own_high, taken_low == taken_high
+        low = np.where(alone, taken_low, np.where(none, own_low, np.minimum(own_low, taken_low)))
+        high = np.where(alone, taken_high, np.where(none, own_high, np.maximum(own_high, taken_high)))
+        return HeldRanges(low, high), alone | none | (taken_high == own_low), alone | none | (own_high == taken_low)
+
+    def unlike(self, other: HeldRanges) -> Ends:
+        """Return the elements that do not hold the same."""
+        same = (self.low == other.low) & (self.high == other.high)
+        return np.nonzero(~(same | (self.low == self.high) & (other.low == other.high)))[0]
+
+    def said(self, i: int) -> str:
+        """Return in words what an element holds."""
+        first, last = int(self.low[i]), int(self.high[i]) - 1
+        if last < first:
+            return "nothing"
+        return f"x{first}" if first == last else f"x{first} ... x{last}"
+
+
+COLUMN, ROW, MARGIN, DOT = 22, 34, 18, 4.5
+INK, WIRE, TAKEN = "#1f2430", "#c9ced6", "#2563a8"
+
+
+def svg(size: int, steps: Sequence[Sequence[int]], dropped: Sequence[frozenset[int]], title: str) -> str:
+    """Return a network as an SVG figure.
+
+    Given are for each step the element that every element takes, -1 for none, and those that drop their own words.
+    """
+    depth = len(steps)
+    width, height = 2 * MARGIN + COLUMN * (size - 1), 2.5 * MARGIN + ROW * depth
+
+    def x(i: int) -> float:
+        return MARGIN + COLUMN * i
+
+    def y(step: int) -> float:
+        return 1.5 * MARGIN + ROW * step
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height:g}" viewBox="0 0 {width} {height:g}" '
+        f'font-family="ui-monospace, Menlo, Consolas, monospace" font-size="10" fill="{INK}" text-anchor="middle">'
+        f"<title>{escape(title)}</title>",
+        *(f'<text x="{x(i):g}" y="{MARGIN - 4:g}">{i}</text>' for i in range(size)),
+        *(f'<path d="M{x(i):g} {y(0):g}V{y(depth):g}" stroke="{WIRE}"/>' for i in range(size)),
+    ]
+    for at, (step, gone) in enumerate(zip(steps, dropped, strict=True)):
+        edges = [(i, source) for i, source in enumerate(step) if source >= 0]
+        parts += [f'<path d="M{x(i):g} {y(at):g}V{y(at + 1):g}" stroke="#fff" stroke-width="3"/>' for i in sorted(gone)]
+        parts += [
+            f'<path d="M{x(s):g} {y(at):g}L{x(i):g} {y(at + 1):g}" stroke="{TAKEN}" stroke-width="1.4"/>'
+            for i, s in edges
+        ]
+        parts += [
+            f'<circle cx="{x(i):g}" cy="{y(at + 1):g}" r="{DOT}" fill="{INK}"/>' for i, _ in edges if i not in gone
+        ]
+        parts += [
+            f'<circle cx="{x(i):g}" cy="{y(at + 1):g}" r="{DOT}" fill="#fff" stroke="{INK}"/>' for i in sorted(gone)
+        ]
+    return "\n".join([*parts, "</svg>", ""])
+
 
 Step = tuple[int, ...]
 """For each element the one that it takes, or IDLE."""

@@ -16,10 +16,9 @@ import numpy as np
 
 from swizzle.scans.algorithm import Algorithm, ScanLoop, ScanStep, sizes
 from swizzle.scans.bank import Column, Mask
-from swizzle.scans.held import IDLE, Ends
-from swizzle.scans.network import Network
+from swizzle.scans.network import IDLE, Ends, Network
 from swizzle.scans.points import LoopPoints, Skeleton
-from swizzle.scans.reading import LoopSketch, ReadScan, StepSketch
+from swizzle.scans.scan_sketch import LoopSketch, ReadScan, StepSketch
 from symbolic.expressions.expression import Expression, constant
 
 TRIED: Final = 4096

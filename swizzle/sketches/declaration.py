@@ -21,8 +21,7 @@ from swizzle.language.specs.function import SequentialFunction
 from swizzle.language.specs.own_meaning import OwnMeaning
 from swizzle.language.specs.spec import Spec, spec
 from swizzle.language.vector_types import VectorType
-from swizzle.sketches.family import SketchFamily
-from swizzle.sketches.sketch import ScanExample, Sketch, no_specification
+from swizzle.sketches.sketch import ScanExample, Sketch, SketchFamily, no_specification
 from symbolic.algebra.expansion import in_words
 from symbolic.errors import Place, SwizzleError, near
 from symbolic.ir.program import DeclareArray, Program

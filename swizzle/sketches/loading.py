@@ -19,9 +19,8 @@ from swizzle.language.operators import HandedIn, Operator, find_operator, handed
 from swizzle.language.other_names import here
 from swizzle.language.parameters import MODULE_KEY, Declared, Parameters
 from swizzle.language.source.kernel_source import syntax_mistake
-from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.host import HostSketch
-from swizzle.sketches.sketch import Sketch, no_specification
+from swizzle.sketches.sketch import Sketch, SketchFamily, no_specification
 from swizzle.sketches.swz_file import names_of_swz, read_file
 from symbolic.errors import Place, SwizzleError, near
 from symbolic.extensions import extension_names

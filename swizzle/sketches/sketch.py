@@ -1,25 +1,54 @@
 """A sketch as data: the kernel as a `Program`, its specification, and the parameters with which it was made.
 
 It is solved or checked, never run. `declaration.py` makes one of what is written above a kernel.
+
+A sketch for all values of its file's declared parameters: what is asked for other sizes, and for other choices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Generic, NoReturn, TypeVar
 
 from msgspec import Struct
 
 from swizzle.language.element_types import caller_place
 from swizzle.language.host_arrays import LAUNCHES, SeenLaunch
+from swizzle.language.parameters import Declared, Parameters
 from swizzle.language.specs.own_meaning import OwnMeaning
 from swizzle.language.specs.spec import Spec
-from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.hole_formula import HoleFormula
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import Hole, Program
 from templates.holes import HOME
+
+S = TypeVar("S")
+
+
+class SketchFamily(Struct, Generic[S], frozen=True, eq=False):
+    """The sketches that one definition makes, by the values of the parameters that its file declares.
+
+    `parameters` are those of the sketch at hand; `make` gives the sketch for other values. A file is read once and
+    runs once for each set of values, however often they are asked for.
+    """
+
+    parameters: Parameters
+    make: Callable[[Mapping[str, int]], S]
+
+    @property
+    def declared(self) -> Mapping[str, Declared]:
+        """The parameters with their values here and their domains."""
+        return self.parameters.declared
+
+    def at(self, values: Mapping[str, int]) -> S:
+        """Return the sketch with other values of some parameters.
+
+        Of the others, those that have their defaults here have their defaults there too. Raises SwizzleError for a
+        value outside of its domain, a name that is not declared, and wherever the definition fails with these values.
+        """
+        chosen = {each.name: each.value for each in self.declared.values() if each.value != each.default}
+        return self.make(chosen | dict(values))
 
 
 class ScanExample(Struct, frozen=True, eq=False):

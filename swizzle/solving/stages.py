@@ -16,9 +16,8 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from swizzle.language.parameters import Declared
-from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.loading import family_of
-from swizzle.sketches.sketch import Sketch
+from swizzle.sketches.sketch import Sketch, SketchFamily
 from swizzle.solving.audit.random_check import INPUTS, disagreement
 from swizzle.solving.front import on_front, solve_front
 from swizzle.solving.solution.filling import fill_from

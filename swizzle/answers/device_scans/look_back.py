@@ -138,7 +138,7 @@ class LookBack(Struct, frozen=True):
 def look_back_source(kernel: PassKernel, form: Literal["cu", "header"] = "cu", *, backward: bool = False) -> LookBack:
     """Return the kernel that scans all whole parts of an input, made of the one that scans two.
 
-    One that goes `backward` takes the elements from the last one on (`backward.py`).
+    One that goes `backward` takes the elements from the last one on (`kernels.py`).
     """
     assert kernel.kind == "linked"
     level, source = kernel.level, cuda_source(kernel.program, vectors=not backward)

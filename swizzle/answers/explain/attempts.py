@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from swizzle.answers.explain.blame import Blame
 from swizzle.answers.explain.explanation import TrialKind
-from swizzle.sketches.family import SketchFamily
-from swizzle.sketches.sketch import Sketch
+from swizzle.sketches.sketch import Sketch, SketchFamily
 from swizzle.solving.problem.problem import Problem
 from swizzle.solving.search.metasketch import solve
 from swizzle.solving.solution.solution import Limits, SpaceName

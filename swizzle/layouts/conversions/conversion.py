@@ -6,9 +6,8 @@ from msgspec import Struct
 
 from cuda_out.c.identifiers import is_c_name
 from swizzle.layouts.access import mistake
-from swizzle.layouts.conversions.bounds import ShuffleBound
+from swizzle.layouts.conversions.bounds import SelectBound, ShuffleBound
 from swizzle.layouts.conversions.network import ExchangeNetwork
-from swizzle.layouts.conversions.select_bound import SelectBound
 from swizzle.layouts.conversions.shared import SharedPlan
 from swizzle.layouts.conversions.shared_text import shared_text
 from swizzle.layouts.conversions.text import cuda_text

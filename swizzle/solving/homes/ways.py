@@ -15,10 +15,9 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from swizzle.layouts.conversions.bounds import bound_of
+from swizzle.layouts.conversions.bounds import SelectBound, bound_of, ways_of
 from swizzle.layouts.conversions.convert import in_registers
 from swizzle.layouts.conversions.network import ExchangeNetwork, Input
-from swizzle.layouts.conversions.select_bound import SelectBound, ways_of
 from swizzle.layouts.conversions.shared import SharedPlan, through_shared
 from swizzle.layouts.distribution import MOST_SLOTS, Distribution
 from swizzle.layouts.search import FAMILIES

@@ -1,11 +1,9 @@
 """Search: the spaces from small to large (metasketch order, paper section 5.4), the cost lowered until a proof.
 
-The plan (`plan.py`) gives each space to an engine (`engine.py`). The engine finds a filling, and is then asked for a
+The plan (`plan.py`) gives each space to an engine (`Engine`). The engine finds a filling, and is then asked for a
 cheaper one until there is none. Costs that no solver can bound are counted on every solution of the space, one after
 the other, until a solution is found that no other can beat. The search ends with the first space that has an answer;
 `--space all` continues to the last space and proves the optimum there.
-
-The contract of an engine, which looks for fillings in one space.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ import pytest
 
 from swizzle import SwizzleError, scans
 from swizzle.scans import Network
-from swizzle.scans.held import IDLE
 from swizzle.scans.modules import HALVES
+from swizzle.scans.network import IDLE
 from tests.swizzle.scans.examples import FAMILIES, brent_kung, is_scan, kogge_stone, odd_places, sklansky
 
 

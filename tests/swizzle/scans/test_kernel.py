@@ -11,7 +11,7 @@ import pytest
 from swizzle import SwizzleError, i32, layouts, load, operator, scan_operator, scans, serial, u32
 from swizzle.language.specs.verify import verify
 from swizzle.scans import Network
-from swizzle.scans.dense import dense, elements
+from swizzle.scans.block import dense, elements
 from symbolic.expressions.columns import on_columns
 from symbolic.machine.accesses import WarpAccess
 from tests.swizzle.scans.examples import FAMILIES, solved

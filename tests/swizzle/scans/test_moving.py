@@ -17,11 +17,10 @@ from swizzle import SwizzleError, f32, i32, scan_operator, scans, serial, u32
 from swizzle.language.specs.verify import verify
 from swizzle.scans import Algorithm, Network, Scan
 from swizzle.scans.algorithm import ELEMENT, SIZE, ScanStep
-from swizzle.scans.ends import BothEnds, ends_of
-from swizzle.scans.held import IDLE, HeldRanges
 from swizzle.scans.kernel import ScanKernel
 from swizzle.scans.moving import Move, MovingSearch
-from swizzle.scans.proof import LARGEST
+from swizzle.scans.network import IDLE, HeldRanges
+from swizzle.scans.proof import LARGEST, BothEnds, ends_of
 from symbolic.expressions.columns import on_columns
 from symbolic.expressions.expression import FALSE, ONE, TRUE, ZERO, add, constant, subtract
 from tests.slow_cases import slow_unless

@@ -15,10 +15,9 @@ from swizzle.commands.cli import execute
 from swizzle.scans import Network
 from swizzle.scans.algorithm import ELEMENT, SIZE, Algorithm, ScanLoop
 from swizzle.scans.bank import Comparisons, IndexTerms
-from swizzle.scans.ends import CLEARED
-from swizzle.scans.held import IDLE
+from swizzle.scans.network import IDLE
 from swizzle.scans.points import LoopPoints, Skeleton
-from swizzle.scans.proof import LARGEST, cleared, digits_known, prove
+from swizzle.scans.proof import CLEARED, LARGEST, cleared, digits_known, prove
 from symbolic.expressions.columns import on_columns
 from symbolic.expressions.expression import ZERO, Expression, add, constant, less, select
 from tests.slow_cases import slow_unless

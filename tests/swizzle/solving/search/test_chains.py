@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from swizzle import Limits, SwizzleError, load, solve
-from swizzle.sketches.family import SketchFamily
 from swizzle.sketches.loading import family_of
-from swizzle.sketches.sketch import Sketch
+from swizzle.sketches.sketch import Sketch, SketchFamily
 from swizzle.solving.problem.problem import Problem
 from swizzle.solving.search.chain_search import _Sieve
 from swizzle.solving.search.chains import Chains

@@ -10,9 +10,9 @@ import pytest
 
 from bench.conversions import CASES
 from swizzle.layouts import convert
+from swizzle.layouts.conversions.bounds import ways_of
 from swizzle.layouts.conversions.network import ANY
 from swizzle.layouts.conversions.rounds import schedules
-from swizzle.layouts.conversions.select_bound import ways_of
 
 
 def reachable(shuffles: int, selects: int) -> set[frozenset[tuple[int, int]]]:

@@ -9,8 +9,8 @@
             if scans.when(i, d):
                 a[i] = a[scans.source(i, d)] + a[i]
 
-`up(1, N // 2)` is 1, 2, 4, ... up to N / 2, and `down(N // 4, 1)` the other way; `base=3` makes it powers of 3.
-All elements i do a step at once. The operator is whatever is associative; `+` stands for it. In a forward scan what is
+`up(1, N // 2)` is 1, 2, 4, ... up to N / 2, and `down(N // 4, 1)` the other way; `base=3` makes it powers of 3. All
+elements i do a step at once. The operator is whatever is associative; `+` stands for it. In a forward scan what is
 taken stands on the left, in a backward scan on the right.
 
 Elements may drop their own words, `a[i] = a[i + d]` or `a[i] = scans.identity`; and what elements of a step do may
