@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from swizzle import SwizzleError
+from swizzle.language.other_names import NOT_STATEMENTS
 from swizzle.language.parameters import Parameters
-from swizzle.language.source.outside import NOT_STATEMENTS
 from swizzle.language.surface import ELEMENT_TYPES, HOLES
 from swizzle.sketches.swz_file import read_swz
 from tests.pages import blocks_of, files_of, run_again, text_of, untimed

@@ -1,19 +1,61 @@
-"""The `cuda` namespace of a kernel: numba.cuda's names for coordinates, memories, barriers and shuffles."""
+"""The `cuda` namespace of a kernel: numba.cuda's names for coordinates, memories, barriers and shuffles.
+
+Device functions: what `@cuda.jit(device=True)` makes of a function. Its text is read at each call in a kernel.
+"""
 
 from __future__ import annotations
 
+import ast
 import types
 from collections.abc import Callable
 from typing import Any, Final, Literal, NoReturn, TypeVar, cast, overload
 
-from swizzle.language.device_function import device_function
+from msgspec import Struct
+
 from swizzle.language.element_types import ElementType, caller_place, kernel_only
 from swizzle.language.external import external
 from swizzle.language.host_arrays import device_array
-from swizzle.language.source.python_source import kernel_source
+from swizzle.language.source.kernel_source import KernelSource, kernel_source
 from swizzle.language.vector_types import VECTOR_TYPES, VectorType
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import CoordinateName
+
+
+class DeviceFunction(Struct, frozen=True, eq=False):
+    """A function that kernels, and other device functions, call."""
+
+    kernel: KernelSource
+
+    @property
+    def name(self) -> str:
+        return self.kernel.definition.name
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return tuple(argument.arg for argument in self.kernel.definition.args.args)
+
+    @property
+    def result(self) -> ast.expr | None:
+        """What the last statement returns, if it is a `return` with a value."""
+        last = self.kernel.definition.body[-1]
+        return last.value if isinstance(last, ast.Return) else None
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        kernel_only(f"the device function {self.name}")
+
+
+def device_function(kernel: KernelSource) -> DeviceFunction:
+    """Make a device function from its text; raises `SwizzleError` for parameters that are not plain names."""
+    a = kernel.definition.args
+    if a.vararg or a.kwarg or a.kwonlyargs or a.posonlyargs or a.defaults:
+        kernel.source.mistake(
+            kernel.definition,
+            f"the parameters of {kernel.definition.name} have `*`, `/` or defaults",
+            f"plain names: def {kernel.definition.name}(a, b, k):",
+            "give every argument at each call",
+        )
+    return DeviceFunction(kernel)
+
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

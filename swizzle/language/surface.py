@@ -33,7 +33,7 @@ from swizzle.language.element_types import (
 )
 from swizzle.language.mathematics import gather, math, where
 from swizzle.language.operators import Operator
-from swizzle.language.words import ScanOperator
+from swizzle.language.word_operators import ScanOperator
 from symbolic.algebra.operator_laws import LAWS
 from symbolic.errors import SwizzleError
 

@@ -28,8 +28,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from swizzle.language.element_types import kernel_only
-from swizzle.language.source.kernel_source import KernelSource
-from swizzle.language.source.python_source import kernel_source
+from swizzle.language.source.kernel_source import KernelSource, kernel_source
 from swizzle.scans.algorithm import DISTANCE, ELEMENT, SIZE, Algorithm, How, ScanLoop, ScanStep
 from swizzle.scans.network import Network
 from swizzle.scans.points import Skeleton

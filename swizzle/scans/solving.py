@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from swizzle.language.element_types import ElementType, f32
 from swizzle.language.operators import Operator
-from swizzle.language.words import ScanOperator
+from swizzle.language.word_operators import ScanOperator
 from swizzle.layouts import Access, Layout
 from swizzle.scans.algorithm import Algorithm, sizes
 from swizzle.scans.block import block_scan

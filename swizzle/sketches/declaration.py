@@ -15,8 +15,7 @@ from swizzle.language.element_types import MAX_ELEMENTS, ArrayRole, ArrayType, E
 from swizzle.language.frontend.kernel import build_program
 from swizzle.language.frontend.resolve import Launch
 from swizzle.language.parameters import MODULE_KEY, Parameters
-from swizzle.language.source.kernel_source import KernelSource
-from swizzle.language.source.python_source import kernel_source
+from swizzle.language.source.kernel_source import KernelSource, kernel_source
 from swizzle.language.specs.function import SequentialFunction
 from swizzle.language.specs.own_meaning import OwnMeaning
 from swizzle.language.specs.spec import Spec, spec

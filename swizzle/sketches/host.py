@@ -16,8 +16,7 @@ from msgspec import Struct
 from swizzle.language.element_types import ArrayType, caller_place
 from swizzle.language.host_arrays import LAUNCHES, HostArray, Launches
 from swizzle.language.parameters import MODULE_KEY, Parameters
-from swizzle.language.source.kernel_source import KernelSource
-from swizzle.language.source.python_source import kernel_source
+from swizzle.language.source.kernel_source import KernelSource, kernel_source
 from swizzle.language.specs.spec import Spec
 from swizzle.sketches.declaration import declared_arguments, specification_of
 from swizzle.sketches.sketch import Sketch, no_specification

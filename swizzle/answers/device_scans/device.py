@@ -31,7 +31,7 @@ from swizzle.answers.emit.any_length.conditions import any_length
 from swizzle.answers.emit.calling import call, views_of
 from swizzle.language.specs.specification import Remembered
 from swizzle.language.specs.verify import explain_mismatch, verify
-from swizzle.language.words import ScanOperator
+from swizzle.language.word_operators import ScanOperator
 from swizzle.operators import Found
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.derived import Given

@@ -41,7 +41,7 @@ from swizzle.language.frontend.kernel import build_program
 from swizzle.language.frontend.resolve import Launch
 from swizzle.language.source.kernel_source import KernelSource, Source, parse, split_lines
 from swizzle.language.surface import ELEMENT_TYPES
-from swizzle.language.words import ScanOperator
+from swizzle.language.word_operators import ScanOperator
 from symbolic.ir.program import LANES, DType, Program
 
 THREADS: Final = 128

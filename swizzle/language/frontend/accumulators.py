@@ -14,7 +14,7 @@ from swizzle.language.operators import SPELLINGS, Operator, find_operator, known
 from swizzle.language.other_names import here
 from swizzle.language.parameters import given_operators
 from swizzle.language.surface import ELEMENT_TYPES
-from swizzle.language.words import ScanOperator
+from swizzle.language.word_operators import ScanOperator
 from symbolic.algebra.operator_laws import Law, law_of
 from symbolic.errors import near
 from symbolic.ir.program import (

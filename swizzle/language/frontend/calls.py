@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from msgspec.structs import replace
 from typing_extensions import assert_never
 
-from swizzle.language.device_function import DeviceFunction
+from swizzle.language.cuda_namespace import DeviceFunction
 from swizzle.language.frontend import operators
 from swizzle.language.frontend.expressions import ExpressionReader
 from swizzle.language.frontend.functions import made_state, read_function, read_where, read_words
@@ -25,7 +25,7 @@ from swizzle.language.mathematics import data_function
 from swizzle.language.operators import Operator
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES
 from swizzle.language.vector_types import VectorType
-from swizzle.language.words import WordsFunction
+from swizzle.language.word_operators import WordsFunction
 from symbolic.algebra.operator_laws import LAWS, Law
 from symbolic.errors import Place, near
 from symbolic.ir.program import Binary, Cast, Const, Coordinate, CoordinateName, DType, Expr, Hole, HoleCall, Shuffle

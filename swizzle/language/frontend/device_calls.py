@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from typing_extensions import assert_never
 
-from swizzle.language.device_function import DeviceFunction
+from swizzle.language.cuda_namespace import DeviceFunction
 from swizzle.language.frontend.assignments import learn
 from swizzle.language.frontend.expressions import ExpressionReader
 from swizzle.language.frontend.operators import FloatLiteral, Value, VectorValue, settled

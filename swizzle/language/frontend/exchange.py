@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from swizzle.language.frontend.calls import Arguments, called, require_whole_warps
 from swizzle.language.frontend.expressions import ExpressionReader
-from swizzle.language.frontend.helper_arguments import HelperCall, read_array
-from swizzle.language.frontend.index_loops import IndexLoops
+from swizzle.language.frontend.helper_arguments import HelperCall, IndexLoops, read_array
 from swizzle.language.frontend.operators import INDEX
 from swizzle.language.frontend.scope import ArrayName
 from symbolic.errors import near

@@ -1,4 +1,5 @@
-"""The load and store helpers, as the loops and predicated accesses that they stand for (paper, section 6.2).
+"""The helpers of a kernel as the loops and predicated accesses that they stand for: load, store, and `permute_local`,
+the column shuffle within each thread's own array (paper, section 7.3).
 
 A team of threads (a warp, or a block) moves one contiguous chunk of a global array in rounds. Along each dimension,
 in round r, the thread that is number t of `width` moves the `stride` consecutive elements that begin at
@@ -20,18 +21,50 @@ from swizzle.language.frontend.calls import Arguments
 from swizzle.language.frontend.expressions import ExpressionReader
 from swizzle.language.frontend.helper_arguments import (
     HelperCall,
+    IndexLoops,
     counted,
     read_array,
+    read_index_function,
     read_offsets,
     read_rounds,
     read_shuffled,
     read_strides,
     read_team,
 )
-from swizzle.language.frontend.index_loops import IndexLoops
 from swizzle.language.frontend.operators import INDEX
 from swizzle.language.frontend.scope import ArrayName
-from symbolic.ir.program import Const, Expr, If, Load, Select, Stmt, Store
+from symbolic.ir.program import Const, DeclareArray, Expr, If, Load, Select, Stmt, Store
+
+
+def lower_permute_local(
+    reader: ExpressionReader, arguments: Arguments, node: ast.Call
+) -> tuple[DeclareArray, tuple[Stmt, ...]]:
+    """Return a second array and the statements that fill it in the new order and copy it back."""
+    place = reader.kernel.source.place(node)
+    name, array = read_array(reader, arguments["array"], "the array of permute_local")
+    if array.memory != "local":
+        reader.mistake(arguments["array"], f"permute_local of a {array.memory} array", "a local array", "copy it first")
+    if len(array.shape) != 1:
+        reader.mistake(
+            arguments["array"],
+            f"permute_local of an array of {len(array.shape)} dimensions",
+            "a local array of one dimension",
+            "write the loops yourself",
+        )
+    function = arguments["shfl"]
+    if not isinstance(function, ast.Lambda):
+        reader.mistake(function, "the shfl of permute_local is not a lambda", "lambda i: ...", "write lambda i: ...")
+    scratch = DeclareArray(reader.scope.fresh("permuted"), "local", array.shape, array.dtype, place)
+
+    gather = IndexLoops(reader, place)
+    i = gather.counter("i", array.shape[0])
+    source = read_index_function(reader, function, "the shfl of permute_local", {"i": i})
+    gathered = Store(scratch.name, (i,), Load(name, (source,), array.dtype, place), place)
+    back = IndexLoops(reader, place)
+    j = back.counter("i", array.shape[0])
+    copied = Store(name, (j,), Load(scratch.name, (j,), array.dtype, place), place)
+    return scratch, (*gather.around((gathered,)), *back.around((copied,)))
+
 
 POSITIONS = {1: ("position",), 2: ("row", "column"), 3: ("plane", "row", "column")}
 

@@ -6,8 +6,7 @@ import ast
 import inspect
 from typing import Any, Final, NoReturn
 
-from swizzle.language.cuda_namespace import cuda
-from swizzle.language.device_function import DeviceFunction
+from swizzle.language.cuda_namespace import DeviceFunction, cuda
 from swizzle.language.frontend.expressions import ExpressionReader
 from swizzle.language.frontend.scope import AccumulatorName, ArrayName
 from swizzle.language.operators import known_names

@@ -31,12 +31,11 @@ from swizzle.language.frontend.scope import (
     VectorName,
 )
 from swizzle.language.mathematics import MathNamespace
-from swizzle.language.other_names import here
+from swizzle.language.other_names import EXPRESSIONS, here
 from swizzle.language.source.kernel_source import KernelSource
-from swizzle.language.source.outside import EXPRESSIONS
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, HOLES, KERNEL_NAMES
 from swizzle.language.vector_types import VectorType
-from swizzle.language.words import ScanOperator
+from swizzle.language.word_operators import ScanOperator
 from symbolic.errors import near
 from symbolic.ir.program import Binary, Const, Coordinate, Expr, HoleCall, Load, Unary, Var
 from symbolic.ir.walk import subexpressions

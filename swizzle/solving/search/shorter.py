@@ -1,8 +1,8 @@
 """Other functions of the same cost with shorter formulas: a few light ones are tried in place of each long one.
 
 Where several functions solve a sketch, a search ends with any of them: what the kernel does with a value may make no
-difference. That the answer is the shortest is claimed only of the cost `terms` (`solving/costs/counted.py`), which looks
-at every filling.
+difference. That the answer is the shortest is claimed only of the cost `terms` (`solving/costs/counted.py`), which
+looks at every filling.
 """
 
 from __future__ import annotations

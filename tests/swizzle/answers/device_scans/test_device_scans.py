@@ -35,7 +35,7 @@ from swizzle.language.frontend.resolve import Launch
 from swizzle.language.source.kernel_source import KernelSource, Source, parse, split_lines
 from swizzle.language.specs.verify import verify
 from swizzle.language.surface import ELEMENT_TYPES
-from swizzle.language.words import FixedWord
+from swizzle.language.word_operators import FixedWord
 from swizzle.operators import operator_of, segmented
 from swizzle.operators.rows import scan_operator_of
 from symbolic.algebra.numbers import NUMPY_DTYPES
