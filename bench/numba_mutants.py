@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from cuda_out.c.mutate import Mutant
-from cuda_out.numba.reading import TYPES
+from cuda_out.numba.module_text import TYPES
 
 _TURNED = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
 _BESIDE = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}

@@ -14,8 +14,8 @@ import pytest
 from cuda_out.compile.toolchain import available_tools, compile_cuda, uses_local
 from cuda_out.numba.printer import print_numba
 from cuda_out.passes.pipeline import optimize
-from cuda_out.tiling.tiled import one_tile
 from cuda_out.tiling.tiling import Tiling
+from cuda_out.tiling.trips import one_tile
 from swizzle import load
 from swizzle.answers.checking.sizes import sizes_to_try
 from swizzle.answers.checking.validator import SizesValidator

@@ -7,8 +7,8 @@ import pytest
 from cuda_out.numba.compiling import why_not_compiled
 from cuda_out.numba.printer import print_numba
 from cuda_out.passes.pipeline import optimize
-from cuda_out.tiling.tiled import one_tile
 from cuda_out.tiling.tiling import Tiling
+from cuda_out.tiling.trips import one_tile
 from swizzle.answers.checking.numba_text import NumbaChecks
 from swizzle.answers.checking.sizes import sizes_to_try
 from swizzle.answers.checking.trial import Array, trials

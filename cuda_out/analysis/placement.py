@@ -1,4 +1,5 @@
-"""Where each scalar and array is declared in C++: at its first assignment, if that comes before every use.
+"""Where each scalar and array is declared in C++: at its first assignment, if that comes before every other use; and
+where shared arrays are that are too large to be declared with their sizes.
 
 Python scopes a name to its function, C++ to its block. A name is declared further out if its first assignment does not
 dominate its uses, or if its value is kept from one iteration of a loop to the next.
@@ -6,14 +7,15 @@ dominate its uses, or if its value is kept from one iteration of a loop to the n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from symbolic.errors import SwizzleError
 from symbolic.ir import program as ir
-from symbolic.ir.program import DType, Program, Stmt
+from symbolic.ir.program import DeclareArray, DType, Program, Stmt
 from symbolic.ir.walk import Body, names_in, own_expressions, statements
 
 Path: TypeAlias = tuple[
@@ -129,3 +131,31 @@ def placements(program: Program) -> tuple[dict[str, Scalar], dict[str, Declarati
                 fix=f"assign '{name}' before it is read",
             )
     return scalars, arrays
+
+
+MOST_STATIC: Final = 48 * 1024
+"""As many bytes may be declared with their sizes; more are dynamic shared memory, whose size the launch gives."""
+MOST_SHARED: Final = {"sm_75": 65536, "sm_80": 166912, "sm_90": 232448, "sm_100": 232448}
+"""As many bytes may a block have of an architecture, as CUDA's guide says (compute capabilities)."""
+ALIGNMENT: Final = 16
+"""What each array begins at a multiple of: the bytes of the widest vector."""
+
+
+class DynamicShared(Struct, frozen=True):
+    """Dynamic shared memory: where each array begins, and how many bytes they take together; 0 where there is none."""
+
+    offsets: Mapping[str, int]
+    bytes: int
+
+
+def dynamic_shared(program: Program) -> DynamicShared:
+    """Place the shared arrays of a program, as it is printed, one behind the other if they need to be dynamic."""
+    arrays = [stmt for stmt in statements(program.body) if isinstance(stmt, DeclareArray) and stmt.memory == "shared"]
+    sizes = {array.name: prod(array.shape) * array.dtype.bits // 8 for array in arrays}
+    if sum(sizes.values()) <= MOST_STATIC:
+        return DynamicShared({}, 0)
+    offsets, end = {}, 0
+    for name, size in sizes.items():
+        offsets[name] = -(-end // ALIGNMENT) * ALIGNMENT
+        end = offsets[name] + size
+    return DynamicShared(offsets, end)

@@ -16,8 +16,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from cuda_out.c.kernel_text import kernel_extent
-from cuda_out.c.tokens import CudaToken, tokens
+from cuda_out.c.kernel_text import CudaToken, kernel_extent, tokens
 
 _GUARD: Final = "if defined(__CUDACC__) && !defined(__CUDACC_RTC__)"
 _PLAIN: Final = re.compile(r"pragma once|pragma unroll(\s*\(?\s*\d+\s*\)?)?|include <cuda_(fp16|bf16)\.h>")

@@ -14,8 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from cuda_out.c.identifiers import C_LIBRARY, CUDA_NAMES, KEYWORDS
-from cuda_out.c.kernel_text import NoKernel
-from cuda_out.c.tokens import CudaToken, tokens
+from cuda_out.c.kernel_text import CudaToken, NoKernel, tokens
 
 _MEMBER: Final = (".", "->", "::")
 _TYPE: Final = re.compile(r"auto|bool|char|double|float|int|long|short|signed|unsigned|void")

@@ -1,14 +1,24 @@
-"""Statements as CUDA C++ text: declarations at their sites, loops, branches, accumulators."""
+"""Statements as CUDA C++ text: declarations at their sites, loops, branches, accumulators.
+
+A vector access as CUDA C++ text: one load or store of a type such as `float4`, and a register for each word.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from typing_extensions import assert_never
 
-from cuda_out.analysis.placement import DeclarationPoint, Path, Scalar, declarations, placements
-from cuda_out.analysis.shared_memory import ALIGNMENT, dynamic_shared
+from cuda_out.analysis.placement import (
+    ALIGNMENT,
+    DeclarationPoint,
+    Path,
+    Scalar,
+    declarations,
+    dynamic_shared,
+    placements,
+)
 from cuda_out.analysis.unroll import loops_to_unroll
 from cuda_out.c.emitter import Emitter
 from cuda_out.c.expressions import (
@@ -20,23 +30,61 @@ from cuda_out.c.expressions import (
     ExpressionPrinter,
     converted,
     function_name,
+    is_wide,
+    wide_names,
 )
 from cuda_out.c.helpers import coordinate_text
 from cuda_out.c.identifiers import c_names
-from cuda_out.c.types import C_TYPE, OF_HALF, TO_HALF, literal
-from cuda_out.c.vector_text import vector_lines, word_lines
-from cuda_out.c.width import is_wide, wide_names
+from cuda_out.c.types import C_TYPE, HALF_BITS, OF_HALF, TO_HALF, literal
+from cuda_out.passes.packed_words import PackedWords, per_word
 from cuda_out.passes.simplify import simplify_expression
 from cuda_out.passes.vectors import VectorAccess, multiple_of, vector_accesses
-from cuda_out.passes.words import PackedWords, per_word
-from cuda_out.tiling.text import tile_text
+from cuda_out.tiling.length_text import tile_text
 from cuda_out.tiling.tiling import Tiling
 from symbolic.algebra.operator_laws import law_of
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir import program as ir
 from symbolic.ir.facts import Facts, after, decide, facts_where, launch_facts, loop_facts, range_of
-from symbolic.ir.program import DType, Program, ReductionOp, Stmt
+from symbolic.ir.program import DType, Expr, Program, ReductionOp, Stmt
 from symbolic.ir.walk import Body, all_names, assigned_in, names_in, own_expressions, statements, subexpressions
+
+Element = Callable[[str, tuple[Expr, ...]], str]
+Stored = Callable[[str, tuple[Expr, ...], str], str]
+
+
+def vector_lines(vector: VectorAccess, element: Element, value: Element, stored: Stored, name: str) -> Iterator[str]:
+    """Yield the lines.
+
+    `element` prints `array[...]` in memory, `value` what a register has, and `stored` the statement that stores a
+    text in it; `name` is a new name for the loaded vector.
+    """
+    address, kind = f"&{element(vector.array, vector.indices)}", vector.type_name
+    bits, number = HALF_BITS.get(vector.dtype, ("", ""))
+    if vector.is_store:
+        registers = [value(each.array, each.indices) for each in vector.registers]
+        registers = [f"{bits}({each})" for each in registers] if vector.by_bits else registers
+        yield f"*reinterpret_cast<{kind}*>({address}) = {vector.maker}({', '.join(registers)});"
+        return
+    yield f"const {kind} {name} = *reinterpret_cast<const {kind}*>({address});"
+    for register, word in zip(vector.registers, "xyzw", strict=False):
+        text = f"{name}.{word}"
+        yield stored(register.array, register.indices, f"{number}({text})" if vector.by_bits else text)
+
+
+def word_lines(vector: VectorAccess, element: Element, words: Sequence[str], name: str) -> Iterator[str]:
+    """Yield the lines of a vector whose registers are whole words of several elements each."""
+    address = f"&{element(vector.array, vector.indices)}"
+    kind = {1: "unsigned int"}.get(len(words), f"uint{len(words)}")
+    if vector.is_store:
+        value = words[0] if len(words) == 1 else f"make_{kind}({', '.join(words)})"
+        yield f"*reinterpret_cast<{kind}*>({address}) = {value};"
+    elif len(words) == 1:
+        yield f"{words[0]} = *reinterpret_cast<const {kind}*>({address});"
+    else:
+        yield f"const {kind} {name} = *reinterpret_cast<const {kind}*>({address});"
+        for word, part in zip(words, "xyzw", strict=False):
+            yield f"{word} = {name}.{part};"
+
 
 COORDINATE_NAMES: Mapping[str, str] = {
     "threadIdx": "thread", "blockIdx": "block", "blockDim": "block_dim", "gridDim": "grid_dim",

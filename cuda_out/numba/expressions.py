@@ -16,8 +16,8 @@ from msgspec import Struct, field
 from typing_extensions import assert_never
 
 from cuda_out.c.expressions import CText
-from cuda_out.numba.identifiers import NUMBA_TYPE, python_name
-from cuda_out.tiling.text import TileText
+from cuda_out.numba.lines import NUMBA_TYPE, python_name
+from cuda_out.tiling.length_text import TileText
 from symbolic.algebra.operator_laws import infix, law_of
 from symbolic.elements import limits
 from symbolic.errors import Place, SwizzleError

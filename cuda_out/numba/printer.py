@@ -1,38 +1,123 @@
 """Print a program without holes as a Python module for numba.cuda: one `@cuda.jit` kernel and a function to launch it.
 
 It prints the same program as the CUDA printer, after the same passes. Its register arrays have static indices once
-loops are unrolled, by NVVM or before it by `cuda_out.numba.unroll`. Arrays keep their dimensions and their strides. A
+loops are unrolled, by NVVM or before it by `cuda_out.numba.printer`. Arrays keep their dimensions and their strides. A
 kernel for any length reads its lengths from the arrays' shapes.
+
+Unroll, in the text, the loops that NVVM would unroll too late for numba.cuda, which has no `#pragma unroll`.
+
+If two threads of a warp read different elements of a register array, NVVM merges the two loads into one with a dynamic
+index, unless it already knows both indices. It then knows constants, but not values that depend on a loop's variable.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from cuda_out.analysis.shared_memory import MOST_STATIC, dynamic_shared
+from cuda_out.analysis.placement import MOST_STATIC, dynamic_shared
+from cuda_out.analysis.unroll import is_static, loops_to_unroll, register_arrays, static_names
 from cuda_out.c.expressions import CText
 from cuda_out.c.identifiers import different_names
 from cuda_out.numba.expressions import PRIMARY, NumbaExpressions
-from cuda_out.numba.identifiers import NUMBA_TYPE, python_name, python_names
-from cuda_out.numba.lines import PythonLines, first_comment
+from cuda_out.numba.lines import NUMBA_TYPE, PythonLines, first_comment, python_name, python_names
 from cuda_out.numba.statements import NumbaStatements
-from cuda_out.numba.unroll import unrolled_for_numba
+from cuda_out.passes.dead import drop_dead
 from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.shuffles import legal_shuffles
-from cuda_out.tiling.text import TileText, tile_text
+from cuda_out.passes.simplify import simplify
+from cuda_out.tiling.length_text import TileText, tile_text
 from cuda_out.tiling.tiling import AXES, Tiling
 from symbolic.algebra.word_functions import word_functions_of
 from symbolic.errors import SwizzleError
+from symbolic.ir import program as ir
 from symbolic.ir.facts import LONGEST
 from symbolic.ir.functions import WordFunction
-from symbolic.ir.program import Axis, OperatorName, Parameter, Program
-from symbolic.ir.walk import FreshNames, all_names, operators_of
+from symbolic.ir.program import Axis, DType, Expr, OperatorName, Parameter, Program, Stmt
+from symbolic.ir.walk import (
+    Body,
+    FreshNames,
+    all_names,
+    bodies,
+    children,
+    map_bodies,
+    map_own,
+    names_in,
+    operators_of,
+    own_expressions,
+    statements,
+    substitute,
+    trips_of,
+)
 from symbolic.machine.launch_shape import require_hardware_warp
+
+MOST = 4096  # statements that one loop may become
+
+
+def unrolled_for_numba(program: Program) -> Program:
+    """Return the same program without loops whose variables index a read that only some lanes make."""
+    static, arrays = static_names(program), register_arrays(program)
+    chosen = {
+        loop
+        for loop in loops_to_unroll(program)
+        if _trips(loop) is not None and any(_reads(loop.body, False, static, arrays))
+    }
+    if not chosen:
+        return program
+    return drop_dead(simplify(replace(program, body=_unrolled(program.body, frozenset(chosen)))))
+
+
+def _trips(loop: ir.For) -> range | None:
+    """Return a loop's values where they are constants, and few enough."""
+    values = trips_of(loop)
+    return values if values is not None and len(values) * len(list(statements(loop.body))) <= MOST else None
+
+
+def _reads(body: Body, chosen: bool, static: frozenset[str], arrays: frozenset[str]) -> Iterator[bool]:
+    """Say of each read of a register array whether only some lanes make it, at an index that loops decide."""
+    for stmt in body:
+        own = [(expr, chosen) for expr in own_expressions(stmt)]
+        while own:
+            expr, some = own.pop()
+            match expr:
+                case ir.Select(condition=condition):
+                    some = some or not is_static(condition, static)
+                case ir.Load(array=array, indices=indices) if array in arrays:
+                    yield some and any(names_in(index) & static for index in indices)
+                case _:
+                    pass
+            own += [(child, some) for child in children(expr)]
+        inside = chosen or (isinstance(stmt, ir.If) and not is_static(stmt.condition, static))
+        for inner in bodies(stmt):
+            yield from _reads(inner, inside, static, arrays)
+
+
+def _unrolled(body: Body, chosen: frozenset[ir.For]) -> Body:
+    """Return the body with the chosen loops written out."""
+    found: list[Stmt] = []
+    for stmt in body:
+        inner = map_bodies(stmt, lambda each: _unrolled(each, chosen))
+        values = _trips(stmt) if isinstance(stmt, ir.For) and stmt in chosen else None
+        if values is None:
+            found.append(inner)
+            continue
+        assert isinstance(inner, ir.For)
+        for value in values:
+            constant = ir.Const(value, DType.INDEX, stmt.place)
+            found += [_replaced(each, inner.variable, constant) for each in inner.body]
+        if values:
+            found.append(ir.Assign(inner.variable, ir.Const(values[-1], DType.INDEX, stmt.place), stmt.place))
+    return tuple(found)
+
+
+def _replaced(stmt: Stmt, name: str, value: Expr) -> Stmt:
+    changed = map_own(stmt, lambda expr: substitute(expr, name, value))
+    return map_bodies(changed, lambda body: tuple(_replaced(each, name, value) for each in body))
 
 
 def word_function_lines(row: WordFunction, name: str) -> list[str]:

@@ -9,6 +9,7 @@ from cuda_out.passes.copies import merge_copies
 from cuda_out.passes.dead import drop_dead
 from cuda_out.passes.distribute import distribute
 from cuda_out.passes.finals import inline_finals
+from cuda_out.passes.packed_words import write_out_words
 from cuda_out.passes.permutations import split_permutations
 from cuda_out.passes.share import share_values
 from cuda_out.passes.shuffles import legal_shuffles, plain_lanes
@@ -16,7 +17,6 @@ from cuda_out.passes.simplify import simplify
 from cuda_out.passes.strength import reduce_strength
 from cuda_out.passes.variables import plain_coordinates, reuse_names
 from cuda_out.passes.vectorize import vectorize
-from cuda_out.passes.words import write_out_words
 from symbolic.ir.program import Program
 
 _ORDER: tuple[Callable[[Program], Program], ...] = (

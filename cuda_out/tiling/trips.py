@@ -5,11 +5,22 @@
 At another length the loop runs as often as there are chunks. What reaches behind the end in the last one is masked: a
 statement that only adds to something, or stores there, is left out (`if 32 * k + lane < length`); in others, a load
 gives a number instead. Whether the kernel is right at other lengths is checked elsewhere.
+
+Where a loop accumulates states, word by word: statements that are one update of several variables.
+
+    t_0 = combine_0(s_0, s_1, new_0, new_1)
+    t_1 = combine_1(s_0, s_1, new_0, new_1)
+    s_0 = t_0
+    s_1 = t_1
+
+A state of one word is `s = combine(s, new)`. Such an update only puts a state behind those that are there.
+
+From a kernel of fixed size to what each of its blocks runs, ready for the passes and the printer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -17,18 +28,19 @@ from msgspec.structs import replace
 from typing_extensions import assert_never
 
 from cuda_out.passes.finals import inline_finals
-from cuda_out.tiling.blocks import uses_blocks
-from cuda_out.tiling.state_updates import StateUpdate, state_updates
-from cuda_out.tiling.tiling import AXES, Masks, Tiling
-from cuda_out.tiling.translation import NotTranslated, Translated, translated
+from cuda_out.tiling.blocks import endless, first_block, uses_blocks
+from cuda_out.tiling.tiling import AXES, Masks, TiledAxis, Tiling
+from cuda_out.tiling.translation import Ends, NotTranslated, Translated, translated
 from symbolic.algebra.operator_laws import law_of
 from symbolic.ir import program as ir
+from symbolic.ir.functions import Joined, joined_of
 from symbolic.ir.program import DType, Expr, Program, Stmt
 from symbolic.ir.walk import (
     Body,
     FreshNames,
     all_names,
     assigned_in,
+    bodies,
     map_bodies,
     map_own,
     names_in,
@@ -38,6 +50,67 @@ from symbolic.ir.walk import (
     statements,
     subexpressions,
 )
+
+
+class StateUpdate(Struct, frozen=True):
+    """The statements, the names of the words, the state that is put behind theirs, and how words are combined."""
+
+    statements: Body
+    words: tuple[str, ...]
+    state: tuple[Expr, ...]
+    joined: Joined
+
+    @property
+    def of_any_length(self) -> bool:
+        """Whether the laws hold however many states there are: no number of elements is promised."""
+        return self.joined.lifted is None or self.joined.of_any is not None
+
+
+def state_updates(body: Body) -> Iterator[StateUpdate]:
+    """Yield the updates of states in a body, those of the bodies in it too."""
+    for place, stmt in enumerate(body):
+        found = _update_at(body, place)
+        if found is not None:
+            yield found
+        for inner in bodies(stmt):
+            yield from state_updates(inner)
+
+
+def _update_at(body: Body, place: int) -> StateUpdate | None:
+    """Return the update that begins at a statement."""
+    first = body[place]
+    if not isinstance(first, ir.Assign) or not isinstance(first.value, ir.Apply):
+        return None
+    joined = joined_of(first.value.function)
+    if joined is None:
+        return None
+    count, given = joined.words, first.value.operands
+    some = tuple(each for each in body[place : place + (2 * count if count > 1 else 1)] if isinstance(each, ir.Assign))
+    targets = some[-count:]
+    if len(some) < count + len(targets) * (count > 1) or not targets[0].accumulates:
+        return None
+    for number, (kept, target) in enumerate(zip(some, targets, strict=False)):
+        made = kept.value
+        own = joined_of(made.function) if isinstance(made, ir.Apply) else None
+        if own is None or (own.operator, own.word) != (joined.operator, number) or not _same(made, first.value):
+            return None
+        if not _is_variable(given[number], target.name) or (count > 1 and not _is_variable(target.value, kept.name)):
+            return None
+    words, state = tuple(target.name for target in targets), given[count:]
+    if any(names_in(each) & {*words} for each in state):
+        return None
+    return StateUpdate(some, words, state, joined)
+
+
+def _same(one: Expr, other: Expr) -> bool:
+    """Say whether two functions have the same operands."""
+    assert isinstance(one, ir.Apply) and isinstance(other, ir.Apply)
+    return len(one.operands) == len(other.operands) and all(map(same, one.operands, other.operands))
+
+
+def _is_variable(expr: Expr, name: str) -> bool:
+    return isinstance(expr, ir.Var) and expr.name == name
+
 
 Dimension: TypeAlias = tuple[str, int]
 """An array and one of its dimensions."""
@@ -322,3 +395,26 @@ def _number(expr: Expr) -> int:
 
 def _is(expr: Expr, value: int) -> bool:
     return isinstance(expr, ir.Const) and expr.value == value
+
+
+def ends_of(axis: TiledAxis) -> Ends:
+    """Return what translation is told of an axis with edges."""
+    return Ends(axis.blocks(axis.declared), axis.tile, axis.declared)
+
+
+def without_bounds(program: Program, tiling: Tiling) -> Program:
+    """Return the program without comparisons with the arrays' lengths, on a grid without end.
+
+    Along axes with edges, they ask how much is before a block and left for it.
+    """
+    program = endless(with_length(program, tiling), [axis.axis for axis in tiling.of_grid])
+    for axis in tiling.of_grid:
+        moves = translated(program, axis.axis, ends_of(axis) if axis.edges else None)
+        assert not isinstance(moves, NotTranslated), "a tiling has axes along which blocks are moved copies"
+        program = moves.program
+    return program
+
+
+def one_tile(program: Program, tiling: Tiling) -> Program:
+    """Return what block 0 runs where no array ends inside it."""
+    return first_block(without_bounds(program, tiling), [axis.axis for axis in tiling.of_grid])

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from cuda_out.analysis.shared_memory import MOST_SHARED
+from cuda_out.analysis.placement import MOST_SHARED
 from cuda_out.c.expressions import function_name
 from cuda_out.c.kernel_text import instantiated
 from cuda_out.c.printer import CudaSource

@@ -14,8 +14,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from cuda_out.numba.comparing import NotPrinted, parsed, refuse
-from cuda_out.numba.identifiers import NUMBA_TYPE, python_name
 from cuda_out.numba.launching import GivenArray, GivenNumber, GivenStream, Launcher, NumbaCall, NumbaLaunch, RaisedError
+from cuda_out.numba.lines import NUMBA_TYPE, python_name
 from swizzle.answers.checking.numba_text import NOT_PRINTED, SHOWN, NumbaChecks, NumbaText, NumbaVerdict
 from swizzle.answers.checking.sizes import LaunchSize
 from swizzle.answers.emit.any_length.conditions import FixedSize

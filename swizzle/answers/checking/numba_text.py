@@ -23,7 +23,6 @@ from cuda_out.compile.children import confined
 from cuda_out.compile.report import ARCHITECTURES
 from cuda_out.numba.comparing import NotPrinted, parsed, python_text
 from cuda_out.numba.compiling import NotCompiled, NotInstalled, compile_kernel
-from cuda_out.numba.identifiers import NUMBA_TYPE
 from cuda_out.numba.launching import (
     GivenArray,
     GivenNumber,
@@ -33,8 +32,9 @@ from cuda_out.numba.launching import (
     NumbaLaunch,
     RaisedError,
 )
+from cuda_out.numba.lines import NUMBA_TYPE
+from cuda_out.numba.module_text import NumbaModule, read_module
 from cuda_out.numba.parameters import with_lengths
-from cuda_out.numba.reading import NumbaModule, read_module
 from cuda_out.ptx.running.validate import Validation
 from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.tiling.tiling import Tiling

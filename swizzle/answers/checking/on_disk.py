@@ -15,10 +15,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cuda_out.c.directives import asks_for_its_reader, lines_that_go_on
-from cuda_out.c.kernel_text import NoKernel, code, head, parameters, with_kernel
+from cuda_out.c.kernel_text import NoKernel, code, head, parameters, tokens, with_kernel
 from cuda_out.c.printer import CudaSource
 from cuda_out.c.same_text import difference, kernel_of
-from cuda_out.c.tokens import tokens
 from swizzle.answers.emit.emitters import Sizes, cuda_source
 from swizzle.answers.emit.filled import FilledKernel
 from symbolic.errors import Place, SwizzleError

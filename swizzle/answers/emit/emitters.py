@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from msgspec import Struct
 
 from cuda_out.analysis.unroll import by_value_at_run_time
-from cuda_out.tiling.text import linear_text
+from cuda_out.tiling.length_text import linear_text
 from cuda_out.tiling.tiling import Tiling
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.solving.solution.in_words import assumed, optimality
@@ -77,7 +77,7 @@ def _printed(program: Program, sizes: Sizes) -> tuple[Program, Tiling | None]:
 @lru_cache(maxsize=8)  # the text, the comment in it and what is said of it each ask for the same
 def _optimized(program: Program, tiling: Tiling | None) -> Program:
     from cuda_out.passes.pipeline import optimize
-    from cuda_out.tiling.tiled import one_tile
+    from cuda_out.tiling.trips import one_tile
 
     return optimize(program if tiling is None else one_tile(program, tiling))
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from cuda_out.c.identifiers import c_name, c_names
 from cuda_out.c.printer import CudaSource
 from cuda_out.c.types import C_TYPE
-from cuda_out.tiling.text import linear_text
+from cuda_out.tiling.length_text import linear_text
 from cuda_out.tiling.tiling import Tiling
 from swizzle.answers.emit.any_length.conditions import FixedSize
 from swizzle.answers.emit.emitters import cuda_source

@@ -20,8 +20,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cuda_out.tiling.blocks import largest_indices
-from cuda_out.tiling.tiled import without_bounds
 from cuda_out.tiling.tiling import AXES, Span, TiledAxis, Tiling
+from cuda_out.tiling.trips import without_bounds
 from swizzle.answers.emit.any_length.conditions import MAX_CELLS, Fixed, FixedSize, LengthConditions, own_lengths
 from swizzle.answers.emit.any_length.continuation import MeaningAt
 from swizzle.answers.hosts.composition import FilledHost, left_by, read_after

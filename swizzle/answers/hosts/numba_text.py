@@ -6,8 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from cuda_out.numba.identifiers import NUMBA_TYPE, python_name, python_names
-from cuda_out.numba.lines import first_comment
+from cuda_out.numba.lines import NUMBA_TYPE, first_comment, python_name, python_names
 from cuda_out.numba.printer import NumbaSource
 from cuda_out.tiling.tiling import Span
 from swizzle.answers.emit.emitters import numba_source

@@ -1,8 +1,8 @@
 """Bank conflicts and sectors, counted a second time: thread by thread, byte by byte.
 
-The search counts them on the machine's arrays of all threads (`cuda_out.passes.accesses`). Here a warp's lanes execute
-the printed program one after the other, with Python's numbers for index values and nothing for data, and the counts
-are the hardware's definitions. Which loops are one vector access is the printer's decision, as it is there.
+The search counts them on the machine's arrays of all threads (`cuda_out.passes.printed_accesses`). Here a warp's lanes
+execute the printed program one after the other, with Python's numbers for index values and nothing for data, and the
+counts are the hardware's definitions. Which loops are one vector access is the printer's decision, as it is there.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from symbolic.values.guard import Guard, Guards
 from symbolic.values.vector import Encoding
 
 if TYPE_CHECKING:
-    from cuda_out.passes.accesses import PrintedMoves
+    from cuda_out.passes.printed_accesses import PrintedMoves
 
 
 class Filled:
@@ -63,7 +63,7 @@ class Filled:
 
     @cached_property
     def _moves(self) -> PrintedMoves:
-        from cuda_out.passes.accesses import printed_moves
+        from cuda_out.passes.printed_accesses import printed_moves
 
         return printed_moves(self.program)
 

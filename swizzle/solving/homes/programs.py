@@ -212,7 +212,7 @@ class _Statements:
 
     def _packed(self, network: ExchangeNetwork) -> list[Stmt]:
         """Return a network of words with several elements each, element by element: an array has all words, and
-        statements side by side store a word. The printer makes one move of them (`cuda_out/passes/words.py`)."""
+        statements side by side store a word. The printer makes one move of them (`cuda_out/passes/packed_words.py`)."""
         thread, per, nodes = Thread(1, self.place), network.per, len(network.nodes)
         words = self.names.take(f"{self.exchange.array}_words")
         self.arrays.append(DeclareArray(words, "local", (nodes * per,), self.dtype, self.place))

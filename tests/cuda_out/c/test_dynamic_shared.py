@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from cuda_out.analysis.shared_memory import dynamic_shared
+from cuda_out.analysis.placement import dynamic_shared
 from cuda_out.c.printer import CudaSource, print_cuda
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.emulate.emulate import EmulationError, emulate

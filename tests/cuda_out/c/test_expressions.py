@@ -1,4 +1,7 @@
-"""Printed expressions mean in C++ what the language says, with no more parentheses than needed."""
+"""Printed expressions mean in C++ what the language says, with no more parentheses than needed.
+
+Which variables of a kernel are `long long` in the text.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,32 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from cuda_out.c.expressions import ExpressionPrinter
+from cuda_out.c.expressions import ExpressionPrinter, wide_names
 from cuda_out.c.helpers import coordinate_text, helper_text
+from cuda_out.c.printer import print_cuda
 from symbolic.ir import program as ir
 from symbolic.ir.facts import Facts, range_of
 from symbolic.ir.intervals import Range
 from symbolic.ir.program import DType, Expr
 from symbolic.ir.walk import subexpressions
-from tests.cuda_out.build import F32, HERE, data, kernel, load, num, op, select, shuffle, un, var, where
+from tests.cuda_out.build import (
+    F32,
+    HERE,
+    assign,
+    data,
+    kernel,
+    load,
+    loop,
+    num,
+    op,
+    parameter,
+    select,
+    shuffle,
+    store,
+    un,
+    var,
+    where,
+)
 from tests.cuda_out.random_programs import random_condition, random_index
 from tests.cuda_out.reference import Block
 
@@ -291,3 +312,22 @@ def test_signed_data_wraps_without_undefined_behaviour(tmp_path: Path) -> None:
     ran = subprocess.run([str(tmp_path / "run")], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[:2000]
     assert [int(line) for line in ran.stdout.splitlines()] == expected
+
+
+def test_only_what_may_leave_an_int_is_wide() -> None:
+    """A product beyond an int, what is made of it, and a loop that runs beyond; not what is reduced again or small."""
+    program = kernel(
+        "k",
+        [parameter("y", 128, role="out")],
+        [
+            assign("small", op("*", where("threadIdx"), 1000)),
+            assign("large", op("*", op("*", "small", "small"), 1000)),
+            assign("more", op("+", "large", 1)),
+            loop("v", 2**33, store("y", op("+", op("%", "more", 64), op("%", "v", 2)), data(1.0)), step=2**32),
+        ],
+    )
+    assert wide_names(program) == {"large", "more", "v"}
+    text = print_cuda(program).text
+    assert "const int small = int(threadIdx.x) * 1000;" in text
+    assert "const long long large = static_cast<long long>(small) * small * 1000;" in text
+    assert "for (long long v = 0; v < 8589934592ll; v += 4294967296ll) {" in text

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from cuda_out.numba.compiling import compile_kernel, why_not_compiled
+from cuda_out.numba.module_text import read_module
 from cuda_out.numba.parameters import with_lengths
 from cuda_out.numba.printer import print_numba
-from cuda_out.numba.reading import read_module
 from cuda_out.passes.pipeline import optimize
 from cuda_out.ptx.running.run import interpret
 from cuda_out.ptx.syntax import NotInterpreted

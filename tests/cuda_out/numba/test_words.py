@@ -9,8 +9,8 @@ import pytest
 
 from cuda_out.numba.comparing import NotPrinted
 from cuda_out.numba.compiling import why_not_compiled
+from cuda_out.numba.module_text import read_module
 from cuda_out.numba.printer import print_numba
-from cuda_out.numba.reading import read_module
 from swizzle import accumulator, cuda, i32, scan_operator, serial, sketch, spec, u64
 from swizzle.answers.checking.numba_text import NumbaChecks
 from swizzle.answers.checking.sizes import LaunchSize

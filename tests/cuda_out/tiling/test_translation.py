@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from cuda_out.tiling.blocks import largest_indices
-from cuda_out.tiling.tiled import one_tile
 from cuda_out.tiling.tiling import Span, TiledAxis, Tiling
 from cuda_out.tiling.translation import NotTranslated, Translated, _Walk, translated
+from cuda_out.tiling.trips import one_tile
 from symbolic.ir import program as ir
 from tests.cuda_out.build import HERE, assign, branch, data, kernel, load, loop, op, parameter, store, where
 from tests.cuda_out.random_programs import random_index

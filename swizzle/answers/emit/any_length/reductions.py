@@ -22,10 +22,9 @@ from typing import Any, Final, TypeAlias
 from msgspec.structs import replace
 
 from cuda_out.passes.finals import inline_finals
-from cuda_out.tiling.state_updates import state_updates
 from cuda_out.tiling.tiling import Masks, Span, TiledAxis, Tiling
 from cuda_out.tiling.translation import NotTranslated
-from cuda_out.tiling.trips import ChunkLoop, chunk_loops, is_length, one_trip, update_of, with_length
+from cuda_out.tiling.trips import ChunkLoop, chunk_loops, is_length, one_trip, state_updates, update_of, with_length
 from swizzle.answers.emit.any_length.conditions import Fixed, FixedSize, any_length
 from swizzle.language.specs.specification import Meaning
 from swizzle.language.specs.verify import verify

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from cuda_out.compile.launch import structure
 from cuda_out.compile.toolchain import available_tools, compile_cuda
 from cuda_out.emulate.host import calls, wrong_calls
+from cuda_out.numba.module_text import read_module
 from cuda_out.numba.printer import print_numba
-from cuda_out.numba.reading import read_module
 from cuda_out.passes.pipeline import optimize
 from cuda_out.ptx.running.run import interpret
 from cuda_out.ptx.syntax import NotInterpreted

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cuda_out.passes.accesses import printed_moves
+from cuda_out.passes.printed_accesses import printed_moves
 from swizzle.commands.report import as_text
 from swizzle.sketches.sketch import Sketch
 from swizzle.solving.audit.second_count import extra_turns, touched_sectors

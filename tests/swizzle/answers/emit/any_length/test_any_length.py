@@ -15,8 +15,8 @@ from cuda_out.c.printer import CudaSource, print_cuda
 from cuda_out.compile.toolchain import available_tools, compile_cuda, uses_local
 from cuda_out.emulate.emulate import emulate, emulate_checked
 from cuda_out.passes.pipeline import optimize
-from cuda_out.tiling.tiled import one_tile
 from cuda_out.tiling.tiling import Tiling
+from cuda_out.tiling.trips import one_tile
 from swizzle import load
 from swizzle.answers.checking.trial import random_argument
 from swizzle.answers.emit.any_length.conditions import FixedSize, any_length

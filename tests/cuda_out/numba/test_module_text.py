@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cuda_out.numba.comparing import NotPrinted
+from cuda_out.numba.module_text import converted, read_module
 from cuda_out.numba.printer import print_numba
-from cuda_out.numba.reading import converted, read_module
 from cuda_out.passes.pipeline import optimize
 from tests.cuda_out.examples import conv1d
 

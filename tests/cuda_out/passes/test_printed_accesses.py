@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from cuda_out.passes.accesses import printed_moves, printed_widths
+from cuda_out.passes.printed_accesses import printed_moves, printed_widths
 from symbolic.ir.program import Program
 from tests.sketches import kernel
 

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from msgspec import Struct
 
+from cuda_out.passes.packed_words import PackedWords
 from cuda_out.passes.pipeline import optimize
 from cuda_out.passes.vectors import VectorAccess, arrays_in_memory, vector_accesses
-from cuda_out.passes.words import PackedWords
 from symbolic.errors import Place
 from symbolic.ir.program import (
     DeclareArray,

@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from cuda_out.compile.toolchain import available_tools
-from cuda_out.passes.accesses import printed_moves
+from cuda_out.passes.packed_words import PackedWords, write_out_words
 from cuda_out.passes.pipeline import optimize
-from cuda_out.passes.words import PackedWords, write_out_words
+from cuda_out.passes.printed_accesses import printed_moves
 from cuda_out.ptx.running.validate import validate
 from swizzle.language.parameters import Parameters
 from swizzle.sketches.swz_file import read_swz

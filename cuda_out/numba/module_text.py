@@ -15,9 +15,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from cuda_out.analysis.shared_memory import MOST_STATIC
+from cuda_out.analysis.placement import MOST_STATIC
 from cuda_out.numba.comparing import NotPrinted, compare_functions, parsed, refuse
-from cuda_out.numba.identifiers import NUMBA_TYPE, OWN, python_name
+from cuda_out.numba.lines import NUMBA_TYPE, OWN, python_name
 from cuda_out.numba.printer import NumbaSource, word_function_lines
 from cuda_out.tiling.tiling import AXES
 from symbolic.algebra.word_functions import word_functions_of
