@@ -517,10 +517,16 @@ def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
 
 def _usage_mistake(error: click.UsageError) -> SwizzleError:
     """Say what is wrong with a command line in the form of every other mistake."""
+    import re
+    from difflib import get_close_matches
+
     from symbolic.errors import SwizzleError
 
-    found, _, near = error.format_message().removesuffix(".").partition(" Did you mean ")
-    found, _, expected = found.removesuffix(".").partition(": expected ")
+    found, _, near = error.format_message().removesuffix(".").partition("Did you mean ")
+    if near.startswith("one of: "):
+        wrong, *names = re.findall(r"'(.*?)'", f"{found}{near}")
+        near = f"{get_close_matches(wrong, names, 1, cutoff=0)[0]!r}?"
+    found, _, expected = found.rstrip(" (").removesuffix(".").partition(": expected ")
     command = error.ctx.command_path if error.ctx else "swizzle"
     usage = error.ctx.get_usage().removeprefix("Usage: ") if error.ctx else "swizzle COMMAND"
     return SwizzleError(

@@ -1,4 +1,4 @@
-"""Conditions on choices: what a constraint may say of the values that are chosen for its objects.
+"""Choices about objects, and conditions on them: what a constraint may say of the values that are chosen.
 
 `order(a, b).is_("BEFORE")`, `size(d) <= 4`, `level(x).same_as(level(y))` and `holds(fits, bm, bn)` are conditions;
 `|`, `&` and `~` make others of them. A constraint is kept as clauses, disjunctions of literals (section 3.3).
@@ -7,28 +7,63 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Hashable, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from symbolic.choices.space import Choice
-
 Value: TypeAlias = str | int | bool
+Object: TypeAlias = Hashable
+
+
+class ObjectSet(Struct, frozen=True, eq=False):
+    """A set of objects of the kernel, such as its loops, by name; triggers may add to it."""
+
+    name: str
+    objects: tuple[Object, ...]
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class GenericChoice(Struct, frozen=True, eq=False):
+    """A decision for each tuple of distinct objects of some sets: `order(a, b)`, `size(d)`.
+
+    Attributes:
+        name: what it is called in messages.
+        sets: the sets of its objects.
+        values: the values of an enum choice, or a function of the objects that gives those of an integer choice.
+        opposite: for a choice about a pair, the value of (b, a) for each value of (a, b); None for all others.
+    """
+
+    name: str
+    sets: tuple[ObjectSet, ...]
+    values: tuple[Value, ...] | Callable[..., Sequence[int]]
+    opposite: Mapping[Value, Value] | None = None
+
+    def __call__(self, *objects: Object) -> ChoiceOf:
+        if len(objects) != len(self.sets):
+            raise TypeError(f"{self.name} is a choice about {len(self.sets)} objects, not {len(objects)}")
+        if self.opposite is not None and rank(objects[0]) > rank(objects[1]):
+            return ChoiceOf(self, objects[::-1], turned=True)
+        return ChoiceOf(self, objects)
+
+    def universe(self, *objects: Object) -> tuple[Value, ...]:
+        """Return the values that there are for some objects."""
+        return self.values if isinstance(self.values, tuple) else tuple(self.values(*objects))
 
 
 class Condition:
     """What may hold of a complete assignment; `|`, `&` and `~` are or, and, not. A `bool` may stand for one."""
 
     def __or__(self, other: Condition | bool) -> Condition:
-        return Either((self, as_condition(other)))
+        return AnyOf((self, as_condition(other)))
 
     def __ror__(self, other: bool) -> Condition:
         return as_condition(other) | self
 
     def __and__(self, other: Condition | bool) -> Condition:
-        return Both((self, as_condition(other)))
+        return AllOf((self, as_condition(other)))
 
     def __rand__(self, other: bool) -> Condition:
         return as_condition(other) & self
@@ -40,22 +75,22 @@ class Condition:
         raise TypeError("a condition on choices is neither true nor false yet; write |, & and ~ for or, and and not")
 
 
-class Either(Condition, Struct, frozen=True):
+class AnyOf(Condition, Struct, frozen=True):
     """At least one of the parts holds; of no parts, none does."""
 
     parts: tuple[Condition, ...]
 
     def __invert__(self) -> Condition:
-        return Both(tuple(~part for part in self.parts))
+        return AllOf(tuple(~part for part in self.parts))
 
 
-class Both(Condition, Struct, frozen=True):
+class AllOf(Condition, Struct, frozen=True):
     """All parts hold; of no parts, they do."""
 
     parts: tuple[Condition, ...]
 
     def __invert__(self) -> Condition:
-        return Either(tuple(~part for part in self.parts))
+        return AnyOf(tuple(~part for part in self.parts))
 
 
 class Literal(Condition, Struct, frozen=True):
@@ -68,7 +103,7 @@ class Literal(Condition, Struct, frozen=True):
         key: what says that two tests are the same function; None for a function that is only the same as itself.
     """
 
-    chosen: tuple[Chosen, ...]
+    chosen: tuple[ChoiceOf, ...]
     test: Callable[..., bool]
     positive: bool = True
     key: Hashable = None
@@ -77,7 +112,7 @@ class Literal(Condition, Struct, frozen=True):
         return Literal(self.chosen, self.test, not self.positive, self.key)
 
 
-class Chosen(Struct, frozen=True):
+class ChoiceOf(Struct, frozen=True):
     """A choice with its objects, whose value a condition may ask about.
 
     Attributes:
@@ -86,7 +121,7 @@ class Chosen(Struct, frozen=True):
             the other way round, so that it means the opposite value.
     """
 
-    choice: Choice
+    choice: GenericChoice
     objects: tuple[Hashable, ...]
     turned: bool = False
 
@@ -103,24 +138,24 @@ class Chosen(Struct, frozen=True):
         """Return the condition that none of the values is chosen."""
         return ~self.is_(*values)
 
-    def same_as(self, other: Chosen) -> Condition:
+    def same_as(self, other: ChoiceOf) -> Condition:
         """Return the condition that both have one value."""
         return self._compared(operator.eq, other)
 
-    def __le__(self, other: Chosen | int) -> Condition:
+    def __le__(self, other: ChoiceOf | int) -> Condition:
         return self._compared(operator.le, other)
 
-    def __lt__(self, other: Chosen | int) -> Condition:
+    def __lt__(self, other: ChoiceOf | int) -> Condition:
         return self._compared(operator.lt, other)
 
-    def __ge__(self, other: Chosen | int) -> Condition:
+    def __ge__(self, other: ChoiceOf | int) -> Condition:
         return self._compared(operator.ge, other)
 
-    def __gt__(self, other: Chosen | int) -> Condition:
+    def __gt__(self, other: ChoiceOf | int) -> Condition:
         return self._compared(operator.gt, other)
 
-    def _compared(self, test: Callable[[Value, Value], bool], other: Chosen | int) -> Condition:
-        if isinstance(other, Chosen):
+    def _compared(self, test: Callable[[Value, Value], bool], other: ChoiceOf | int) -> Condition:
+        if isinstance(other, ChoiceOf):
             return Literal((self, other), test, key=test)
         return Literal((self,), lambda value: test(value, other), key=(test, other))
 
@@ -129,7 +164,12 @@ class Chosen(Struct, frozen=True):
         return f"{self.choice.name}({', '.join(map(str, objects))})"
 
 
-def holds(test: Callable[..., bool], *chosen: Chosen) -> Condition:
+def rank(thing: Object) -> tuple[str, str]:
+    """Return what objects are ordered by: their type's name and `repr`, whatever the order in which they came."""
+    return type(thing).__name__, repr(thing)
+
+
+def holds(test: Callable[..., bool], *chosen: ChoiceOf) -> Condition:
     """Return the condition that a function of the values of some choices is true.
 
     Args:
@@ -143,7 +183,7 @@ def as_condition(given: Condition | bool) -> Condition:
     """Return a condition that holds always for True, and never for False."""
     if isinstance(given, Condition):
         return given
-    return Both(()) if given else Either(())
+    return AllOf(()) if given else AnyOf(())
 
 
 def clauses(condition: Condition | bool) -> Iterator[tuple[Literal, ...]]:
@@ -151,10 +191,10 @@ def clauses(condition: Condition | bool) -> Iterator[tuple[Literal, ...]]:
     match as_condition(condition):
         case Literal() as literal:
             yield (literal,)
-        case Both(parts):
+        case AllOf(parts):
             for part in parts:
                 yield from clauses(part)
-        case Either(parts):
+        case AnyOf(parts):
             made: list[tuple[Literal, ...]] = [()]
             for part in parts:
                 made = [before + clause for clause in clauses(part) for before in made]

@@ -15,17 +15,24 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from symbolic.choices.conditions import Chosen, Condition, Literal, Value, as_condition, clauses
+from symbolic.choices.conditions import (
+    ChoiceOf,
+    Condition,
+    GenericChoice,
+    Literal,
+    Object,
+    ObjectSet,
+    Value,
+    as_condition,
+    clauses,
+    rank,
+)
 from symbolic.choices.space import (
-    Choice,
     ChoiceSpace,
     ConstraintRule,
     CounterRule,
-    Object,
-    ObjectSet,
     QuotientRule,
     TriggerRule,
-    rank,
     single,
 )
 
@@ -34,7 +41,7 @@ MOST_OBJECTS = 100_000
 MOST_TUPLES = 4096
 """Tables of more tuples of values than that are not written out."""
 
-Key: TypeAlias = "tuple[Choice | ObjectSet | TriggerRule, tuple[Object, ...]]"
+Key: TypeAlias = "tuple[GenericChoice | ObjectSet | TriggerRule, tuple[Object, ...]]"
 
 
 class Test(Struct, frozen=True):
@@ -102,7 +109,7 @@ class GroundSpace(Struct, frozen=True):
     counters: tuple[GroundCounter, ...]
     structural: frozenset[int]
 
-    def variable(self, chosen: Chosen) -> int:
+    def variable(self, chosen: ChoiceOf) -> int:
         """Return the number of the variable of a choice with its objects; KeyError where there is none."""
         return self.names.index((chosen.choice, chosen.objects))
 
@@ -243,11 +250,11 @@ class _Grounding:
         self.names.append(key)
         self.values.append(values)
 
-    def needed(self, about: Choice | ObjectSet | TriggerRule, objects: tuple[Object, ...]) -> tuple[int, ...]:
+    def needed(self, about: GenericChoice | ObjectSet | TriggerRule, objects: tuple[Object, ...]) -> tuple[int, ...]:
         assert not isinstance(about, ObjectSet)
         return tuple(self.number[group, (thing,)] for group, thing in self.dynamic(about.sets, objects))
 
-    def known(self, chosen: Chosen) -> int:
+    def known(self, chosen: ChoiceOf) -> int:
         """Return the variable of a choice with its objects."""
         number = self.number.get((chosen.choice, chosen.objects))
         if number is None:
@@ -368,7 +375,7 @@ class _Grounding:
                 self.condition(one, [*needs, *present], ~same, [self.is_false(chosen)])
             self.condition(first, needs, ~as_condition(quotient.where(a)), [self.is_true(chosen), *earlier])
 
-    def compose(self, choice: Choice, compose: Mapping[tuple[Value, Value], frozenset[Value]]) -> None:
+    def compose(self, choice: GenericChoice, compose: Mapping[tuple[Value, Value], frozenset[Value]]) -> None:
         """All three of the relations between three objects fit."""
         number = self.rule(f"{choice.name} of three objects")
         of, opposite = choice.sets[0], choice.opposite
@@ -399,14 +406,14 @@ class _Grounding:
                 assert test.allowed is not None
                 masks[test.scope[0]] = test.allowed
                 present += self.needs[test.scope[0]]
-            variable = self.known(value) if isinstance(value, Chosen) else None
+            variable = self.known(value) if isinstance(value, ChoiceOf) else None
             if variable is not None:
                 present += self.needs[variable]
-            numbers = [value] if not isinstance(value, Chosen) else self.values[variable or 0]
+            numbers = [value] if not isinstance(value, ChoiceOf) else self.values[variable or 0]
             if not all(isinstance(n, int) and n >= 0 for n in numbers):
                 raise ValueError(f"{counter.why}: what is counted has to be whole numbers from 0 on, not {numbers}")
             masks |= dict.fromkeys(present, 0b10)
-            terms.append(CounterTerm(variable, 0 if isinstance(value, Chosen) else value, tuple(masks.items())))
+            terms.append(CounterTerm(variable, 0 if isinstance(value, ChoiceOf) else value, tuple(masks.items())))
         self.counters.append(GroundCounter(number, counter.product, tuple(terms), counter.least, counter.most))
 
 

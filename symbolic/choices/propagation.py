@@ -14,9 +14,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from symbolic.choices.conditions import Chosen, Value
+from symbolic.choices.conditions import ChoiceOf, GenericChoice, Object, Value
 from symbolic.choices.grounding import MOST_TUPLES, CounterTerm, GroundClause, GroundCounter, GroundSpace, Test
-from symbolic.choices.space import Choice, Object
 
 MOST_SCOPE = 3
 """Clauses about more variables than that are not made tables of."""
@@ -34,7 +33,7 @@ class ContradictionError(Exception):
         self.why = tuple(why)
 
 
-class Candidate(Struct, frozen=True):
+class PartialAssignment(Struct, frozen=True):
     """A partial assignment: for each variable the values that are left, as bits."""
 
     masks: tuple[int, ...]
@@ -201,7 +200,7 @@ class _Total:
             yield variable, ~mask
 
 
-class Propagation:
+class Propagator:
     """A ground space with its propagators.
 
     Args:
@@ -219,12 +218,12 @@ class Propagation:
             for variable in propagator.scope:
                 self.watching[variable].append(number)
 
-    def root(self) -> Candidate:
+    def root(self) -> PartialAssignment:
         """Return the candidate of which nothing is decided; ContradictionError where there is no assignment."""
         masks = [(1 << len(values)) - 1 for values in self.space.values]
         return self._settled(masks, range(len(self.propagators)))
 
-    def decide(self, candidate: Candidate, variable: int, mask: int) -> Candidate:
+    def decide(self, candidate: PartialAssignment, variable: int, mask: int) -> PartialAssignment:
         """Return a candidate narrowed to some values of a variable; ContradictionError where none is left."""
         masks = list(candidate.masks)
         left = masks[variable] & mask
@@ -235,7 +234,7 @@ class Propagation:
         masks[variable] = left
         return self._settled(masks, self.watching[variable])
 
-    def choose(self, candidate: Candidate, chosen: Chosen, *values: Value) -> Candidate:
+    def choose(self, candidate: PartialAssignment, chosen: ChoiceOf, *values: Value) -> PartialAssignment:
         """Decide that a choice has one of some values: `choose(candidate, order(a, b), "BEFORE")`."""
         variable = self.space.variable(chosen)
         opposite = chosen.choice.opposite if chosen.turned else None
@@ -243,18 +242,18 @@ class Propagation:
         domain = self.space.values[variable]
         return self.decide(candidate, variable, sum(1 << n for n, value in enumerate(domain) if value in wanted))
 
-    def left(self, candidate: Candidate, chosen: Chosen) -> tuple[Value, ...]:
+    def left(self, candidate: PartialAssignment, chosen: ChoiceOf) -> tuple[Value, ...]:
         """Return the values that are left of a choice."""
         variable = self.space.variable(chosen)
         values = self.values_left(candidate, variable)
         opposite = chosen.choice.opposite if chosen.turned else None
         return tuple(opposite[value] for value in values) if opposite else values
 
-    def values_left(self, candidate: Candidate, variable: int) -> tuple[Value, ...]:
+    def values_left(self, candidate: PartialAssignment, variable: int) -> tuple[Value, ...]:
         """Return the values that are left of a variable."""
         return tuple(self.space.values[variable][bit.bit_length() - 1] for bit in _single(candidate.masks[variable]))
 
-    def open_variables(self, candidate: Candidate) -> list[int]:
+    def open_variables(self, candidate: PartialAssignment) -> list[int]:
         """Return the choices that are there and not decided."""
         masks, needs = candidate.masks, self.space.needs
         return [
@@ -263,18 +262,18 @@ class Propagation:
             if masks[variable] & (masks[variable] - 1) and all(masks[need] == 0b10 for need in needs[variable])
         ]
 
-    def assignment(self, candidate: Candidate) -> dict[tuple[Choice, tuple[Object, ...]], Value]:
+    def assignment(self, candidate: PartialAssignment) -> dict[tuple[GenericChoice, tuple[Object, ...]], Value]:
         """Return the value of each choice that is there, where all are decided."""
         assert not self.open_variables(candidate), "an assignment of a candidate that is open"
-        made: dict[tuple[Choice, tuple[Object, ...]], Value] = {}
+        made: dict[tuple[GenericChoice, tuple[Object, ...]], Value] = {}
         for variable in range(self.space.choices):
             if all(candidate.masks[need] == 0b10 for need in self.space.needs[variable]):
                 choice, objects = self.space.names[variable]
-                assert isinstance(choice, Choice)
+                assert isinstance(choice, GenericChoice)
                 made[choice, objects] = self.values_left(candidate, variable)[0]
         return made
 
-    def _settled(self, masks: list[int], first: Iterable[int]) -> Candidate:
+    def _settled(self, masks: list[int], first: Iterable[int]) -> PartialAssignment:
         """Run propagators until none removes a value."""
         waiting = dict.fromkeys(first)
         while waiting:
@@ -291,7 +290,7 @@ class Propagation:
                         raise ContradictionError([self.space.rules[rule] for rule in propagator.rules])
                     masks[variable] = left
                     waiting.update(dict.fromkeys(self.watching[variable]))
-        return Candidate(tuple(masks))
+        return PartialAssignment(tuple(masks))
 
 
 def _tables(space: GroundSpace, rules: Collection[int]) -> Iterator[_Table | _Disjunction]:

@@ -10,7 +10,7 @@ from statistics import NormalDist, fmean, stdev
 from msgspec import Struct
 
 from symbolic.choices.grounding import GroundSpace
-from symbolic.choices.propagation import Candidate, ContradictionError, Propagation
+from symbolic.choices.propagation import ContradictionError, PartialAssignment, Propagator
 
 
 class SpaceSize(Struct, frozen=True):
@@ -30,12 +30,14 @@ class SpaceSize(Struct, frozen=True):
     dead_ends: float
 
 
-def fewest_values(propagation: Propagation, candidate: Candidate) -> int:
+def fewest_values(propagation: Propagator, candidate: PartialAssignment) -> int:
     """Return the open choice with the fewest values left, the first one of several."""
     return min(propagation.open_variables(candidate), key=lambda variable: candidate.masks[variable].bit_count())
 
 
-def children(propagation: Propagation, candidate: Candidate, variable: int) -> Iterator[tuple[int, Candidate]]:
+def children(
+    propagation: Propagator, candidate: PartialAssignment, variable: int
+) -> Iterator[tuple[int, PartialAssignment]]:
     """Yield a candidate for each value of an open choice that is not a contradiction, with the value's bit."""
     for bit in bits_of(candidate.masks[variable]):
         try:
@@ -45,10 +47,10 @@ def children(propagation: Propagation, candidate: Candidate, variable: int) -> I
 
 
 def assignments(
-    propagation: Propagation,
-    candidate: Candidate | None = None,
-    next_variable: Callable[[Propagation, Candidate], int] = fewest_values,
-) -> Iterator[Candidate]:
+    propagation: Propagator,
+    candidate: PartialAssignment | None = None,
+    next_variable: Callable[[Propagator, PartialAssignment], int] = fewest_values,
+) -> Iterator[PartialAssignment]:
     """Yield each complete candidate once.
 
     Args:
@@ -70,7 +72,7 @@ def assignments(
 
 
 def estimate(
-    propagation: Propagation, seed: int = 0, walks: int = 200, candidate: Candidate | None = None
+    propagation: Propagator, seed: int = 0, walks: int = 200, candidate: PartialAssignment | None = None
 ) -> SpaceSize:
     """Return how many assignments there are, by random walks from the root (Knuth 1975).
 
@@ -90,7 +92,7 @@ def estimate(
     return SpaceSize(mean, max(seen, mean - error), mean + error, walks, sizes.count(0) / walks)
 
 
-def _walk(propagation: Propagation, root: Candidate, chooser: random.Random) -> float:
+def _walk(propagation: Propagator, root: PartialAssignment, chooser: random.Random) -> float:
     size, at = 1.0, root
     while propagation.open_variables(at):
         variable = fewest_values(propagation, at)
@@ -122,7 +124,7 @@ def contradictory_rules(space: GroundSpace, most_nodes: int = 100_000) -> list[s
 
 
 def _is_empty(space: GroundSpace, rules: Sequence[int], most_nodes: int) -> bool:
-    propagation = Propagation(space, frozenset(rules))
+    propagation = Propagator(space, frozenset(rules))
     try:
         waiting = [propagation.root()]
     except ContradictionError:

@@ -8,52 +8,14 @@ for each tuple of distinct objects.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
 
-from symbolic.choices.conditions import Chosen, Condition, Literal, Value
+from symbolic.choices.conditions import ChoiceOf, Condition, GenericChoice, Literal, Object, ObjectSet, Value
 
-Object: TypeAlias = Hashable
 Additions: TypeAlias = "Mapping[ObjectSet, Iterable[Object]]"
-
-
-class ObjectSet(Struct, frozen=True, eq=False):
-    """A set of objects of the kernel, such as its loops, by name; triggers may add to it."""
-
-    name: str
-    objects: tuple[Object, ...]
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-class Choice(Struct, frozen=True, eq=False):
-    """A decision for each tuple of distinct objects of some sets: `order(a, b)`, `size(d)`.
-
-    Attributes:
-        name: what it is called in messages.
-        sets: the sets of its objects.
-        values: the values of an enum choice, or a function of the objects that gives those of an integer choice.
-        opposite: for a choice about a pair, the value of (b, a) for each value of (a, b); None for all others.
-    """
-
-    name: str
-    sets: tuple[ObjectSet, ...]
-    values: tuple[Value, ...] | Callable[..., Sequence[int]]
-    opposite: Mapping[Value, Value] | None = None
-
-    def __call__(self, *objects: Object) -> Chosen:
-        if len(objects) != len(self.sets):
-            raise TypeError(f"{self.name} is a choice about {len(self.sets)} objects, not {len(objects)}")
-        if self.opposite is not None and rank(objects[0]) > rank(objects[1]):
-            return Chosen(self, objects[::-1], turned=True)
-        return Chosen(self, objects)
-
-    def universe(self, *objects: Object) -> tuple[Value, ...]:
-        """Return the values that there are for some objects."""
-        return self.values if isinstance(self.values, tuple) else tuple(self.values(*objects))
 
 
 class ConstraintRule(Struct, frozen=True, eq=False):
@@ -85,7 +47,7 @@ class CounterRule(Struct, frozen=True, eq=False):
     why: str
     product: bool
     sets: tuple[ObjectSet, ...]
-    value: Callable[..., int | Chosen]
+    value: Callable[..., int | ChoiceOf]
     when: Callable[..., Condition | bool] | None
     least: float
     most: float
@@ -116,7 +78,7 @@ class QuotientRule(Struct, frozen=True, eq=False):
         same: which two are of one class, a single test of choices.
     """
 
-    chosen: Choice
+    chosen: GenericChoice
     where: Callable[[Object], Condition | bool]
     same: Callable[[Object, Object], Condition | bool]
 
@@ -127,12 +89,12 @@ class ChoiceSpace:
     def __init__(self, name: str = "space") -> None:
         self.name = name
         self.sets: list[ObjectSet] = []
-        self.choices: list[Choice] = []
+        self.choices: list[GenericChoice] = []
         self.constraints: list[ConstraintRule] = []
         self.counters: list[CounterRule] = []
         self.triggers: list[TriggerRule] = []
         self.quotients: list[QuotientRule] = []
-        self.algebras: list[tuple[Choice, Mapping[tuple[Value, Value], frozenset[Value]]]] = []
+        self.algebras: list[tuple[GenericChoice, Mapping[tuple[Value, Value], frozenset[Value]]]] = []
 
     def set(self, name: str, objects: Iterable[Object] = ()) -> ObjectSet:
         """Declare a set of objects, which are told apart by their `repr`; ValueError where a name is taken."""
@@ -147,7 +109,7 @@ class ChoiceSpace:
         sets: Sequence[ObjectSet],
         values: Sequence[Value],
         opposite: Mapping[Value, Value] | None = None,
-    ) -> Choice:
+    ) -> GenericChoice:
         """Declare a choice among named values.
 
         Args:
@@ -171,14 +133,14 @@ class ChoiceSpace:
                         f"{name} has no values {value!r} and {other!r}; it has {', '.join(map(str, values))}"
                     )
                 both |= {value: other, other: value}
-        made = Choice(name, tuple(sets), tuple(values), both)
+        made = GenericChoice(name, tuple(sets), tuple(values), both)
         self.choices.append(made)
         return made
 
-    def integer(self, name: str, sets: Sequence[ObjectSet], universe: Callable[..., Sequence[int]]) -> Choice:
+    def integer(self, name: str, sets: Sequence[ObjectSet], universe: Callable[..., Sequence[int]]) -> GenericChoice:
         """Declare a choice of a number; `universe` gives what can be chosen for some objects."""
         _new(name, self.choices)
-        made = Choice(name, tuple(sets), universe)
+        made = GenericChoice(name, tuple(sets), universe)
         self.choices.append(made)
         return made
 
@@ -194,7 +156,7 @@ class ChoiceSpace:
         self,
         why: str,
         sets: Sequence[ObjectSet],
-        value: Callable[..., int | Chosen],
+        value: Callable[..., int | ChoiceOf],
         *,
         when: Callable[..., Condition | bool] | None = None,
         product: bool = False,
@@ -218,7 +180,7 @@ class ChoiceSpace:
         self.triggers.append(made)
         return made
 
-    def algebra(self, choice: Choice, compose: Mapping[tuple[Value, Value], Iterable[Value]]) -> None:
+    def algebra(self, choice: GenericChoice, compose: Mapping[tuple[Value, Value], Iterable[Value]]) -> None:
         """Declare what `choice(a, b)` and `choice(b, c)` leave for `choice(a, c)`, for all three objects.
 
         Args:
@@ -235,7 +197,7 @@ class ChoiceSpace:
         of: ObjectSet,
         where: Callable[[Object], Condition | bool],
         same: Callable[[Object, Object], Condition | bool],
-    ) -> Choice:
+    ) -> GenericChoice:
         """Declare a choice that is True of one object of each class of some objects: the first one (Listing 6).
 
         Args:
@@ -250,11 +212,6 @@ class ChoiceSpace:
         return chosen
 
 
-def rank(thing: Object) -> tuple[str, str]:
-    """Return what objects are ordered by: their type's name and `repr`, whatever the order in which they came."""
-    return type(thing).__name__, repr(thing)
-
-
 def single(condition: Condition | bool) -> Literal | bool:
     """Return the test of one choice that a condition is, or the constant."""
     if isinstance(condition, bool):
@@ -264,6 +221,6 @@ def single(condition: Condition | bool) -> Literal | bool:
     raise ValueError("this condition has to be a test of a single choice, such as kind(d).is_('THREAD')")
 
 
-def _new(name: str, known: Sequence[ObjectSet | Choice]) -> None:
+def _new(name: str, known: Sequence[ObjectSet | GenericChoice]) -> None:
     if any(one.name == name for one in known):
         raise ValueError(f"{name} is declared twice")

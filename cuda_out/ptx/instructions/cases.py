@@ -26,7 +26,7 @@ _Bounds: TypeAlias = "defaultdict[_Sum, list[tuple[Fraction, bool]]]"
 Same: TypeAlias = Callable[[Term, Term], bool]
 
 
-class Cases:
+class CaseSplit:
     """Compares terms of one table; `same` tells whether two are equal without cases."""
 
     def __init__(self, normal: Normal, same: Same) -> None:

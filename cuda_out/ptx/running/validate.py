@@ -14,7 +14,7 @@ from typing import Final, Literal
 import numpy as np
 from msgspec import Struct
 
-from cuda_out.ptx.instructions.cases import Cases, MultipliedOut
+from cuda_out.ptx.instructions.cases import CaseSplit, MultipliedOut
 from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.instructions.words import WordProofs
 from cuda_out.ptx.kinds import KIND_OF, KINDS, number_kind, width
@@ -263,7 +263,7 @@ def _difference(
         return same_output(written, parameter, got, goal)
 
     for goal in goals:
-        if same(got, goal) or Cases(normal, same).equal(got, goal):
+        if same(got, goal) or CaseSplit(normal, same).equal(got, goal):
             return ""
         out = MultipliedOut(normal)
         if (pair := (out.written_out(got), out.written_out(goal))) != (got, goal) and same(*pair):

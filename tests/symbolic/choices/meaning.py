@@ -10,8 +10,8 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 
-from symbolic.choices.conditions import Both, Chosen, Condition, Either, Literal
-from symbolic.choices.space import ChoiceSpace, ObjectSet
+from symbolic.choices.conditions import AllOf, AnyOf, ChoiceOf, Condition, Literal, ObjectSet
+from symbolic.choices.space import ChoiceSpace
 
 Assignment = dict[tuple[str, tuple[str, ...]], object]
 Members = dict[ObjectSet, list[str]]
@@ -71,7 +71,7 @@ def _right(space: ChoiceSpace, members: Members, values: Assignment) -> bool:
         for objects in distinct(members, counter.sets):
             if counter.when is None or true(counter.when(*objects), values):
                 counted = counter.value(*objects)
-                numbers.append(value(counted, values) if isinstance(counted, Chosen) else counted)
+                numbers.append(value(counted, values) if isinstance(counted, ChoiceOf) else counted)
         total = math.prod(numbers) if counter.product else sum(numbers)
         if not counter.least <= total <= counter.most:
             return False
@@ -88,7 +88,7 @@ def key(thing: str) -> str:
     return repr(thing)
 
 
-def value(chosen: Chosen, values: Assignment) -> object:
+def value(chosen: ChoiceOf, values: Assignment) -> object:
     kept = values[chosen.choice.name, chosen.objects]
     if not chosen.turned:
         return kept
@@ -102,8 +102,8 @@ def true(condition: Condition | bool, values: Assignment) -> bool:
             return condition
         case Literal():
             return bool(condition.test(*(value(chosen, values) for chosen in condition.chosen))) == condition.positive
-        case Both(parts):
+        case AllOf(parts):
             return all(true(part, values) for part in parts)
-        case Either(parts):
+        case AnyOf(parts):
             return any(true(part, values) for part in parts)
     raise AssertionError(condition)

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from symbolic.choices.conditions import holds
+from symbolic.choices.conditions import GenericChoice, ObjectSet, holds
 from symbolic.choices.grounding import ground
-from symbolic.choices.propagation import Candidate, ContradictionError, Propagation
+from symbolic.choices.propagation import ContradictionError, PartialAssignment, Propagator
 from symbolic.choices.search import assignments, bits_of, estimate
-from symbolic.choices.space import Choice, ChoiceSpace, ObjectSet
+from symbolic.choices.space import ChoiceSpace
 from tests.symbolic.choices.meaning import all_assignments
 
 QUICK, MANY = 120, 5000
@@ -31,7 +31,7 @@ def random_space(seed: int) -> ChoiceSpace:
     return space
 
 
-def pairs(space: ChoiceSpace, chance: random.Random, a_set: ObjectSet, kind: Choice) -> None:
+def pairs(space: ChoiceSpace, chance: random.Random, a_set: ObjectSet, kind: GenericChoice) -> None:
     """A relation between objects, with rules about it, a representative of each class, and an algebra."""
     order = space.enum("order", [a_set, a_set], ("BEFORE", "AFTER", "MERGED"), opposite={"BEFORE": "AFTER"})
     of_one = [lambda a: kind(a).is_("x"), lambda a: kind(a).is_not("y"), lambda a: ~kind(a).is_("x", "y")]
@@ -70,7 +70,7 @@ COMPOSED = [
 ]
 
 
-def links(space: ChoiceSpace, chance: random.Random, a_set: ObjectSet, kind: Choice) -> None:
+def links(space: ChoiceSpace, chance: random.Random, a_set: ObjectSet, kind: GenericChoice) -> None:
     """Numbers and links of objects of two sets, with rules about many of them and a counter."""
     b_set = space.set("B", [f"b{n}" for n in range(chance.randint(1, 2))])
     universes = {b: sorted(chance.sample([0, 1, 2, 3, 4, 8], 2)) for b in b_set.objects}
@@ -103,7 +103,7 @@ def links(space: ChoiceSpace, chance: random.Random, a_set: ObjectSet, kind: Cho
     )
 
 
-def stored(space: ChoiceSpace, chance: random.Random, a_set: ObjectSet, kind: Choice) -> None:
+def stored(space: ChoiceSpace, chance: random.Random, a_set: ObjectSet, kind: GenericChoice) -> None:
     """Objects that triggers add, with choices, rules, counters and representatives of their own."""
     cached = space.set("C", ["c"] if chance.random() < 0.3 else [])
     cache = space.enum("cache", [cached], ("L1", "L2"))
@@ -143,7 +143,7 @@ def check(seed: int) -> int:
     if math.prod(len(grounded.values[n]) for n in range(grounded.choices)) > MOST:
         return -1
     wanted = all_assignments(space)
-    propagation = Propagation(grounded)
+    propagation = Propagator(grounded)
     for order in range(3):
         found = set()
         for candidate in assignments(propagation, next_variable=shuffled(order)):
@@ -156,8 +156,8 @@ def check(seed: int) -> int:
     return len(wanted)
 
 
-def shuffled(order: int) -> Callable[[Propagation, Candidate], int]:
-    def pick(propagation: Propagation, candidate: Candidate) -> int:
+def shuffled(order: int) -> Callable[[Propagator, PartialAssignment], int]:
+    def pick(propagation: Propagator, candidate: PartialAssignment) -> int:
         ranked = random.Random(order)
         ranks = [ranked.random() for _ in propagation.space.names]
         return min(propagation.open_variables(candidate), key=ranks.__getitem__)
@@ -165,7 +165,7 @@ def shuffled(order: int) -> Callable[[Propagation, Candidate], int]:
     return pick
 
 
-def narrowest(seed: int, propagation: Propagation) -> None:
+def narrowest(seed: int, propagation: Propagator) -> None:
     """Decisions commute: the same ones in any order leave the same candidate, or contradict each other in all."""
     chance = random.Random(seed)
     root = propagation.root()
@@ -202,7 +202,7 @@ def test_an_estimate_of_the_size_holds_the_number() -> None:
     inside = tried = 0
     for seed in range(QUICK):
         try:
-            propagation = Propagation(ground(random_space(seed)))
+            propagation = Propagator(ground(random_space(seed)))
         except ValueError:
             continue
         try:

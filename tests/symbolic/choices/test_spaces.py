@@ -11,17 +11,17 @@ import pytest
 
 from symbolic.choices.conditions import holds
 from symbolic.choices.grounding import ground
-from symbolic.choices.propagation import ContradictionError, Propagation
+from symbolic.choices.propagation import ContradictionError, Propagator
 from symbolic.choices.search import assignments, contradictory_rules, estimate
 from symbolic.choices.space import ChoiceSpace
 
 
-def orders(objects: int) -> tuple[ChoiceSpace, Propagation]:
+def orders(objects: int) -> tuple[ChoiceSpace, Propagator]:
     space = ChoiceSpace("orders")
     things = space.set("things", [f"t{n}" for n in range(objects)])
     order = space.enum("order", [things, things], ("BEFORE", "AFTER"), opposite={"BEFORE": "AFTER"})
     space.algebra(order, {("BEFORE", "BEFORE"): ["BEFORE"], ("AFTER", "AFTER"): ["AFTER"]})
-    return space, Propagation(ground(space))
+    return space, Propagator(ground(space))
 
 
 def test_a_transitive_order_has_an_assignment_for_each_permutation() -> None:
@@ -48,7 +48,7 @@ def test_two_rules_about_a_pair_remove_what_both_together_forbid() -> None:
     space.require("first", [things, things], lambda a, b: a > b or kind(a).is_("x") | kind(b).is_("x"))
     space.require("second", [things, things], lambda a, b: a > b or kind(a).is_("y", "x") | kind(b).is_("x"))
     space.require("third", [things, things], lambda a, b: a > b or kind(a).is_not("x") | kind(b).is_("x"))
-    propagation = Propagation(ground(space))
+    propagation = Propagator(ground(space))
     assert propagation.left(propagation.root(), kind("b")) == ("x",)
 
 
@@ -62,7 +62,7 @@ def test_sizes_of_a_tile_that_fit_are_left_before_anything_is_decided() -> None:
 
     space.require("both tiles fit", [], lambda: holds(fit, size("BM"), size("BN"), size("BK")))
     space.require("a square", [], lambda: size("BM").same_as(size("BN")))
-    propagation = Propagation(ground(space))
+    propagation = Propagator(ground(space))
     root = propagation.root()
     assert propagation.left(root, size("BM")) == (16, 32, 64)
     at = propagation.choose(root, size("BM"), 64)
@@ -79,7 +79,7 @@ def test_a_counter_keeps_both_bounds() -> None:
     space.counter(
         "threads", [dims], lambda d: size(d), when=lambda d: thread(d).is_(True), product=True, least=64, most=1024
     )
-    propagation = Propagation(ground(space))
+    propagation = Propagator(ground(space))
     found = [propagation.assignment(candidate) for candidate in assignments(propagation)]
     products = [math.prod(one[size, (d,)] for d in "abc" if one[thread, (d,)]) for one in found]
     assert set(products) == {64, 128, 512, 1024}
@@ -93,7 +93,7 @@ def test_a_counter_of_constants_alone_is_looked_at() -> None:
     space.enum("kind", [dims], ("x", "y"))
     space.counter("three", [dims], lambda d: 1, most=2)
     with pytest.raises(ContradictionError, match="three"):
-        Propagation(ground(space)).root()
+        Propagator(ground(space)).root()
 
 
 def test_an_object_that_must_not_count_may_still_be_there() -> None:
@@ -103,7 +103,7 @@ def test_an_object_that_must_not_count_may_still_be_there() -> None:
     cache = space.enum("cache", [cached], ("L1", "L2"))
     space.trigger("stored", [base], lambda a: on(a).is_(True), lambda a: {cached: ["s"]})
     space.counter("caches", [cached], lambda c: 1, when=lambda c: cache(c).is_("L2"), most=0)
-    propagation = Propagation(ground(space))
+    propagation = Propagator(ground(space))
     found = [propagation.assignment(candidate) for candidate in assignments(propagation)]
     assert found == [{(on, ("a",)): False}, {(on, ("a",)): True, (cache, ("s",)): "L1"}]
 
@@ -135,7 +135,7 @@ def test_what_triggers_add_has_the_same_assignments_as_counted_by_hand() -> None
         for line in permutations(there):
             if all(line.index(a) < line.index(b) for a, b in pairs if a in line):
                 by_hand += 2 ** (len(there) - sum(name[0] == "s" for name in there))
-    propagation = Propagation(ground(space))
+    propagation = Propagator(ground(space))
     assert sum(1 for _ in assignments(propagation)) == by_hand
 
 
@@ -150,8 +150,8 @@ def test_a_space_without_assignments_names_a_least_set_of_rules() -> None:
     grounded = ground(space)
     assert contradictory_rules(grounded) == ["loops only", "threads"]
     with pytest.raises(ContradictionError, match="threads"):
-        Propagation(grounded).root()
-    assert estimate(Propagation(grounded)).high == 0
+        Propagator(grounded).root()
+    assert estimate(Propagator(grounded)).high == 0
 
 
 def test_a_candidate_is_plain_data() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cuda_out.ptx.instructions.cases import Cases
+from cuda_out.ptx.instructions.cases import CaseSplit
 from cuda_out.ptx.instructions.normal import Normal
 from symbolic.algebra.terms import Term, Terms
 
@@ -209,7 +209,7 @@ def test_a_choice_by_which_is_greater_is_a_rescaled_sum() -> None:
 
 def test_cases() -> None:
     normal, (x, y, z) = mirrors()
-    cases = Cases(normal, lambda a, b: a == b)
+    cases = CaseSplit(normal, lambda a, b: a == b)
     zero, one, two = (constant(normal, value) for value in (0, 1, 2))
     inside = x.chosen(y, y, z) * x.chosen(y, z.exp(), one).inverse()
     outside = x.chosen(y, y * (-z).exp(), z)
