@@ -1,8 +1,8 @@
 """Divide and conquer: 43 serial loops, and the operators that are found of them. `python -m bench.divide_and_conquer`.
 
 The tasks are those that the literature on lifting asks about, written as the plain loop that one would write, without
-helpers: the 36 of AutoLifter's list of divide-and-conquer tasks, of which the seven at the end are not found, and seven
-others. A line has what was found, how, and the processor time; arguments name the loops that are asked about.
+helpers: the 36 of AutoLifter's list of divide-and-conquer tasks, and seven others. A line has what was found, how, and
+the processor time; arguments name the loops that are asked about.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def equal_as_integers(left: Sequence[Expression], right: Sequence[Expression], s
     claims = [(integers.of(a), integers.of(b)) for a, b in zip(left, right, strict=True)]
     some = [*integers.premises, *(side for claim in claims for side in claim)]
     sorts = dict.fromkeys(sorted({name for each in some for name in each.names}), INTEGER)
-    return decide(claims, sorts, integers.premises, timeout=seconds).verdict == "proved"
+    return decide(claims, sorts, integers.premises, effort=seconds).verdict == "proved"
 
 
 @dataclass

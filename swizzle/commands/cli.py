@@ -228,6 +228,14 @@ def show(context: click.Context, /, **options: Any) -> int:
     "--emit", metavar="KINDS", callback=operator_kinds, help="Which files -o writes: cub (the default), numba, ..."
 )
 @click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@click.option(
+    "--effort",
+    metavar="N",
+    type=click.FloatRange(0, 1000, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="Give each question of a proof N times the solver's steps.",
+)
 @limit_options
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress, as in solve and run; this shows none.")
 @click.pass_context

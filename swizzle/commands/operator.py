@@ -21,11 +21,12 @@ from swizzle.operators import DerivedOperator, Found, found_of
 from swizzle.operators.carrier import spelled
 from swizzle.operators.loop import Domain
 from swizzle.operators.proof import LawProof
-from swizzle.operators.serial import Serial
+from swizzle.operators.serial import RefusedLoop, Serial, refusals_kept
 from swizzle.sketches.loading import load_names
 from swizzle.solving.solution.in_words import count
 from swizzle.solving.solution.version import __version__
 from symbolic.errors import SwizzleError, near, printable
+from symbolic.expressions.formulas import MORE
 from symbolic.expressions.text import text_of
 
 STATUSES: Final = {"proved": DONE, "refuted": NO, "unknown": UNDECIDED}
@@ -49,6 +50,7 @@ class OperatorArguments(Struct, frozen=True):
     quiet: bool = False
     timeout: float | None = None
     memory: int | None = None
+    effort: float = 1.0
 
 
 def operator(arguments: OperatorArguments, out: TextIO, err: TextIO) -> int:
@@ -58,6 +60,7 @@ def operator(arguments: OperatorArguments, out: TextIO, err: TextIO) -> int:
     if arguments.output is not None:
         check_folder(arguments.output)
     with redirect_stdout(err), Bounds(arguments.timeout, arguments.memory).hold():
+        MORE.set(arguments.effort)
         statuses = []
         for given in given_names(arguments.target, arguments.overrides, arguments.json_object):
             found = found_of(given, arguments.domain)
@@ -65,7 +68,10 @@ def operator(arguments: OperatorArguments, out: TextIO, err: TextIO) -> int:
             if arguments.json_object:
                 out.write(json.dumps({**as_json(found), "files": files}, indent=2) + "\n")
             else:
-                out.write(report(found) + "".join(f"  written        {printable(file)}\n" for file in files))
+                said = [f"  written        {printable(file)}\n" for file in files]
+                if arguments.output is not None and not files:
+                    said = [f"  not written    {_why_not_written(found)}\n"]
+                out.write(report(found) + "".join(said))
             statuses.append(STATUSES[found.status])
     return worst(statuses)
 
@@ -91,10 +97,20 @@ def _written(found: Found, arguments: OperatorArguments) -> list[str]:
     return list(map(str, contents))
 
 
+def _why_not_written(found: Found) -> str:
+    if found.status != "proved":
+        return f"{found.loop.name} is not proved"
+    return "an @operator is your own function; `swizzle scan` writes kernels of it"
+
+
 def given_names(target: str, overrides: Mapping[str, int], single: bool) -> list[ByName]:
     """Return the serial loops and operators that FILE[:NAME] names; one, where only a `single` one will do."""
     path, selector = split_target(target)
-    everything = load_names(path, overrides)
+    with refusals_kept():
+        everything = load_names(path, overrides)
+    for name, each in everything.items():
+        if isinstance(each, RefusedLoop) and selector in (None, name):
+            raise each.error
     named = {name: each for name, each in everything.items() if isinstance(each, ByName)}
     if not named:
         raise SwizzleError(

@@ -15,7 +15,10 @@ from symbolic.expressions.bank import Bank, exactly
 from symbolic.expressions.expression import Expression, constant, maximum, minimum, select
 
 MOST: Final = 2500
-"""Expressions of one size that are kept."""
+"""Numbers that are kept."""
+COMPARED: Final = 200
+"""So many numbers are compared with each other."""
+MOST_TRUTHS: Final = 6000
 
 
 _Kept: TypeAlias = tuple[Expression, Array]
@@ -38,6 +41,7 @@ class ExampleBank:
     def __init__(self) -> None:
         self.numbers: Bank[_Kept] = Bank(lambda rows: exactly(rows + 0.0))
         self.truths: Bank[_Kept] = Bank()
+        self.leaves: list[_Kept] = []  # the numbers that all others are combined with
 
     def add(self, node: Expression, column: Array) -> None:
         """Keep an expression if it is a new function of the examples."""
@@ -52,24 +56,28 @@ class ExampleBank:
     def grow(self, deadline: float, factors: bool) -> None:
         """Add all sums, differences, products, maxima, minima and comparisons of what is there with the leaves."""
         numbers, rules = list(self.numbers.made), _NUMBERS if factors else _NUMBERS[:-1]
-        leaves = [each for each in numbers if not each[0].arguments]
+        leaves = {node for node, _ in self.leaves}
         with np.errstate(all="ignore"):
             for each in numbers:
-                if time.perf_counter() > deadline:
+                if time.process_time() > deadline:
                     break
-                self._combine(self.numbers, each, [leaf for leaf in leaves if leaf is not each], rules)
-        for place, each in enumerate(numbers[:90]):
-            self._combine(self.truths, each, numbers[place + 1 : 90], _TRUTHS)
+                self._combine(self.numbers, each, [leaf for leaf in self.leaves if leaf[0] is not each[0]], rules, MOST)
+        others = sorted((each for each in numbers if each[0] not in leaves), key=lambda each: each[0].size)
+        compared = [*self.leaves, *others][:COMPARED]
+        for place, each in enumerate(compared):
+            self._combine(self.truths, each, compared[place + 1 :], _TRUTHS, MOST_TRUTHS)
         for node, column in list(self.truths.made):
             self.add(e.negation(node), ~column)
 
     @staticmethod
-    def _combine(bank: Bank[_Kept], one: _Kept, others: Sequence[_Kept], rules: Sequence[_Rule]) -> None:
+    def _combine(
+        bank: Bank[_Kept], one: _Kept, others: Sequence[_Kept], rules: Sequence[_Rule], most: int
+    ) -> None:  # fmt: skip
         """Add what rules make of one and each of others, while there are not too many."""
         a, p = one
-        fits = len(bank) + len(others) * len(rules) <= MOST
+        fits = len(bank) + len(others) * len(rules) <= most
         for some in [others] if fits and others else [[each] for each in others]:
-            if len(bank) > MOST:
+            if len(bank) > most:
                 return
             q = np.stack([column for _, column in some])
             rows = np.stack([function(p, q) for function, _ in rules], axis=1).reshape(-1, len(p))
@@ -133,7 +141,7 @@ def _cover(
 def _chosen(bank: ExampleBank, column: Array, *, truth: bool, depth: int) -> Expression | None:
     """Return a choice between two of the bank's expressions, or between one and such a choice."""
     some = (bank.truths if truth else bank.numbers).made[:900]
-    tests = bank.truths.made[:1500]
+    tests = bank.truths.made[:MOST_TRUTHS]
     if not some or not tests:
         return None
     wrong = np.stack([each != column for _, each in some]).astype(np.float32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,8 @@ from symbolic.expressions.text import text_of
 from symbolic.ir.program import DType
 
 Values = Mapping[str, Expression]
+GUESSED = "found by search"
+"""How an operator was found that fits examples."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,27 @@ class Carrier:
         lines += [f"    {', '.join(words)}{',' * (len(words) == 1)} = words"] if words else []
         lines += [f"    return {', '.join(map(text_of, self.result))}"]
         return "\n".join(lines)
+
+
+def renamed(carrier: Carrier, names: Mapping[str, str]) -> Carrier:
+    """Return an operator whose words have other names."""
+    own = {word: name_of(names[word], dtype) for word, dtype in carrier.words.items()}
+    sides = {
+        f"{side}.{word}": name_of(f"{side}.{names[word]}", dtype)
+        for side in "ab" for word, dtype in carrier.words.items()
+    }  # fmt: skip
+
+    def keyed(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {names[word]: each for word, each in values.items()}
+
+    return replace(
+        carrier, words=keyed(carrier.words), lift=keyed(carrier.lift),
+        combine=keyed({word: substituted(each, sides) for word, each in carrier.combine.items()}),
+        state={name: substituted(each, own) for name, each in carrier.state.items()},
+        result=tuple(substituted(each, own) for each in carrier.result), infinite=keyed(carrier.infinite),
+        within=substituted(carrier.within, own),
+        identity=None if carrier.identity is None else keyed(carrier.identity),
+    )  # fmt: skip
 
 
 def spelled(name: str) -> str:

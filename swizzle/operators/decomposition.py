@@ -42,7 +42,7 @@ def part_of(loop: Loop, words: Sequence[str]) -> Loop:
     """Return the loop of some words, whose result they are."""
     return replace(
         loop, state={word: loop.state[word] for word in words}, initial={word: loop.initial[word] for word in words},
-        step={word: loop.step[word] for word in words}, run=None,
+        step={word: loop.step[word] for word in words}, run=None, stands_for=None,
         result=tuple(name_of(word, loop.state[word]) for word in words),
     )  # fmt: skip
 

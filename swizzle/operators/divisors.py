@@ -125,7 +125,7 @@ def _nonzero(carrier: Carrier, domain: Domain, divisors: Sequence[Expression]) -
         opened = _opened(each, unknown)
         both_sides = dict.fromkeys(opened.names, REALS) | sorts
         claim = [(equal(opened, ZERO), FALSE)]
-        return decide(claim, both_sides, [*premises, *known], infinite=infinite, timeout=SECONDS).verdict == "proved"
+        return decide(claim, both_sides, [*premises, *known], infinite=infinite, effort=SECONDS).verdict == "proved"
 
     return set(filter(is_nonzero, divisors))
 

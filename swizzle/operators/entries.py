@@ -186,7 +186,7 @@ class CarrierEntries:
             and key in self.heads and self.heads[key] == key and key not in self.infinite
         ]  # fmt: skip
         found = decide(
-            [*pairs, *finite], self.sorts(), premises, infinite=self.infinities(), timeout=SECONDS
+            [*pairs, *finite], self.sorts(), premises, infinite=self.infinities(), effort=SECONDS
         )  # fmt: skip
         if found.verdict == "proved":
             return False

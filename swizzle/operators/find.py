@@ -11,18 +11,21 @@ from typing import Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from swizzle.operators.carrier import Carrier, spelled
+from swizzle.operators.carrier import GUESSED, Carrier, spelled
 from swizzle.operators.clamp import clamped
-from swizzle.operators.decomposition import composed
+from swizzle.operators.decomposition import composed, part_of
 from swizzle.operators.divisors import divided
+from swizzle.operators.fractions import fractions_of
 from swizzle.operators.known import known_carriers
 from swizzle.operators.linear import deduced
 from swizzle.operators.linear_machine import NotFound
 from swizzle.operators.loop import BOOL, Domain, Loop
-from swizzle.operators.neighbours import with_answers
+from swizzle.operators.neighbours import with_answers, with_values
 from swizzle.operators.proof import LawProof, Proofs, Prover
 from swizzle.operators.ranges import OverflowProof, ranges_of
 from swizzle.operators.reading import numbers_of, too_deep
+from swizzle.operators.reformed import of_the_loop_itself, reformed
+from swizzle.operators.residues import by_residues
 from swizzle.operators.update import ITSELF, updated
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import FALSE, TRUE, Expression, subexpressions
@@ -33,6 +36,8 @@ SECONDS = 0.5
 """For looking for fewer words than were found."""
 
 
+MOST_WRONG: Final = 3
+"""So many sets of helpers are given up before a search ends."""
 MANY: Final = 4
 """With more words than that, the step itself is the shorter text, and says what the identity is."""
 
@@ -195,9 +200,12 @@ def _operator_of(loop: Loop, domain: Domain, started: float) -> Found:
     best: Found | None = None
     for carrier in _ways(loop, domain, tried):
         try:
-            found = _judged(loop, domain, carrier)
+            found = _of_the_loop_itself(_judged(carrier.loop, domain, carrier), loop)
         except ArithmeticError as error:  # of infinities, which no law can be stated of
             tried.ways.append(f"{carrier.how}: {error}")
+            continue
+        if found.status == "refuted" and GUESSED in carrier.how and _is_wrong(found):
+            tried.ways.append(f"{carrier.how}: {found.witness}")
             continue
         if best is None or (found.status == "proved" and best.status != "proved"):
             best = found
@@ -212,7 +220,7 @@ def _operator_of(loop: Loop, domain: Domain, started: float) -> Found:
 def _check_promise(loop: Loop, domain: Domain) -> None:
     """Raise SwizzleError where no element meets what is promised of each."""
     where = loop.range.where
-    if where is TRUE or decide([(where, FALSE)], loop.sorts(domain), timeout=SECONDS).verdict != "proved":
+    if where is TRUE or decide([(where, FALSE)], loop.sorts(domain), effort=SECONDS).verdict != "proved":
         return
     raise SwizzleError(
         f"no element meets the promise of {loop.name}: {text_of(where)}",
@@ -245,7 +253,17 @@ def _ways(loop: Loop, domain: Domain, tried: Attempts) -> Iterator[Carrier]:
     if carriers:
         return
     yield from _written(loop)
+    fractions = fractions_of(loop)
+    if fractions is not None:
+        yield fractions
+        return
     tried.ways.append("clamped sums, known operators, and the table of elementary operators: none of them fits")
+    for other in reformed(loop, domain):
+        yield from _ways(other, domain, Attempts())
+    residues = by_residues(loop, lambda part: _first(part, domain))
+    if residues is not None:
+        yield residues
+        return
     whole = composed(loop, lambda part: _first(part, domain))
     if whole is not None:
         yield whole
@@ -256,10 +274,23 @@ def _ways(loop: Loop, domain: Domain, tried: Attempts) -> Iterator[Carrier]:
         return
     from swizzle.operators.search import searched
 
-    result = searched(loop)
-    if result.carrier is not None:
+    neighbours = with_values(loop, lambda part: _first(part, domain))
+    if neighbours is not None:
+        yield neighbours
+    inner = _of_what_others_read(loop, domain)
+    wrong: list[tuple[str, ...]] = []
+    result = searched(loop, inner=inner)
+    while result.carrier is not None:
         yield result.carrier
-        return
+        wrong.append(result.helpers)
+        if len(wrong) == MOST_WRONG:
+            return
+        result = searched(loop, inner=inner, wrong=wrong)
+    if inner is not None and not wrong:
+        result = searched(loop)
+        if result.carrier is not None:
+            yield result.carrier
+            return
     neighbours = with_answers(loop, lambda part: _first(part, domain))
     if neighbours is not None:
         yield neighbours
@@ -268,13 +299,21 @@ def _ways(loop: Loop, domain: Domain, tried: Attempts) -> Iterator[Carrier]:
         tried.mixed_up = result.undetermined.text
 
 
+def _of_what_others_read(loop: Loop, domain: Domain) -> Carrier | None:
+    """Return the operator of the words that other words of a loop read, where there are others."""
+    read = {name for word in loop.live for name in loop.step[word].names if name != word}
+    kept = [word for word in loop.live if word in read]
+    return _first(part_of(loop, kept), domain) if 0 < len(kept) < len(loop.live) else None
+
+
 def _first(loop: Loop, domain: Domain) -> Carrier | None:
     """Return the operator of a part of a loop, the first one that is found."""
     try:
         _ = loop.begun
     except ArithmeticError:
         return None
-    return next(_ways(loop, domain, Attempts()), None)
+    found = next(_ways(loop, domain, Attempts()), None)
+    return None if found is None else of_the_loop_itself(found)
 
 
 def _written(loop: Loop) -> list[Carrier]:
@@ -320,6 +359,24 @@ def _judged(loop: Loop, domain: Domain, carrier: Carrier) -> Found:
         ranges = ranges_of(replaced(carrier, identity=whole.identity)) if whole.status == "proved" else None
         proofs = whole if ranges is not None and ranges.verdict == "proved" else proofs
     return Found(loop, domain, carrier, proofs, 0.0, ranges=ranges)
+
+
+def _is_wrong(found: Found) -> bool:
+    """Tell whether an operator that was guessed is refuted of numbers, too, and not only of words that wrap."""
+    assert found.carrier is not None
+    return Prover(found.carrier, "integers").proofs().status == "refuted"
+
+
+def _of_the_loop_itself(found: Found, loop: Loop) -> Found:
+    """Return what was found of a loop in other words as the operator of the loop that it stands for."""
+    own = found.loop.stands_for
+    if found.loop is loop or own is None or found.carrier is None or found.proofs is None:
+        return found
+    carrier = of_the_loop_itself(found.carrier)
+    if own.domain == "integers" and found.proofs.domain == "words":
+        unknown = LawProof("unknown", reason="of integers only it is the same loop in other words")
+        found = replace(found, proofs=replace(found.proofs, laws={**found.proofs.laws, "step": unknown}))
+    return _of_the_loop_itself(replace(found, loop=own.loop, carrier=carrier), loop)
 
 
 def _ordered(carrier: Carrier) -> bool:

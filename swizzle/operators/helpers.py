@@ -6,13 +6,13 @@ from msgspec import Struct
 
 from swizzle.operators.loop import BOOL, Loop, name_of
 from symbolic.expressions import expression as e
-from symbolic.expressions.expression import Expression, maximum, minimum, number_name, subexpressions
+from symbolic.expressions.expression import Expression, maximum, minimum, number_name, subexpressions, substituted
 from symbolic.ir.program import DType
 
 
 class Helper(Struct, frozen=True):
-    """A word beside the state: what it is after one element, and what it becomes with one more, over itself, the
-    element, and the state after it (`new.WORD`)."""
+    """A word beside the state: what it is after one element, and what it becomes with one more, over all such words,
+    the element, the state before it and after it (`new.WORD`)."""
 
     name: str
     dtype: DType
@@ -26,13 +26,17 @@ def helpers_of(loop: Loop) -> list[Helper]:
     """Return words that may help, likely ones first."""
     found: list[Helper] = []
 
-    def extremes(what: str, dtype: DType, new: Expression, first: Expression | None = None) -> None:
-        """Add the least and the greatest of something so far, `first` among them."""
+    def extremes(
+        what: str, dtype: DType, new: Expression, first: Expression | None = None, once: Expression | None = None
+    ) -> None:  # fmt: skip
+        """Add the least and the greatest of something so far, `first` among them; of one element it is `once`."""
         for kind, choose in (("least", minimum), ("greatest", maximum)):
             name = f"{kind}_{what}"
-            lift = new if first is None else choose(new, first)
+            lift = once or (new if first is None else choose(new, first))
             found.append(Helper(name, dtype, lift, choose(number_name(name), new), first))
 
+    for place, (apart, once, dtype) in enumerate(_distances(loop)):
+        extremes(f"distance{place or ''}", dtype, apart, once=once)
     for name, dtype in loop.elements.items():
         own = name_of(f"first_{name}", dtype)
         found.append(Helper(own.value, dtype, name_of(name, dtype), own))
@@ -53,6 +57,38 @@ def helpers_of(loop: Loop) -> list[Helper]:
             found.append(Helper(own.value, BOOL, test, together(own, test), first))
     found.append(Helper("count", DType.I32, e.ONE, e.add(number_name("count"), e.ONE), e.ZERO))
     return found
+
+
+def products_of(loop: Loop) -> list[Helper]:
+    """Return the product of elements, and the greatest and the least one of a part's beginning, where words are
+    multiplied by an element."""
+    found: list[Helper] = []
+    nodes = [node for word in loop.live for node in subexpressions(loop.step[word]) if node.operator == "*"]
+    factors = {name for node in nodes if node.names & loop.state.keys() for name in node.names & loop.elements.keys()}
+    for name in sorted(factors):
+        dtype = loop.elements[name]
+        element, product = name_of(name, dtype), number_name(f"product_{name}")
+        more = e.multiply(product, element)
+        found.append(Helper(product.value, dtype, element, more, e.ONE))
+        for kind, choose in (("least", minimum), ("greatest", maximum)):
+            own = number_name(f"{kind}_product_{name}")
+            found.append(Helper(own.value, dtype, element, choose(own, more)))
+    return found
+
+
+def _distances(loop: Loop) -> list[tuple[Expression, Expression, DType]]:
+    """Return how far numbers of the state are from elements that the loop's text compares them with: before an
+    element, before the first one, and the type."""
+    found: dict[Expression, tuple[Expression, Expression, DType]] = {}
+    for node in (node for each in loop.live for node in subexpressions(loop.step[each])):
+        elements, state = node.names & loop.elements.keys(), node.names & set(loop.live)
+        kinds = [loop.types[name] for name in (*elements, *state)]
+        if node.operator not in ("<", "<=") or not elements or not state or BOOL in kinds:
+            continue
+        if not any(each.infinite for each in (*node.arguments, *(loop.initial[name] for name in state))):
+            apart = e.subtract(*node.arguments[::-1])
+            found[apart] = apart, substituted(apart, loop.initial), loop.types[min(elements)]
+    return list(found.values())[:2]
 
 
 def _tests(loop: Loop) -> list[Expression]:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from swizzle.operators.loop import BOOL, Loop, name_of
 from swizzle.operators.samples import random_states
 from symbolic.expressions.expression import (
+    GREATEST,
+    LEAST,
     TRUE,
     Expression,
     constant,
     either,
+    less,
     less_equal,
     negate,
     negation,
@@ -22,7 +29,9 @@ from symbolic.expressions.formulas import Sort, decide
 from symbolic.expressions.meaning import function_of
 
 SECONDS = 3.0
-MOST = 120
+ALONE = 0.5
+"""For one claim by itself."""
+MOST = 320
 
 
 def inductive(
@@ -43,7 +52,16 @@ def inductive(
         for after, before in steps:
             claims = [(substituted(each, after), TRUE) for each in kept]
             given = [*premises, *(before(each) for each in kept)]
-            found = decide(claims, sorts, given, infinite=infinite, timeout=SECONDS)
+            found = decide(claims, sorts, given, infinite=infinite, effort=SECONDS)
+            if found.verdict == "unknown" and len(kept) > 1:  # each by itself is easier
+                until = time.process_time() + SECONDS
+                for each, claim in zip(kept, claims, strict=True):
+                    left = time.process_time() < until
+                    if not left or decide([claim], sorts, given, infinite=infinite, effort=ALONE).verdict != "proved":
+                        lost.add(each)
+                if not lost:
+                    continue
+                break
             if found.verdict == "unknown":
                 return []
             if found.verdict == "refuted":
@@ -61,13 +79,14 @@ def inductive(
 
 def orders(
     names: Mapping[str, Any], samples: Sequence[Sequence[Any]], named: Mapping[str, Expression],
-    firsts: Mapping[str, Expression] = MappingProxyType({}),
+    firsts: Mapping[str, Expression] = MappingProxyType({}), infinite: Mapping[str, int] = MappingProxyType({}),
 ) -> list[Expression]:  # fmt: skip
     """Return what samples suggest: which words are at least zero, or at most, or what is first in them; which is at
-    most another; which has at most the size of another; under flags."""
+    most another; which has at most the size of another; under flags, and where a word is no infinity."""
     atoms: list[Expression] = []
     numbers = [name for name, dtype in names.items() if dtype is not BOOL]
     flags = [named[name] for name, dtype in names.items() if dtype is BOOL]
+    flags += [less(LEAST, named[name]) if sign < 0 else less(named[name], GREATEST) for name, sign in infinite.items()]
     zero = constant(0)
     for name in numbers:
         for bound in dict.fromkeys((zero, firsts.get(name, zero))):
@@ -86,14 +105,38 @@ def orders(
     kept += [each for place, each in enumerate(absolute) if all(row[place] for row in results)]
     guarded = [
         either(negation(premise), atom)
-        for flag in flags for premise in (flag, negation(flag)) for atom in atoms
-        if atom not in kept and premise not in kept and negation(premise) not in kept and not atom.names & premise.names
+        for flag in flags for premise in ((flag, negation(flag)) if flag.operator == "name" else (flag,))
+        for atom in atoms
+        if atom not in kept and premise not in kept and negation(premise) not in kept and (
+            not atom.names & premise.names or premise.operator == "<"
+        )
     ]  # fmt: skip
     if guarded:
         check = function_of(list(names), guarded)
         results = [check(*sample) for sample in samples]
         kept += [each for place, each in enumerate(guarded) if all(row[place] for row in results)]
     return kept
+
+
+def implied(
+    names: Mapping[str, Any], samples: Sequence[Sequence[Any]], named: Mapping[str, Expression], against: Sequence[Any]
+) -> list[Expression]:
+    """Return what samples suggest and words `against` them break: that one order of words goes with another one."""
+    zero = constant(0)
+    numbers = [named[name] for name, dtype in names.items() if dtype is not BOOL]
+    flags = [named[name] for name, dtype in names.items() if dtype is BOOL]
+    atoms = [less_equal(a, b) for a, b in itertools.permutations([zero, *numbers], 2)]
+    atoms += [each for flag in flags for each in (flag, negation(flag))]
+    holds = function_of(list(names), atoms or [TRUE])
+    broken = holds(*against)
+    rows = np.array([holds(*sample) for sample in samples], bool)
+    premises, conclusions = (
+        [place for place, each in enumerate(broken) if bool(each) is wanted] for wanted in (True, False)
+    )
+    return [
+        either(negation(atoms[p]), atoms[q]) for p in premises for q in conclusions
+        if not (rows[:, p] & ~rows[:, q]).any() and rows[:, p].any()
+    ]  # fmt: skip
 
 
 def floors(loop: Loop, names: Sequence[str], least: bool) -> dict[tuple[str, str], bool]:

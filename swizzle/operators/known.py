@@ -8,6 +8,9 @@ A row is tried on every order of a loop's words, on random splits first; what fi
 | online softmax | the maximum m, the sum of `exp(x - m)` | Milakov and Gimelshein, 2018 |
 | mean | how many, their mean | Chan, Golub and LeVeque, 1979 |
 | variance | how many, their mean, the sum of squared distances from it (Welford's words) | the same |
+| co-moment | how many, both means, the sum of products of distances from them | Pébay, 2008 |
+| third moment | the words of the variance, the sum of cubed distances from the mean | the same |
+| normalised softmax | the maximum, the sum of exponentials, the mean weighted by them | Dao and others, 2022 |
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from swizzle.operators.samples import random_rows
 from symbolic.expressions.expression import (
     Expression,
     add,
+    constant,
     divide,
     exponential,
     logarithm,
@@ -59,9 +63,31 @@ def _variance(a: Words, b: Words) -> tuple[Expression, ...]:
     return count, mean, add(a[2], b[2], divide(multiply(apart, apart, a[0], b[0]), count))
 
 
+def _co_moment(a: Words, b: Words) -> tuple[Expression, ...]:
+    count, mean = _mean(a, b)
+    _, other = _mean((a[0], a[2]), (b[0], b[2]))
+    apart = multiply(subtract(b[1], a[1]), subtract(b[2], a[2]))
+    return count, mean, other, add(a[3], b[3], divide(multiply(apart, a[0], b[0]), count))
+
+
+def _third_moment(a: Words, b: Words) -> tuple[Expression, ...]:
+    count, mean, squares = _variance(a, b)
+    apart = subtract(b[1], a[1])
+    cubes = multiply(apart, apart, apart, a[0], b[0], subtract(a[0], b[0]))
+    more = multiply(constant(3), apart, subtract(multiply(a[0], b[2]), multiply(b[0], a[2])))
+    return count, mean, squares, add(a[3], b[3], divide(cubes, multiply(count, count)), divide(more, count))
+
+
+def _normalised(a: Words, b: Words) -> tuple[Expression, ...]:
+    most, total = _softmax(a, b)
+    weights = (multiply(each[1], exponential(subtract(each[0], most))) for each in (a, b))
+    return most, total, divide(add(*(multiply(w, each[2]) for w, each in zip(weights, (a, b), strict=True))), total)
+
+
 KNOWN: Final[dict[str, tuple[int, CombineRow]]] = {
     "log-sum-exp": (1, _log_sum_exp), "online softmax": (2, _softmax), "mean": (2, _mean),
-    "variance": (3, _variance),
+    "variance": (3, _variance), "co-moment": (4, _co_moment), "third moment": (4, _third_moment),
+    "normalised softmax": (3, _normalised),
 }  # fmt: skip
 
 

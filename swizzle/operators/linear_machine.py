@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from swizzle.operators.equations import value_of_name
 from swizzle.operators.invariants import floors
 from swizzle.operators.loop import BOOL, Loop
 from swizzle.operators.semiring import SEMIRINGS, UNIT, NotLinear, Semiring, row_of
-from symbolic.expressions.expression import Expression, constant, substituted
+from symbolic.expressions.expression import Expression, constant, decided, substituted
 
 MOST_CONTROLS: Final = 16
+MOST_OUTCOMES: Final = 1 << 9
+"""Of the conditions of one step."""
 MOST_CHOICES: Final = 8
 """Of semirings for the groups of a loop's numbers."""
 
@@ -94,18 +97,17 @@ def _control(loop: Loop, live: Sequence[str]) -> tuple[tuple[str, ...], tuple[Co
         seen, pending, bad = {start}, [start], ""
         while pending and not bad:
             state = pending.pop()
-            before, options = _values(names, state), list[list[Any]]()
-            for name in names:
-                values = _leaves(substituted(loop.step[name], before))
-                if values is None or len(values) > MOST_CONTROLS:
-                    bad = name
-                    break
-                options.append(sorted(values))
-            for after in () if bad else itertools.product(*options):
-                if after not in seen:
-                    seen.add(after)
-                    pending.append(after)
-            if not bad and len(seen) > MOST_CONTROLS:
+            after = [substituted(loop.step[name], _values(names, state)) for name in names]
+            bad = next((name for name, each in zip(names, after, strict=True) if _outcomes([each]) is None), "")
+            if bad:
+                break
+            for each in sorted(
+                _outcomes(after) or itertools.product(*(sorted(_outcomes([one]) or ()) for one in after))
+            ):
+                if each not in seen:
+                    seen.add(each)
+                    pending.append(each)
+            if len(seen) > MOST_CONTROLS:
                 counts = {name: len({each[place] for each in seen}) for place, name in enumerate(names)}
                 numbers = [name for name in names if loop.state[name] is not BOOL] or names
                 bad = max(numbers, key=counts.__getitem__)
@@ -114,17 +116,40 @@ def _control(loop: Loop, live: Sequence[str]) -> tuple[tuple[str, ...], tuple[Co
         names.remove(bad)
 
 
-def _leaves(node: Expression) -> set[Any] | None:
-    """Return the constants that an expression may be; None where it may be anything."""
+def _outcomes(some: Sequence[Expression], most: int = MOST_OUTCOMES) -> set[Control] | None:
+    """Return what expressions may be together, as constants, whatever their conditions are; None where it may be
+    anything, or too much."""
+    atom = next((found for each in some for found in [_first_atom(each)] if found is not None), None)
+    if atom is None:
+        rows = [_range_of(each) for each in some]
+        return None if None in rows else set(itertools.product(*filter(None, rows)))
+    found: set[Control] = set()
+    for holds in (True, False):
+        sides = [decided(each, atom, holds) for each in some]
+        if holds and atom.operator == "==":
+            values = {name.value: number for name, number in value_of_name(atom)}
+            sides = [substituted(each, values) for each in sides]
+        more = _outcomes(sides, most // 2) if most else None
+        if more is None:
+            return None
+        found |= more
+    return found
+
+
+def _first_atom(node: Expression) -> Expression | None:
+    """Return a condition in which there is no other one."""
+    if not node.arguments:
+        return node if node.truth and not node.constant else None
+    inner = next((found for each in node.arguments for found in [_first_atom(each)] if found is not None), None)
+    return node if inner is None and node.truth else inner
+
+
+def _range_of(node: Expression) -> list[Any] | None:
+    """Return what a number without conditions may be: itself, or a remainder."""
     if node.constant:
-        return {node.value}
-    if node.truth:
-        return {False, True}
-    if node.operator == "select":
-        a, b = (_leaves(each) for each in node.arguments[1:])
-        return None if a is None or b is None else a | b
+        return [node.value]
     if node.operator == "%" and node.arguments[1].constant and 0 < node.arguments[1].value <= MOST_CONTROLS:
-        return set(range(node.arguments[1].value))
+        return list(range(node.arguments[1].value))
     return None
 
 

@@ -56,6 +56,15 @@ class Promise(Struct, frozen=True):
     where: Expression = TRUE
 
 
+class StandsFor(Struct, frozen=True):
+    """What a loop in other words was: the loop, what its words are in the new ones, and what numbers are in the proof
+    that both do the same."""
+
+    loop: Loop
+    words: Mapping[str, Expression]
+    domain: Domain
+
+
 @dataclass(frozen=True, eq=False)
 class Loop:
     """State before, one element after the other, a result.
@@ -76,6 +85,7 @@ class Loop:
     run: Callable[..., Any] | None = None
     cancelled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What words add and take away again: over real numbers nothing is left, and what rounding leaves is dropped."""
+    stands_for: StandsFor | None = None
 
     @cached_property
     def live(self) -> tuple[str, ...]:

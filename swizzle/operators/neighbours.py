@@ -9,22 +9,126 @@ other loop's operator for either first answer.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
-from swizzle.operators.carrier import Carrier, Values
+from swizzle.operators.carrier import Carrier, Values, renamed
 from swizzle.operators.loop import BOOL, Loop, name_of
+from swizzle.operators.proof import Prover
+from swizzle.operators.types import widest
 from symbolic.expressions.expression import (
     BUILDERS,
     Expression,
     both,
     constant,
     negation,
+    number_name,
     select,
     subexpressions,
     substituted,
 )
+from symbolic.ir.program import DType
+
+Finds: TypeAlias = Callable[[Loop], Carrier | None]
+
+
+def with_values(loop: Loop, find: Finds) -> Carrier | None:
+    """Return the operator of a loop whose state says of the past, beside what it gathers, only what the element before
+    was: total variation, rises, runs.
+
+    What a step computes of both elements is an input of what is left. The words of a part are its first and its last
+    element, and those of the other loop's operator for all elements but the first, of which the part before says what
+    the inputs are. So words of no element are needed, for parts of one element.
+    """
+    before = {word: loop.step[word] for word in loop.live if loop.step[word].names <= loop.elements.keys()}
+    rest = [word for word in loop.live if word not in before]
+    if not rest or not any(each.names for each in before.values()):
+        return None
+    inputs: dict[Expression, Expression] = {}
+    step = {word: _with_inputs(loop.step[word], before, loop, inputs) for word in rest}
+    if not inputs or any(each.names & before.keys() for each in step.values()):
+        return None
+    dtypes = {
+        each.value: _type_of(node, loop) for node, each in inputs.items()
+    }  # fmt: skip
+    inner = replace(
+        loop, elements={**loop.elements, **dtypes}, step=step, run=None,
+        state={word: loop.state[word] for word in rest},
+        initial={word: loop.initial[word] for word in rest}, stands_for=None,
+        result=tuple(name_of(word, loop.state[word]) for word in rest),
+    )  # fmt: skip
+    found = find(inner)
+    empty = None if found is None else Prover(found, "integers").likely_identity()
+    return None if found is None or empty is None else _behind_the_first(loop, before, inputs, found, empty)
+
+
+def _with_inputs(node: Expression, before: Values, loop: Loop, inputs: dict[Expression, Expression]) -> Expression:
+    """Return a step with inputs for what it computes of an element and the one before."""
+    if not node.names & before.keys():
+        return node
+
+    def known(node: Expression) -> bool:
+        return node.names <= before.keys() | loop.elements.keys()
+
+    if known(node):
+        name = f"{loop.name}_input{len(inputs)}"
+        return inputs.setdefault(node, name_of(name, BOOL) if node.truth else number_name(name))
+    arguments = list(node.arguments)
+    if node.operator in ("+", "*", "max", "min", "and", "or"):
+        own = [each for each in arguments if known(each)]
+        if any(each.names & before.keys() for each in own):
+            arguments = [BUILDERS[node.operator](*own), *(each for each in arguments if each not in own)]
+    return BUILDERS[node.operator](*(_with_inputs(each, before, loop, inputs) for each in arguments))
+
+
+def _type_of(node: Expression, loop: Loop) -> DType:
+    if node.truth:
+        return BOOL
+    return widest(loop.types[name] for name in node.names) or DType.I32
+
+
+def _behind_the_first(
+    loop: Loop, before: Values, inputs: Mapping[Expression, Expression], found: Carrier, empty: Values
+) -> Carrier:
+    """Return the operator of a loop, of the one that is found where inputs say what the element before was."""
+    asked = {each.value: node for node, each in inputs.items()}
+    lifted = {word: substituted(each, asked) for word, each in found.lift.items()}
+    read = {name for each in lifted.values() for name in each.names}
+    first = {name: f"first_{name}" for name in loop.elements if name in read}
+    kept = {name for each in loop.result for name in each.names} | read
+    last = {word: f"last_{word}" for word, each in before.items() if each.names and word in kept}
+    words = {name: loop.elements[element] for element, name in first.items()}
+    words |= {name: loop.state[word] for word, name in last.items()}
+    lift = {name: name_of(element, loop.elements[element]) for element, name in first.items()}
+    lift |= {name: before[word] for word, name in last.items()}
+    spelled = {word: word if word not in words else f"{word}_inside" for word in found.words}
+    inner = renamed(found, spelled)
+    words |= inner.words
+    lift |= {spelled[word]: empty[word] for word in found.words}
+
+    def once(side: str, past: Values) -> dict[str, Expression]:
+        """Return the words of the first element of a part, given the state of what is before it."""
+        dot = f"{side}." if side else ""
+        names = {e: name_of(f"{dot}{name}", loop.elements[e]) for e, name in first.items()}
+        return {spelled[word]: substituted(each, {**past, **names}) for word, each in lifted.items()}
+
+    past = {
+        word: name_of(f"a.{last[word]}", loop.state[word]) if word in last else each for word, each in before.items()
+    }
+    combine = {name: name_of(f"a.{name}", loop.elements[element]) for element, name in first.items()}
+    combine |= {name: name_of(f"b.{name}", loop.state[word]) for word, name in last.items()}
+    combine |= inner.combined(inner.combined(inner.part("a"), once("b", past)), inner.part("b"))
+    here = {word: name_of(word, dtype) for word, dtype in inner.words.items()}
+    own = inner.combined(once("", loop.initial), here)
+    state = {name: substituted(each, own) for name, each in inner.state.items()}
+    state |= {word: name_of(last[word], loop.state[word]) if word in last else each for word, each in before.items()
+              if word in last or not each.names}  # fmt: skip
+    return Carrier(
+        loop, words, lift, combine, state, tuple(substituted(each, state) for each in loop.result),
+        f"{found.how}, of an element and the one before", inner.infinite, inner.within,
+    )  # fmt: skip
+
 
 MOST: Final = 2
 """Comparisons with the element before, of which each answer is an input."""
@@ -49,7 +153,8 @@ def with_answers(loop: Loop, find: Callable[[Loop], Carrier | None]) -> Carrier 
         return None
     inner = replace(
         loop, elements={**loop.elements, **{each.value: BOOL for each in answers.values()}}, step=step, run=None,
-        state={word: loop.state[word] for word in rest}, initial={word: loop.initial[word] for word in rest},
+        stands_for=None, state={word: loop.state[word] for word in rest},
+        initial={word: loop.initial[word] for word in rest},
     )  # fmt: skip
     found = find(inner)
     return None if found is None else _for_either_answer(loop, before, answers, found)

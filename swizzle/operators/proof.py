@@ -28,9 +28,10 @@ from msgspec import Struct
 
 from swizzle.operators.carrier import Carrier, Values
 from swizzle.operators.equations import SECONDS, cases, few_values, prove
-from swizzle.operators.invariants import inductive, orders
+from swizzle.operators.invariants import implied, inductive, orders
 from swizzle.operators.loop import BOOL, Domain, name_of
 from swizzle.operators.samples import random_parts, random_rows
+from swizzle.operators.signs import multiplies
 from symbolic.expressions.expression import (
     TRUE,
     ZERO,
@@ -43,6 +44,7 @@ from symbolic.expressions.expression import (
     substituted,
 )
 from symbolic.expressions.formulas import Meaningless, Sort, Verdict
+from symbolic.expressions.meaning import function_of
 from symbolic.expressions.numbers import value_of
 
 QUICK: Final = 0.3
@@ -51,6 +53,12 @@ ELEMENTS: Final = 1.5
 """Seconds for elements that refute one."""
 
 
+WORK: Final = 1_000_000
+"""So many operations are computed for words of no element."""
+MOST_INVARIANTS: Final = 100
+MOST_IMPLIED: Final = 40
+MANY_PARTS: Final = 600
+"""Random parts that suggest what goes with what."""
 PAIRS: Final = 12
 """Random elements of which neighbours are tried in either order."""
 
@@ -124,16 +132,35 @@ class Prover:
             carrier = self.carrier
             named = {word: name_of(word, dtype) for word, dtype in carrier.words.items()}
             firsts = {word: each for word, each in self.loop.initial.items() if not each.infinite and not each.truth}
-            likely = orders(carrier.words, self._samples, named, firsts)
-            steps = [
-                (dict(carrier.lift), lambda _: TRUE),
-                (carrier.combined(carrier.part("a"), carrier.part("b")),
-                 lambda each: both(self._of(each, "a"), self._of(each, "b"))),
-            ]  # fmt: skip
-            premises = [self.loop.range.where, self._of(carrier.within, "a"), self._of(carrier.within, "b")]
-            sorts = carrier.sorts(self.domain, "ab")
-            self._invariant = inductive(likely, steps, sorts, premises, carrier.infinities("ab"))
+            self._invariant = self._kept(orders(carrier.words, self._samples, named, firsts, carrier.infinite))
         return self._invariant
+
+    def _kept(self, likely: Sequence[Expression]) -> list[Expression]:
+        """Return what of all that is likely holds of one element, and of two parts of which it holds."""
+        carrier = self.carrier
+        steps = [
+            (dict(carrier.lift), lambda _: TRUE),
+            (carrier.combined(carrier.part("a"), carrier.part("b")),
+             lambda each: both(self._of(each, "a"), self._of(each, "b"))),
+        ]  # fmt: skip
+        premises = [self.loop.range.where, self._of(carrier.within, "a"), self._of(carrier.within, "b")]
+        return inductive(likely, steps, carrier.sorts(self.domain, "ab"), premises, carrier.infinities("ab"))
+
+    def _without(self, values: Mapping[str, Any], sides: str) -> bool:
+        """Tell whether the invariant could be made one that words of some parts do not meet."""
+        carrier = self.carrier
+        if self._invariant is None or len(self._invariant) > MOST_INVARIANTS:
+            return False
+        named = {word: name_of(word, dtype) for word, dtype in carrier.words.items()}
+        samples = [words for words, _ in random_parts(carrier, MANY_PARTS)]
+        likely = [
+            each for side in sides
+            for each in implied(carrier.words, samples, named, [values[f"{side}.{word}"] for word in carrier.words])
+        ]  # fmt: skip
+        before = self._invariant
+        self._invariant = self._kept([*before, *likely[:MOST_IMPLIED]])
+        holds = function_of(list(carrier.words), self._invariant or [TRUE])
+        return not all(all(holds(*(values[f"{side}.{word}"] for word in carrier.words))) for side in sides)
 
     def law(self, claims: Sequence[tuple[Expression, Expression]], sides: str, *more: Expression) -> LawProof:
         """Prove an equation of all words of some parts, or on the carrier."""
@@ -143,15 +170,21 @@ class Prover:
         found = prove(claims, sorts, given, infinite, self._seconds)
         if found.verdict == "proved":
             return LawProof("proved", carrier.within is not TRUE)
-        if found.verdict == "unknown":
+        if found.verdict == "unknown" and not any(map(multiplies, itertools.chain(*claims))):
             return LawProof("unknown", reason=found.reason)
         known = self.invariant()
-        if known:
-            given += [self._of(each, side) for each in known for side in sides]
-            again = prove(claims, sorts, given, infinite, self._seconds)
+        if found.verdict == "unknown" and not known:
+            return LawProof("unknown", reason=found.reason)
+        while known:
+            on_carrier = [*given, *(self._of(each, side) for each in known for side in sides)]
+            again = prove(claims, sorts, on_carrier, infinite, self._seconds)
             if again.verdict == "proved":
                 return LawProof("proved", True)
-            found = again if again.verdict == "refuted" else found
+            if again.verdict == "unknown":
+                return LawProof("unknown", reason=again.reason)
+            if not self._without(again.values, sides):
+                break
+            known = self.invariant()
         return LawProof(
             "unknown", reason="it does not hold of all words, and no invariant was found of those that occur"
         )
@@ -222,20 +255,20 @@ class Prover:
             return LawProof("refuted", witness=self._two_ways(claims, found.values, sorts, count))
         return LawProof(found.verdict, reason=found.reason)
 
-    def _on_samples(self, claims: Sequence[tuple[Expression, Expression]]) -> LawProof | None:
-        """Refute an equation of two elements, if random ones do."""
+    def _on_samples(self, claims: Sequence[tuple[Expression, Expression]], count: int) -> LawProof | None:
+        """Refute an equation of so many elements, if random ones do."""
         own, rows = self.loop.sorts(self.domain), random_rows(self.loop, random.Random(1), PAIRS)
-        sorts = {f"{name}[{place}]": own[name] for name in self.loop.elements for place in range(2)}
-        for pair in itertools.pairwise(rows) if claims else ():
+        sorts = {f"{name}[{place}]": own[name] for name in self.loop.elements for place in range(count)}
+        for some in zip(*(rows[place:] for place in range(count)), strict=False) if claims else ():
             values = {
-                f"{n}[{at}]": v for at, row in enumerate(pair) for n, v in zip(self.loop.elements, row, strict=True)
+                f"{n}[{at}]": v for at, row in enumerate(some) for n, v in zip(self.loop.elements, row, strict=True)
             }
             try:
-                same = _close(*([value_of(each, values, sorts) for each in some] for some in zip(*claims, strict=True)))
+                same = _close(*([value_of(each, values, sorts) for each in side] for side in zip(*claims, strict=True)))
             except (Meaningless, ArithmeticError):
                 continue
             if not same:
-                return LawProof("refuted", witness=self._two_ways(claims, values, sorts, 2))
+                return LawProof("refuted", witness=self._two_ways(claims, values, sorts, count))
         return None
 
     def _two_ways(
@@ -268,6 +301,10 @@ class Prover:
         left, right = _both_ways(carrier, *(self._lift(self._element(place)) for place in range(3)))
         claims = list(zip(left.values(), right.values(), strict=True))
         refuted = self._on_elements(claims, 3, self.loop.range.where)
+        if refuted.verdict == "unknown" and any(
+            node.operator in ("exp", "log") for side in itertools.chain(*claims) for node in subexpressions(side)
+        ):
+            refuted = self._on_samples(claims, 3) or refuted
         return refuted if refuted.verdict == "refuted" else found
 
     def commutative(self) -> LawProof:
@@ -279,7 +316,7 @@ class Prover:
         first, second = (self._lift(self._element(place)) for place in range(2))
         one, other = carrier.combined(first, second), carrier.combined(second, first)
         lifted = list(zip(one.values(), other.values(), strict=True))
-        refuted = self._on_samples(lifted) or self._on_elements(lifted, 2, self.loop.range.where)
+        refuted = self._on_samples(lifted, 2) or self._on_elements(lifted, 2, self.loop.range.where)
         return refuted if refuted.verdict == "refuted" else self.law(claims, "ab")
 
     def repeated(self, result: Values) -> LawProof:
@@ -318,6 +355,19 @@ class Prover:
                 return LawProof("refuted", witness=f"({one}) and ({other}) are ({shown[2]}) together")
         return found
 
+    def likely_identity(self) -> Values | None:
+        """Return words of no element that were tried on samples, on both sides."""
+        for each in itertools.islice(self._identities(), 6):
+            none = tuple(value.value for value in each.values())
+            try:
+                pairs = [pair for sample in self._samples for pair in ((sample, none), (none, sample))]
+                wanted = [sample for sample in self._samples for _ in range(2)]
+                if all(_close(self.carrier.joined(*pair), want) for pair, want in zip(pairs, wanted, strict=True)):
+                    return each
+            except (ArithmeticError, ValueError):
+                continue
+        return None
+
     def _identities(self) -> Iterable[Values]:
         """Yield words that change no sample on one side or the other: first of all the state before the loop."""
         carrier, sorts = self.carrier, self.carrier.sorts(self.domain, "a")
@@ -341,11 +391,12 @@ class Prover:
             nodes = [node for each in carrier.combine.values() for node in subexpressions(each)]
             numbers = [node.value for node in nodes if node.constant and not node.truth and not node.infinite]
             options[0] = list(dict.fromkeys([*options[0], *numbers, *(-number for number in numbers)]))
+        size = sum(1 for each in carrier.combine.values() for _ in subexpressions(each))
         if carrier.infinite:
             for place, word in enumerate(carrier.words):
                 if word in carrier.infinite:
                     options[place].append(carrier.infinite[word] * float("inf"))
-        for chosen in itertools.islice(itertools.product(*options), 20_000):
+        for chosen in itertools.islice(itertools.product(*options), min(20_000, WORK // size)):
             try:
                 if all(_close(carrier.joined(chosen, sample), sample) for sample in self._samples):
                     found = {word: constant(value) for word, value in zip(carrier.words, chosen, strict=True)}

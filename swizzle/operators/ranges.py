@@ -81,9 +81,7 @@ def ranges_of(carrier: Carrier) -> OverflowProof:
     computed: list[tuple[str, Expression, DType]] = []
     for word, dtype in carrier.words.items():
         computed += [(word, each, dtype) for each in (carrier.lift[word], carrier.combine[word])]
-    computed += [
-        (name, substituted(carrier.loop.step[name], state), carrier.loop.state[name]) for name in carrier.state
-    ]
+    computed += [(name, each, carrier.loop.state[name]) for name, each in state.items()]
     types = {f"{side}.{word}": dtype for side in "ab" for word, dtype in carrier.words.items()}
     types |= carrier.loop.elements
     computed += [
@@ -98,7 +96,7 @@ def ranges_of(carrier: Carrier) -> OverflowProof:
             claims.setdefault(_fits(node, kind, infinite=own), word)
     found = decide(
         [(claim, TRUE) for claim in claims], sorts, given, infinite=carrier.infinities("ab"),
-        timeout=SECONDS if power is None else 2 * SECONDS,
+        effort=SECONDS if power is None else 2 * SECONDS,
     )  # fmt: skip
     if found.verdict == "proved":
         return OverflowProof("proved", [text_of(each) for each in bounds])
@@ -239,7 +237,7 @@ def _bounds(carrier: Carrier, whole: Sequence[str]) -> list[Expression]:
     for word in whole:
         name = number_name(word)
         for size in sizes:
-            factors = [ONE, length] if size else [ONE]
+            factors = [ONE, length, add(length, constant(-1))] if size else [ONE]
             for factor in factors:
                 for bound, sign in (
                     (less_equal(name, multiply(constant(size), factor)), 1),

@@ -38,7 +38,7 @@ def random_rows(loop: Loop, rng: random.Random, count: int) -> list[tuple[Any, .
 def _meeting(loop: Loop) -> tuple[Any, ...]:
     """Return an element that meets what is promised of each, by a solver: one in a million may be."""
     for domain in ("words", "integers"):
-        answer = decide([(loop.range.where, FALSE)], loop.sorts(domain), timeout=SECONDS)
+        answer = decide([(loop.range.where, FALSE)], loop.sorts(domain), effort=SECONDS)
         if answer.verdict == "refuted":
             return tuple(answer.values[name] for name in loop.elements)
     raise SwizzleError(
@@ -78,11 +78,11 @@ def random_states(loop: Loop) -> list[tuple[Any, ...]]:
     return found
 
 
-def random_parts(carrier: Carrier) -> list[tuple[tuple[Any, ...], int]]:
-    """Return the words of random parts of an input, and how many elements each has."""
+def random_parts(carrier: Carrier, count: int = 60) -> list[tuple[tuple[Any, ...], int]]:
+    """Return the words of so many random parts of an input, and how many elements each has."""
     rng = random.Random(3)
     found: list[tuple[tuple[Any, ...], int]] = []
-    for place in range(60):
+    for place in range(count):
         rows = random_rows(carrier.loop, rng, 1 + place % 6)
         with suppress(ZeroDivisionError):
             words = carrier.lifted(rows[0])

@@ -14,7 +14,9 @@ The body may say what a lifted function may: tests, loops of a known length, cal
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FunctionType
 from typing import Any, Final
 
@@ -56,6 +58,27 @@ def serial_of(closure: Closure, length: int | None = None, run: Callable[..., An
     return Serial(replace(closure, bound=ROUNDS), length, run)
 
 
+class RefusedLoop:
+    """A function that is no serial loop, and why; it is in the way only where it is asked for."""
+
+    def __init__(self, name: str, error: SwizzleError) -> None:
+        self.name = name
+        self.error = error
+
+
+@contextmanager
+def refusals_kept() -> Iterator[None]:
+    """Let `@serial` return a RefusedLoop for what is none, so that a file's other loops can be asked about."""
+    token = _KEPT.set(True)
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
+_KEPT: Final = ContextVar("_KEPT", default=False)
+
+
 def serial(function: Any = None, /, *, length: int | None = None, where: Any = None) -> Any:
     """Make a serial loop of a function: its parameters are arrays, `x: f32`, over which one loop goes once.
 
@@ -64,7 +87,7 @@ def serial(function: Any = None, /, *, length: int | None = None, where: Any = N
     """
     place = caller_place()
 
-    def make(given: Any) -> Serial:
+    def make(given: Any) -> Serial | RefusedLoop:
         if not isinstance(given, FunctionType):
             raise SwizzleError(
                 f"@serial was given {given!r}",
@@ -72,7 +95,12 @@ def serial(function: Any = None, /, *, length: int | None = None, where: Any = N
                 expected="a function made by `def`",
                 fix="put @serial directly above `def`",
             )
-        made = serial_of(closure_of(given, ROUNDS, "assert"), length, given)
+        try:
+            made = serial_of(closure_of(given, ROUNDS, "assert"), length, given)
+        except SwizzleError as error:
+            if not _KEPT.get():
+                raise
+            return RefusedLoop(given.__name__, error)
         functools.update_wrapper(made, given)
         return made
 

@@ -30,6 +30,8 @@ class Splits:
     loop: Loop
     helpers: tuple[Helper, ...]
     empty: bool
+    own: Sequence[str]
+    """Which words of the state are among them."""
     columns: Columns = field(default_factory=dict)
     wanted: Columns = field(default_factory=dict)
     words: dict[str, DType] = field(default_factory=dict)
@@ -38,7 +40,7 @@ class Splits:
 
     def __post_init__(self) -> None:
         rng = np.random.default_rng(11)
-        self.words = {name: self.loop.state[name] for name in self.loop.live}
+        self.words = {name: self.loop.state[name] for name in self.own}
         self.words |= {helper.name: helper.dtype for helper in self.helpers}
         self.meaningless = np.zeros(SPLITS, bool)
         least = 0 if self.empty else 1
@@ -92,11 +94,10 @@ class Splits:
             for node in known:
                 if node.operator in ("/", "//", "%"):
                     self.meaningless |= alive & (known[node.arguments[1]] == 0)
-            around = {**element, **{f"new.{name}": each for name, each in new.items()}}
+            around = {**before, **{f"new.{name}": each for name, each in new.items()}, **helped}
             for helper in self.helpers:
                 begun = start is not None or place > 0 or helper.initial is not None
-                names = {**around, helper.name: helped[helper.name]}
-                own = on_columns(helper.step if begun else helper.lift, names, FLOATS)
+                own = on_columns(helper.step if begun else helper.lift, around, FLOATS)
                 helped[helper.name] = np.where(alive, full(own), helped[helper.name])
             state = {name: np.where(alive, each, state[name]) for name, each in new.items()}
         return {**state, **helped}

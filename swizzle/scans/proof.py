@@ -233,7 +233,7 @@ def prove(algorithm: Algorithm, points: Sequence[Sequence[LoopPoints]], tried: i
     assert all(_smallest(loop) <= tried for loop in algorithm.loops)
     asked = 0
     for name, premises, claims, sorts in _questions(algorithm, shapes):
-        answer = decide(claims, sorts, premises, timeout=SECONDS)
+        answer = decide(claims, sorts, premises, effort=SECONDS)
         asked += 1
         if answer.verdict != "proved":
             values = ", ".join(f"{each} = {value}" for each, value in answer.values.items())

@@ -25,7 +25,7 @@ from pysmt.typing import BOOL, REAL
 
 from symbolic.bottom_up import bottom_up
 from symbolic.expressions.expression import FALSE, NAME, TRUE, expanded, same_ratio, subtract, terms
-from symbolic.expressions.formulas import REALS, decide
+from symbolic.expressions.formulas import REALS, TOO_LONG, decide
 from symbolic.expressions.reading import Unreadable, read_formula
 from symbolic.solve.answer import Unknown, Unsat
 from symbolic.solve.floor_division import manager
@@ -33,10 +33,10 @@ from symbolic.solve.solver import Solver
 
 WORK: Final = 600_000
 """Steps of the solver for one question, a second's or less."""
-TOO_LONG: Final = "resource limit"
-"""What the solver says where these are too few."""
+GIVEN_UP: Final = (TOO_LONG, "cancel", "interrupt", "timeout")
+"""What the solver says where it ended before an answer."""
 SECONDS: Final = 1.0
-"""For one question about exponentials and logarithms, beside what the solver is asked."""
+"""Of effort for one question about exponentials and logarithms, beside what the solver is asked."""
 MOST: Final = 400
 """So many nodes are looked at under the tests before them; of what is left, each alone."""
 QUESTIONS: Final = 60
@@ -131,7 +131,7 @@ class _Check:
         with Solver("z3", work=WORK) as solver:
             solver.add([*conditions, *facts])
             answer = solver.check()
-        if self.undecided and isinstance(answer, Unknown) and TOO_LONG in answer.reason:
+        if self.undecided and isinstance(answer, Unknown) and any(each in answer.reason for each in GIVEN_UP):
             return None
         return isinstance(answer, Unsat)
 
@@ -182,7 +182,7 @@ def _by_functions(node: FNode) -> bool | None:
         return None
     sorts = dict.fromkeys(holds.names, REALS)
     for each in (TRUE, FALSE):
-        if decide([(holds, each)], sorts, timeout=SECONDS).verdict == "proved":
+        if decide([(holds, each)], sorts, effort=SECONDS).verdict == "proved":
             return each is TRUE
     return None
 

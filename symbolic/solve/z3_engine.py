@@ -93,6 +93,7 @@ class Z3Engine:
         if result == z3.unsat:
             core = {term.get_id() for term in self._z3.unsat_core()}
             return Unsat(tuple(a for term, a in terms.items() if term.get_id() in core))
+        self._reusable = False  # a context that gave up may give up on the next question, too
         return Unknown(f"timeout after {timeout:g} s" if late else self._z3.reason_unknown())
 
     def symbols(self) -> Sequence[FNode]:

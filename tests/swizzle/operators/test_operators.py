@@ -122,7 +122,7 @@ def velocity(x: f32):  # type: ignore[no-untyped-def]
 
 def test_rounding_is_no_witness() -> None:
     """An operator exists, though none is found; quotients that are rounded, or made by zero, do not say otherwise."""
-    splits = Splits(velocity.loop, (), True)
+    splits = Splits(velocity.loop, (), True, velocity.loop.live)
     assert splits.meaningless.any() and not splits.undetermined()
 
 

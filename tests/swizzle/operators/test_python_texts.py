@@ -43,6 +43,7 @@ def _language() -> dict[str, types.ModuleType]:
 
     for name in ("where", "maximum", "minimum", "exp", "log"):
         setattr(tl, name, tensor(getattr(np, name)))
+    tl.where = tensor(lambda test, *some: np.where(test, *(np.int32(x) if type(x) is int else x for x in some)))  # type: ignore[attr-defined]
     tl.full = tensor(np.full)  # type: ignore[attr-defined]
     triton.jit, triton.language = (lambda function: function), tl  # type: ignore[attr-defined]
     for name in ("where", "maximum", "minimum", "exp", "log", "full", "shape", "asarray", "logical_and", "logical_or"):

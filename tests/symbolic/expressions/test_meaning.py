@@ -182,7 +182,7 @@ def test_dividing_by_zero_is_what_formulas_say(operator: str, sort: Sort) -> Non
     zero = [e.equal(y, e.ZERO)]
     node = BUILDERS[operator](x, y)
     claimed = e.ZERO if operator == "//" else x
-    assert decide([(node, claimed)], sorts, zero, timeout=20).verdict == "proved"
+    assert decide([(node, claimed)], sorts, zero, effort=20).verdict == "proved"
     for number in (7, 0, 2**31 - 1):
         values = {"x": number, "y": 0}
         assert value_of(node, values, sorts) == value_of(claimed, values, sorts)
@@ -201,7 +201,7 @@ def test_shifts_are_what_formulas_say(signed: bool) -> None:
                 found = value_of(node, {"x": number, "y": amount}, {"x": sort, "y": sort})
                 here = e.both(e.equal(x, constant(number)), e.equal(y, constant(amount)))
                 claims.append((e.select(here, node, e.ZERO), e.select(here, constant(found), e.ZERO)))
-        assert decide(claims, {"x": sort, "y": sort}, timeout=20).verdict == "proved"
+        assert decide(claims, {"x": sort, "y": sort}, effort=20).verdict == "proved"
     dtype, wide = (DType.I32, Sort("word", 32)) if signed else (DType.U32, Sort("word", 32, False))
     low, high = wide.limits
     for amount in (0, 1, 31, 32, 63, low, high):

@@ -1,0 +1,254 @@
+"""Loops in other words: with a remainder as a word of its own, or without a word that the others say.
+
+`here % 2` is no linear function of `here`, but a word that is 0 or 1 and changes by itself: a control. And a word that
+is always an expression of others, `even` of `most - most % 2`, is none that an operator has to combine. Both are the
+same loop as before, which is proved by induction over its rounds.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from swizzle.operators.bank import ExampleBank, fitting
+from swizzle.operators.carrier import Carrier
+from swizzle.operators.invariants import inductive, orders
+from swizzle.operators.loop import BOOL, Domain, Loop, StandsFor, name_of
+from swizzle.operators.samples import random_states
+from symbolic.expressions.expression import (
+    BUILDERS,
+    FALSE,
+    TRUE,
+    Expression,
+    constant,
+    equal,
+    modulo,
+    negation,
+    number_name,
+    replaced,
+    subexpressions,
+    substituted,
+)
+from symbolic.expressions.formulas import decide
+from symbolic.expressions.meaning import function_of
+from symbolic.ir.program import DType
+
+MOST_REMAINDERS: Final = 16
+SECONDS: Final = 0.5
+"""Of processor time, for an expression of a word."""
+CLOSE: Final = 3.0
+
+
+def reformed(loop: Loop, domain: Domain) -> Iterator[Loop]:
+    """Yield loops that do the same in other words."""
+    ways = (_with_remainders, _with_a_flag, _without_a_word) if loop.stands_for is None else (_without_a_word,)
+    for way in ways:
+        other = way(loop, domain)
+        if other is not None:
+            yield other
+
+
+def of_the_loop_itself(carrier: Carrier) -> Carrier:
+    """Return the operator of a loop in other words as that of the loop that these stand for."""
+    while carrier.loop.stands_for is not None:
+        known = carrier.loop.stands_for
+        state = {name: substituted(each, carrier.state) for name, each in known.words.items()}
+        carrier = replace(carrier, loop=known.loop, state=state)
+    return carrier
+
+
+def _domain(loop: Loop, domain: Domain) -> Domain:
+    """Return what numbers are in a proof that two loops are the same: integers, where words are promised to be such."""
+    return "integers" if domain == "words" and loop.range != type(loop.range)() else domain
+
+
+# ---- remainders --------------------------------------------------------------------------------------------------
+
+
+class _NoRemainder(Exception):
+    """What a remainder becomes does not follow from remainders."""
+
+
+def _with_remainders(loop: Loop, domain: Domain) -> Loop | None:
+    """Return a loop with a word for each remainder of a word that a step or the result asks for."""
+    wanted: dict[str, int] = {}
+    for node in (
+        node for each in (*(loop.step[word] for word in loop.live), *loop.result) for node in subexpressions(each)
+    ):
+        if node.operator == "%" and node.names & loop.state.keys():
+            number = node.arguments[1]
+            if not number.constant or not 1 < number.value <= MOST_REMAINDERS:
+                return None
+            for name in node.arguments[0].names & loop.state.keys():
+                if loop.state[name] is not BOOL and wanted.setdefault(name, number.value) != number.value:
+                    return None
+    remainders = {name: f"{name}_by_{number}" for name, number in wanted.items()}
+    if not wanted or set(remainders.values()) & loop.types.keys():
+        return None
+
+    def of(node: Expression, number: int) -> Expression:
+        """Return the remainder of a number, over remainders of the state."""
+        match node.operator:
+            case "constant" if isinstance(node.value, int):
+                return constant(node.value % number)
+            case "name" if node.value in loop.state:
+                if wanted.get(node.value) != number:
+                    wanted[node.value] = number
+                    raise _NoRemainder
+                return number_name(remainders[node.value])
+            case "name":
+                return modulo(node, constant(number))
+            case "select":
+                condition, *sides = node.arguments
+                return BUILDERS["select"](pushed(condition), *(of(side, number) for side in sides))
+            case "+" | "*":
+                return modulo(BUILDERS[node.operator](*(of(each, number) for each in node.arguments)), constant(number))
+            case "%" if node.arguments[1].constant and node.arguments[1].value == number:
+                return of(node.arguments[0], number)
+        raise _NoRemainder
+
+    def pushed(node: Expression) -> Expression:
+        """Return an expression with words for its remainders."""
+        if node.operator == "%" and node.names & loop.state.keys():
+            return of(node.arguments[0], node.arguments[1].value)
+        return BUILDERS[node.operator](*map(pushed, node.arguments)) if node.arguments else node
+
+    try:
+        step = {name: pushed(each) for name, each in loop.step.items() if name in loop.live}
+        step |= {remainders[name]: of(loop.step[name], number) for name, number in wanted.items()}
+        result = tuple(map(pushed, loop.result))
+    except (_NoRemainder, KeyError):
+        return None
+    given = [
+        equal(number_name(remainders[name]), modulo(number_name(name), constant(number)))
+        for name, number in wanted.items()
+    ]
+    claims = [(step[name], loop.step[name]) for name in loop.live]
+    claims += [(step[remainders[name]], modulo(loop.step[name], constant(number))) for name, number in wanted.items()]
+    claims += list(zip(result, loop.result, strict=True))
+    proved_in = _domain(loop, domain)
+    state = {name: loop.state[name] for name in loop.live} | {
+        remainders[name]: loop.state[name] for name in wanted
+    }  # fmt: skip
+    initial = {name: loop.initial[name] for name in loop.live}
+    initial |= {remainders[name]: constant(loop.initial[name].value % number) for name, number in wanted.items()}
+    made = _made(
+        loop, state, initial, step, result, {name: name_of(name, loop.state[name]) for name in loop.live}, proved_in
+    )
+    answer = decide(claims, made.sorts(proved_in), [*given, loop.range.where], effort=CLOSE)
+    return made if answer.verdict == "proved" else None
+
+
+# ---- the first round ---------------------------------------------------------------------------------------------
+
+
+def _with_a_flag(loop: Loop, domain: Domain) -> Loop | None:
+    """Return a loop with a flag for a condition that only the first round meets: `n == 0` of a counter."""
+    flag = f"{loop.name}_begun"
+    states = {name: loop.state[name] for name in loop.live}
+    nodes = dict.fromkeys(node for name in loop.live for node in subexpressions(loop.step[name]))
+    atoms = [
+        node for node in nodes if node.operator in ("<", "<=", "==") and node.names and node.names <= states.keys()
+    ]  # fmt: skip
+    samples = [state for state, rounds in zip(random_states(loop), itertools.count(), strict=False) if rounds]
+    at_first = function_of(list(loop.state), atoms or [TRUE])
+    first, later = at_first(*loop.start()), [at_first(*state) for state in samples]
+    likely = [
+        atom if not first[place] else negation(atom)
+        for place, atom in enumerate(atoms) if all(row[place] is not first[place] for row in later)
+    ]  # fmt: skip
+    proved_in = _domain(loop, domain)
+    for later_on in likely if BOOL not in {loop.types.get(flag)} else ():
+        begun = name_of(flag, BOOL)
+        named = {name: name_of(name, dtype) for name, dtype in states.items()}
+        places = [list(loop.state).index(name) for name in states]
+        some = [tuple(state[place] for place in places) for state in random_states(loop)]
+        steps = [
+            ({name: substituted(loop.step[name], loop.initial) for name in states}, lambda _: TRUE),
+            ({name: loop.step[name] for name in states}, lambda each: each),
+        ]
+        known = [later_on, *orders(states, some, named)]
+        if later_on not in inductive(known, steps, loop.sorts(proved_in), [loop.range.where]):
+            continue
+        values = {later_on: begun, negation(later_on): negation(begun)}
+        step = {name: replaced(loop.step[name], values) for name in states} | {flag: TRUE}
+        return _made(
+            loop, {**states, flag: BOOL}, {**{name: loop.initial[name] for name in states}, flag: FALSE}, step,
+            loop.result, named, proved_in,
+        )  # fmt: skip
+    return None
+
+
+# ---- a word that others say --------------------------------------------------------------------------------------
+
+
+def _without_a_word(loop: Loop, domain: Domain) -> Loop | None:
+    """Return a loop without a word that is, in every state that is reached, an expression of the others."""
+    if len(loop.live) < 2 or any(loop.initial[word].infinite for word in loop.live):
+        return None
+    named = {name: name_of(name, loop.state[name]) for name in loop.live}
+    places = [list(loop.state).index(name) for name in loop.live]
+    samples = [tuple(state[place] for place in places) for state in random_states(loop)]
+    columns = {
+        name: np.array([row[at] for row in samples], bool if loop.state[name] is BOOL else float)
+        for at, name in enumerate(loop.live)
+    }  # fmt: skip
+    proved_in = _domain(loop, domain)
+    for word in loop.live:
+        if loop.state[word] is BOOL:
+            continue
+        others = [name for name in loop.live if name != word]
+        node = _said(loop, columns[word], {name: columns[name] for name in others})
+        if node is None:
+            continue
+        relation = equal(named[word], node)
+        steps = [({name: loop.step[name] for name in loop.live}, lambda each: each)]
+        likely = [relation, *orders({name: loop.state[name] for name in loop.live}, samples, named)]
+        if relation not in inductive(likely, steps, loop.sorts(proved_in), [loop.range.where]):
+            continue
+        return _made(
+            loop, {name: loop.state[name] for name in others}, {name: loop.initial[name] for name in others},
+            {name: substituted(loop.step[name], {word: node}) for name in others},
+            tuple(substituted(each, {word: node}) for each in loop.result),
+            {name: node if name == word else named[name] for name in loop.live}, proved_in,
+        )  # fmt: skip
+    return None
+
+
+def _said(loop: Loop, wanted: np.ndarray, columns: Mapping[str, np.ndarray]) -> Expression | None:
+    """Return an expression of words that is another one in all samples."""
+    bank = ExampleBank()
+    nodes = [node for each in (*loop.step.values(), *loop.result) for node in subexpressions(each)]
+    numbers = sorted({node.value for node in nodes if node.constant and isinstance(node.value, int) and not node.truth})
+    for number in dict.fromkeys([0, 1, -1, *numbers[:4]]):
+        bank.add(constant(number), np.full(len(wanted), float(number)))
+    divisors = {n.arguments[1].value for n in nodes if n.operator in ("%", "//") and n.arguments[1].constant}
+    for name, column in columns.items():
+        bank.add(name_of(name, loop.state[name]), column)
+        for divisor in sorted(divisors) if loop.state[name] is not BOOL else ():
+            bank.add(modulo(number_name(name), constant(divisor)), np.remainder(column, divisor))
+    bank.leaves = list(bank.numbers.made)
+    deadline = time.process_time() + SECONDS
+    for _ in range(2):
+        found = bank.find(wanted, truth=False)
+        if found is None and len(set(wanted)) > 2:
+            found = fitting(bank, wanted, truth=False)
+        if found is not None and not found.constant:
+            return found
+        bank.grow(deadline, factors=False)
+    return None
+
+
+def _made(
+    loop: Loop, state: Mapping[str, DType], initial: Mapping[str, Expression], step: Mapping[str, Expression],
+    result: Sequence[Expression], words: Mapping[str, Expression], domain: Domain,
+) -> Loop:  # fmt: skip
+    return replace(
+        loop, state=state, initial=initial, step=step, result=tuple(result), run=None,
+        stands_for=StandsFor(loop, words, domain),
+    )  # fmt: skip
