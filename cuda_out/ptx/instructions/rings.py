@@ -124,6 +124,11 @@ class Rings:
         return self._sum_term(kind, sum_of([self._as_sum(value) for value in values]))
 
     def multiply(self, kind: str, a: Term, b: Term) -> Term:
+        if is_float(kind) and self.terms.nodes[a][0] == "atom" == self.terms.nodes[b][0]:
+            factors = (a, b) if a < b else (b, a)
+            term = self.terms.intern("*", factors)
+            self._sums.setdefault(term, {factors: 1})
+            return term
         left, right = self._as_sum(a), self._as_sum(b)
         if len(left) * len(right) > LIMIT:
             return self._sum_term(kind, {tuple(sorted((a, b))): 1})

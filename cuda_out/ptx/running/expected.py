@@ -7,6 +7,7 @@ on the way has that of the input elements in it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from cuda_out.ptx.instructions.mathematics import term_name
 from cuda_out.ptx.instructions.normal import Normal
@@ -38,6 +39,24 @@ class Expected:
             found = self._memo[kind, term] = self._write_out(kind, term)
         return found
 
+    def _is_written_out(self, op: str, args: Sequence[Term]) -> bool:
+        """Tell whether a sum or product of floats is one of elements, or of products of them, each once and in order:
+        it stands as it would be written out."""
+        nodes = self.normal.terms.nodes
+        if any(one >= next_ for one, next_ in pairwise(args)):
+            return False
+        for part in args:
+            inner, factors = nodes[part]
+            if op == "+" and inner == "*":
+                if not self._is_written_out("*", factors):
+                    return False
+            elif inner != "atom" or not self._is_own_float(factors[0]):
+                return False
+        return True
+
+    def _is_own_float(self, array: str) -> bool:
+        return self.arrays[array].is_float and self.arrays[array] is not DType.BF16
+
     def _write_out(self, kind: str, term: Term) -> Term:
         normal, terms = self.normal, self.normal.terms
         op, args = terms.nodes[term]
@@ -53,6 +72,8 @@ class Expected:
             if is_float(kind) and not is_float(own):
                 return normal.rounded(kind, normal.real_of(own, term))
             return normal.of_kind(kind, term)
+        if op in ("+", "*") and is_float(kind) and self._is_written_out(op, args):
+            return term
         if op.startswith(("to_", WIDEN)):
             return self._converted(kind, DType(op.rpartition("_")[2]), args[0])
         match op:
