@@ -62,7 +62,7 @@ class FloatError(Struct, frozen=True):
 
     def __str__(self) -> str:
         lost = f" ({self.lost} outputs are lost to infinity or NaN)" if self.lost else ""
-        return f"{self.error:.1e} of the largest output at inputs near {self.scale:g}{lost}"
+        return f"{self.error:.1e} at inputs near {self.scale:g}{lost}"
 
 
 class KernelProof(Struct, frozen=True):
@@ -100,7 +100,7 @@ class KernelProof(Struct, frozen=True):
         if self.numbers is not None:
             found.append(f"numbers   {self.numbers}")
         if self.errors:
-            found.append(f"floats    off by at most {', '.join(map(str, self.errors))}")
+            found.append(f"floats    off by at most, of the largest output: {', '.join(map(str, self.errors))}")
         if self.verdict == "equal" and self.covers != "launch":
             found.append(f"covers    {self.covers}")
         found += [f"assumes   {each}" for each in self.assumed]

@@ -13,6 +13,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from cuda_out.compile.children import confined
+from cuda_out.ptx.running.arithmetic import assumptions
 from cuda_out.ptx.running.validate import OutputDifference
 from swizzle.language.specs.spec import Spec
 from swizzle.strangers.proving.launched import LaunchedKernel, chain_of
@@ -161,6 +162,8 @@ class KernelProver:
     def _assumed(self, ran: ChainRun) -> tuple[str, ...]:
         parameters = [*self.subject.inputs, *self.subject.outputs]
         found = [REALS] if any(each.dtype.is_float for each in parameters) else []
+        for number, machine in enumerate(ran.machines):
+            found += assumptions(machine, [name for name, last in ran.last.items() if last == number])
         arrays = [each for each in parameters if each.shape]
         if len({each.name for each in arrays}) > 1:
             found.append("no two arrays overlap")
@@ -171,7 +174,7 @@ class KernelProver:
             found.append("barriers do not wait for threads that have returned, as from sm_70 on")
         found += [f"{name} holds what the file says, and the host sets nothing else" for name in self._given_data()]
         found.append("the PTX is what the kernel is: what a compiler leaves out of undefined C++ is not seen")
-        return tuple(found)
+        return tuple(dict.fromkeys(found))
 
 
 def prove(

@@ -80,7 +80,8 @@ def compiled_to_calls(text: CudaText, kernel: CudaKernel, instance: str = "") ->
     so: a text that gives their names to what is its own does not."""
 
     def to_calls(source: str, *given: Any, **options: Any) -> str:
-        return compile_to_ptx(with_called_functions(source), *given, **options)
+        headers = tuple(options["by_hand"].headers.values())
+        return compile_to_ptx(with_called_functions(source, headers), *given, **options)
 
     try:
         return _made(text, kernel, instance, (), to_calls)
