@@ -23,6 +23,8 @@ _VALUE: Final = r"(?P<vector>\.v2|\.v4)?\.(?P<t>[bus](?:8|16|32|64)|f32|f64)"
 _LOADED: Final = "=loaded address|=loaded address b64"
 _STORED: Final = "address stored|address stored b64"
 
+AS_BITS: Final = {"f16x2": "b32", "bf16x2": "b32", "bf16": "b16"}
+"""What registers and memory hold of types that are none of their own."""
 EFFECTS: Final[Forms] = (
     (r"mov\.(?P<t>pred|[bus](?:16|32|64)|f32|f64)", "=moved moved"),
     (r"cvta\.(?P<space>global|shared|local|const)\.(?P<t>u64)", "=t variable"),
@@ -35,6 +37,8 @@ EFFECTS: Final[Forms] = (
     (rf"atom{_ATOMIC}\.add\.(?P<t>[us](?:32|64)|f32|f64)", "=t address t"),
     (rf"atom{_ATOMIC}\.(?:min|max)\.(?P<t>[us](?:32|64))", "=t address t"),
     (rf"atom{_ATOMIC}\.(?:and|or|xor)\.(?P<t>b(?:32|64))", "=t address t"),
+    (rf"atom{_ATOMIC}\.add\.noftz\.(?:(?P<t>f16)|(?P<bits>f16x2|bf16x2|bf16))", "=t address t"),
+    (rf"red{_ATOMIC}\.add\.noftz\.(?:(?P<t>f16)|(?P<bits>f16x2|bf16x2|bf16))", "address t"),
     (rf"atom{_ATOMIC}\.cas\.(?P<t>b(?:32|64))", "=t address t t"),
     (rf"atom{_ATOMIC}\.exch\.(?P<t>b(?:32|64))", "=t address t"),
     (rf"atom{_ATOMIC}\.(?:inc|dec)\.(?P<t>u32)", "=t address t"),

@@ -14,7 +14,7 @@ from typing import Final
 from cuda_out.ptx.instructions.bits import BITS
 from cuda_out.ptx.instructions.choices import CHOICES
 from cuda_out.ptx.instructions.conversions import CONVERSIONS
-from cuda_out.ptx.instructions.effects import EFFECTS
+from cuda_out.ptx.instructions.effects import AS_BITS, EFFECTS
 from cuda_out.ptx.instructions.operation import InstructionForm, InstructionRow, Operation
 from cuda_out.ptx.instructions.quotients import QUOTIENTS
 from cuda_out.ptx.instructions.sums import SUMS
@@ -36,7 +36,8 @@ def _found(op: tuple[str, ...]) -> tuple[InstructionForm, InstructionRow] | None
             said = found.groupdict(default="")
             count = int((said.get("vector") or ".v1")[2:])
             space = said.get("space") or None
-            return InstructionForm(said.get("t", ""), said.get("s", ""), space, count, ways, op, said), row
+            kind = said.get("t") or AS_BITS.get(said.get("bits", ""), "")
+            return InstructionForm(kind, said.get("s", ""), space, count, ways, op, said), row
     return None
 
 

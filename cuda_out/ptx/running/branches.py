@@ -143,7 +143,8 @@ class BranchingMachine(PtxMachine):
 
     def _synchronises(self, instruction: Instruction) -> bool:
         found = super()._synchronises(instruction)
-        if self._way >= 0 and (found or instruction.op[0] == "cp"):
+        stops = instruction.op[0] == "trap" or Name("__assertfail") in instruction.operands
+        if self._way >= 0 and (found or stops or instruction.op[0] in ("cp", "activemask")):
             raise NotInterpreted(f"{instruction}, on one way from a branch on data")
         return found
 

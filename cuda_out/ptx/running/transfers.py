@@ -163,7 +163,7 @@ class Transfers:
         """Change cells by some values, one thread after the other where several name the same cell, in order."""
         target, (where, *_) = _targets(instruction)
         how = _form(instruction)
-        item = width(how.kind) // 8
+        item, op = width(how.kind) // 8, tuple(word for word in instruction.op if word != "noftz")[-2:]
         old_bits, old_terms = np.zeros(len(at), np.uint64), np.zeros(len(at), np.int64)
         for region, some, first in self.memory.cells(
             instruction, at, self.addresses(instruction, where, at), how, writes=True, atomic=True
@@ -178,7 +178,7 @@ class Transfers:
                 cells, threads, pieces = first[turn == number], at[now], item // region.cell
                 old = self.taken(instruction, place, region, threads, cells, pieces, atomic=instruction.op)
                 mine = [(bits[now], terms[now]) for bits, terms in values]
-                new = self._changed(instruction.op[-2:], old, mine, threads)
+                new = self._changed(op, old, mine, threads)
                 self.put(place, region, threads, cells, pieces, new, atomic=instruction.op)
                 old_bits[now], old_terms[now] = old
         if target:

@@ -113,3 +113,14 @@ def test_atomic_operations(body: str, of_one: int) -> None:
     y = np.zeros(1, np.int32)
     interpret(compile_to_ptx(text, "sm_80"), "k", (1, 1, 1), (THREADS, 1, 1), [X.copy(), y])
     assert y[0] == of_one
+
+
+def test_atomic_sums_of_halves() -> None:
+    """They are added in their own type."""
+    text = (
+        '#include <cuda_fp16.h>\nextern "C" __global__ void k(const half* x, half* y) {\n'
+        "  int t = threadIdx.x; atomicAdd(y, x[t]);\n}\n"
+    )
+    x, y = (np.arange(32) % 7 - 2).astype(np.float16), np.zeros(1, np.float16)
+    interpret(compile_to_ptx(text, "sm_80"), "k", (1, 1, 1), (32, 1, 1), [x, y])
+    assert y[0] == x.sum()

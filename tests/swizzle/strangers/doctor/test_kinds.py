@@ -189,3 +189,15 @@ def test_an_array_of_a_header_is_counted_and_not_patched(tmp_path: Path) -> None
     assert (found.verdict, array.passes, array.least, array.name) == ("undecided", 1056, 64, "tile")
     assert f"declared at {(tmp_path / 'turn.cuh').resolve()}:2" in array.why
     assert {each.line for each in found.accesses} == {2}
+
+
+@pytest.mark.parametrize("body", ["y[t] = __activemask();", "__trap();"])
+def test_what_a_branch_on_data_does_not_reach(body: str) -> None:
+    """Who is there depends on data, so that one example is looked at, or nothing is said."""
+    text = (
+        "// swizzle doctor: --launch 1,64 --args f32[64],f32.out[64]\n"
+        f"__global__ void k(const float* x, float* y) {{\n  int t = threadIdx.x;\n  y[t] = 0;\n"
+        f"  if (x[t] > 100) {{ {body} }}\n}}\n"
+    )
+    found = diagnosed(text)
+    assert found.verdict == "undecided" and "data" in found.example + found.why
