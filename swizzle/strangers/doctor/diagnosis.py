@@ -26,6 +26,7 @@ from swizzle.strangers.reading.compiled import (
     in_source,
     in_words,
     own_name,
+    own_place,
     refusal,
 )
 from swizzle.strangers.reading.launch import (
@@ -194,12 +195,13 @@ class Doctor:
             if "by data, out of bounds" in str(error) and not example:
                 raise NotInterpreted(f"{error}: it depends on data") from None
             line, colon, what = in_words(self.ptx, str(error)).partition(": ")
-            known = line.removeprefix("line ").isdigit()
+            known, number = line.removeprefix("line ").isdigit(), re.match(r"line (\d+): ", str(error))
+            at, column = own_place(self.ptx, int(number[1])) if known and number else ("", "")
+            place = Place(self.text.path, int(at), int(column)) if at else None
             expected, fix = self._remedy(error)
             raise SwizzleError(
                 f"{self.kernel.name} cannot run like this: {what if known else line + colon + what}",
-                place=Place(self.text.path, int(line.removeprefix("line ")), 1) if known else None,
-                expected=expected, fix=fix,
+                place=place, expected=expected, fix=fix,
             ) from None  # fmt: skip
 
     def _remedy(self, error: Broken) -> tuple[str, str]:

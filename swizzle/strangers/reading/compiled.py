@@ -273,7 +273,7 @@ def refusal(path: str, ptx: str, message: str) -> str:
     why = in_source(ptx, message, instructions=True)
     helps = next((help_ for pattern, help_ in _REFUSED.items() if re.search(pattern, message)), "")
     number = re.search(r"\bline (\d+): ", message)
-    line, column = _own_place(ptx, int(number[1])) if number else ("", "")
+    line, column = own_place(ptx, int(number[1])) if number else ("", "")
     where = f" ({path}:{line}:{column})" if line else ""
     return f"not interpreted: {why}{helps and f': {helps}'}{where}"
 
@@ -290,7 +290,7 @@ def in_source(ptx: str, message: str, *, instructions: bool = False) -> str:
     lines = ptx.splitlines()
     said: dict[str, str] = {}
     for number in map(int, re.findall(r"\bline (\d+): ", message)):
-        line, _ = _own_place(ptx, number)
+        line, _ = own_place(ptx, number)
         where = f"line {line}" if line else "the compiler's own"
         text = " ".join(lines[number - 1].split("//")[0].strip().rstrip(";").split()) if number <= len(lines) else ""
         if text and not instructions:
@@ -319,7 +319,7 @@ def own_name(symbol: str) -> str:
     return (inner[-1:] or [name for _, name in found[:1]] or [symbol])[0]
 
 
-def _own_place(ptx: str, number: int) -> tuple[str, str]:
+def own_place(ptx: str, number: int) -> tuple[str, str]:
     """Return the line of the file that a line of PTX comes from, and the column, '' for none.
 
     Of a call within a call each place names the next one, which stood before by itself.

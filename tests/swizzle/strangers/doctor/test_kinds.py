@@ -43,7 +43,8 @@ def test_a_vector_of_an_array_that_is_not_aligned() -> None:
     )
     with pytest.raises(SwizzleError, match="16 bytes of s at once, which is aligned to 4") as raised:
         doctor(text).diagnose()
-    fix = raised.value.fix
+    fix, place = raised.value.fix, raised.value.place
+    assert place and (place.line, place.column) == (4, 3)
     assert fix and "__align__(16)" in fix and "line 3" in fix and "--launch" not in fix
     found = diagnosed(text.replace("__shared__", "__shared__ __align__(16)"))
     assert found.verdict == "clean" and [each.passes() for each in found.accesses if each.space == "shared"] == [8, 8]
