@@ -114,15 +114,19 @@ def _made(
     tools = available_tools() if text.tool is None else [text.tool]
     shown = partial(text.for_device, kernel, added, instances=not instance)
     for tool, helped in itertools.product(tools, (False, True) if text.helped is None else (text.helped,)):
+        logs = []
         for architecture in architectures:
             before, source = _helps(text, tool) if helped else "", partial(shown, used=helped)
             try:
                 made = (_by_nvcc if tool == "nvcc" else _by_nvrtc)(text, architecture, source, before, how)
             except CompileError as error:
                 errors.setdefault(tool, error)
+                logs.append(error.log)
             else:
                 text.tool, text.helped = tool, helped
                 return made
+        if len(set(logs)) == 1:  # it is no matter of the architecture
+            architectures = architectures[:1]
     if not tools:
         compile_to_ptx("")  # says that there is none
     raise _mistake(text, next(reversed(errors.values())))
