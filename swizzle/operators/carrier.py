@@ -143,6 +143,15 @@ def renamed(carrier: Carrier, names: Mapping[str, str]) -> Carrier:
     )  # fmt: skip
 
 
+def of_the_loop_itself(carrier: Carrier) -> Carrier:
+    """Return the operator of a loop in other words as that of the loop that these stand for."""
+    while carrier.loop.stands_for is not None:
+        known = carrier.loop.stands_for
+        state = {name: substituted(each, carrier.state) for name, each in known.words.items()}
+        carrier = replace(carrier, loop=known.loop, state=state)
+    return carrier
+
+
 def spelled(name: str) -> str:
     """Return what a text calls a word of a part, `a.WORD`."""
     side, dot, word = name.partition(".")

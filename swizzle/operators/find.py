@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from swizzle.operators.carrier import GUESSED, Carrier, spelled
+from swizzle.operators.carrier import GUESSED, Carrier, of_the_loop_itself, spelled
 from swizzle.operators.clamp import clamped
 from swizzle.operators.decomposition import composed, part_of
 from swizzle.operators.divisors import divided
@@ -24,7 +24,6 @@ from swizzle.operators.neighbours import with_answers, with_values
 from swizzle.operators.proof import LawProof, Proofs, Prover
 from swizzle.operators.ranges import OverflowProof, ranges_of
 from swizzle.operators.reading import numbers_of, too_deep
-from swizzle.operators.reformed import of_the_loop_itself, reformed
 from swizzle.operators.residues import by_residues
 from swizzle.operators.update import ITSELF, updated
 from symbolic.errors import SwizzleError
@@ -258,6 +257,8 @@ def _ways(loop: Loop, domain: Domain, tried: Attempts) -> Iterator[Carrier]:
         yield fractions
         return
     tried.ways.append("clamped sums, known operators, and the table of elementary operators: none of them fits")
+    from swizzle.operators.reformed import reformed
+
     for other in reformed(loop, domain):
         yield from _ways(other, domain, Attempts())
     residues = by_residues(loop, lambda part: _first(part, domain))

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from swizzle.operators.loop import BOOL, Loop, name_of
 from swizzle.operators.samples import random_states
 from symbolic.expressions.expression import (
@@ -129,13 +127,13 @@ def implied(
     atoms += [each for flag in flags for each in (flag, negation(flag))]
     holds = function_of(list(names), atoms or [TRUE])
     broken = holds(*against)
-    rows = np.array([holds(*sample) for sample in samples], bool)
+    rows = [holds(*sample) for sample in samples]
     premises, conclusions = (
         [place for place, each in enumerate(broken) if bool(each) is wanted] for wanted in (True, False)
     )
     return [
         either(negation(atoms[p]), atoms[q]) for p in premises for q in conclusions
-        if not (rows[:, p] & ~rows[:, q]).any() and rows[:, p].any()
+        if any(row[p] for row in rows) and all(row[q] for row in rows if row[p])
     ]  # fmt: skip
 
 

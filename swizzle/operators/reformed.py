@@ -16,7 +16,6 @@ from typing import Final
 import numpy as np
 
 from swizzle.operators.bank import ExampleBank, fitting
-from swizzle.operators.carrier import Carrier
 from swizzle.operators.invariants import inductive, orders
 from swizzle.operators.loop import BOOL, Domain, Loop, StandsFor, name_of
 from swizzle.operators.samples import random_states
@@ -51,15 +50,6 @@ def reformed(loop: Loop, domain: Domain) -> Iterator[Loop]:
         other = way(loop, domain)
         if other is not None:
             yield other
-
-
-def of_the_loop_itself(carrier: Carrier) -> Carrier:
-    """Return the operator of a loop in other words as that of the loop that these stand for."""
-    while carrier.loop.stands_for is not None:
-        known = carrier.loop.stands_for
-        state = {name: substituted(each, carrier.state) for name, each in known.words.items()}
-        carrier = replace(carrier, loop=known.loop, state=state)
-    return carrier
 
 
 def _domain(loop: Loop, domain: Domain) -> Domain:
