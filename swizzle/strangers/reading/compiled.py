@@ -25,6 +25,7 @@ from cuda_out.compile.toolchain import (
 )
 from cuda_out.ptx.reading.parse import parse
 from cuda_out.ptx.syntax import Kernel, NotInterpreted
+from swizzle.strangers.reading.shown import for_device, helps
 from swizzle.strangers.reading.text import INTEGERS, CudaKernel, CudaText, shown_as
 from symbolic.errors import Place, SwizzleError
 
@@ -112,7 +113,7 @@ def _made(
         added = [*added, (kernel.end, f" template __global__ decltype({name}) {name};")]
     errors: dict[Tool, CompileError] = {}
     tools = available_tools() if text.tool is None else [text.tool]
-    shown = partial(text.for_device, kernel, added, instances=not instance)
+    shown = partial(for_device, text, kernel, added, instances=not instance)
     for tool, helped in itertools.product(tools, (False, True) if text.helped is None else (text.helped,)):
         logs = []
         for architecture in architectures:
@@ -134,7 +135,7 @@ def _made(
 
 def _helps(text: CudaText, tool: Tool) -> str:
     """Return what is put before a text that does not compile: headers that ones which are not read may bring along."""
-    lines = [f"#include <{name}>" for name in text.helps]
+    lines = [f"#include <{name}>" for name in helps(text)]
     if tool == "nvcc":
         return "\n".join([*(f"#include <{name}>" for name in _STD), *lines, '#line 1 "kernel.cu"\n'])
     return "\n".join([*lines, INTEGERS, '#line 1 "kernel.cu"\n'])
@@ -164,7 +165,7 @@ def _by_nvcc(
 
 def _headers(text: CudaText, *, whole: bool) -> dict[str, str]:
     """Return the headers of a file's own, as a compiler is shown them, by the names that they have there."""
-    return {shown_as(file): each.for_device(None, whole=whole) for file, each in text.headers.items()}
+    return {shown_as(file): for_device(each, None, whole=whole) for file, each in text.headers.items()}
 
 
 def _mistake(text: CudaText, error: CompileError) -> SwizzleError:

@@ -1,4 +1,4 @@
-"""The text of somebody's CUDA file: its kernels and functions, and what of it a compiler is shown.
+"""The text of somebody's CUDA file: its kernels and functions, and the headers of its own.
 
 The text is read by its brackets and words, not by C++'s grammar: what is not recognised is left as it is, and refused
 where it would have to be changed. What a compiler made of the text has the last word on everything (`proof.py`).
@@ -27,7 +27,7 @@ _HIDDEN: Final = re.compile(
     re.S,
 )
 _DIRECTIVE: Final = re.compile(r"^[ \t]*(?:\#|%:|\?\?=)(?:[^\n\\]|\\(?:[ \t\r]*\n)?)*", re.M)
-_READ: Final = re.compile(
+READ: Final = re.compile(
     r"[<\"](?:cuda_(?:fp4|fp6|fp8|fp16|bf16|pipeline|pipeline_primitives|awbarrier|awbarrier_primitives)\.h|mma\.h"
     r"|math_constants\.h|cuComplex\.h|cooperative_groups(?:/\w+)?\.h|(?:cuda|cub|nv)/[\w/.]+)[>\"]"
 )
@@ -42,22 +42,16 @@ _SUFFIXES: Final = frozenset(
     (".h", ".hh", ".hpp", ".hxx", ".cuh", ".cu", ".inl", ".inc", ".ipp", ".impl", ".def", ".c", ".cc", ".cpp")
 )
 """What the file of a header is called: no other file is read for an `#include`."""
-_OF_STD: Final = re.compile(r"\s*using\s+(?:namespace\s+std\s*|std\s*::\s*\w+\s*);")
 INTEGERS: Final = (
     "typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long long int64_t; "
     "typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t; "
     "typedef unsigned long long uint64_t; typedef unsigned long long uintptr_t;"
 )
-_KEPT: Final = re.compile(
-    r"\b(?:__device__|__constant__|__shared__|__global__|__managed__|typedef|using|struct|class|union|enum|template"
-    r"|constexpr|static_assert|namespace)\b|\bconst\b[^*&]*="
-)
 _TYPE: Final = re.compile(r"\s*(?:typedef\s+)?(?:struct|class|union|enum)\b")
 _TEMPLATE: Final = re.compile(r"\s*template\s*<")
-_INSTANCE: Final = re.compile(r"\s*(?:extern\s+)?template\b(?!\s*<)")
 _BRACKET: Final = re.compile(r"[()\[\]{}]")
 _SUBSCRIPT: Final = re.compile(r"\s*\[")
-_WORD: Final = re.compile(r"[A-Za-z_]\w*")
+WORD: Final = re.compile(r"[A-Za-z_]\w*")
 
 
 class SpelledParameter(Struct, frozen=True):
@@ -90,7 +84,7 @@ class SpelledFunction(Struct, frozen=True):
     template_end: int
 
 
-class _Entity(Struct, frozen=True):
+class TopEntity(Struct, frozen=True):
     """What stands at the top level: from where to where, and where its body begins, -1 for none. What is `broken` has
     brackets that do not match, and ends where a line begins with a brace."""
 
@@ -148,7 +142,7 @@ class CudaText:
         """
         bare, quoted = name[1:-1], name.startswith('"')
         folders = [*([str(Path(self.path).parent)] if quoted else []), *self.includes]
-        if Path(bare).suffix in _SUFFIXES and not Path(bare).is_absolute() and (quoted or not _READ.fullmatch(name)):
+        if Path(bare).suffix in _SUFFIXES and not Path(bare).is_absolute() and (quoted or not READ.fullmatch(name)):
             for folder in folders:
                 if Path(folder, "cuda_runtime.h").is_file():
                     continue
@@ -189,7 +183,7 @@ class CudaText:
 
     # -- the top level -----------------------------------------------------------------------------------------------
 
-    def _entities(self) -> Iterator[_Entity]:
+    def _entities(self) -> Iterator[TopEntity]:
         """Yield functions and statements of the top level, of namespaces and of `extern "C"` blocks."""
         at = 0
         while at < len(self.code):
@@ -204,17 +198,17 @@ class CudaText:
                 if end is None:
                     raise
                 self.mistakes.append((at, end.end(), error))
-                yield _Entity("broken", at, -1, end.end())
+                yield TopEntity("broken", at, -1, end.end())
                 at = end.end()
 
-    def _entities_from(self, at: int) -> Iterator[_Entity]:
+    def _entities_from(self, at: int) -> Iterator[TopEntity]:
         code, begin = self.code, at
         while at < len(code):
             mark = code[at]
             if mark in "([":
                 at = self.closing(at) + 1
             elif mark == ";":
-                yield _Entity("statement", begin, -1, at + 1)
+                yield TopEntity("statement", begin, -1, at + 1)
                 at = begin = at + 1
             elif mark == "}":
                 at = begin = at + 1
@@ -227,15 +221,15 @@ class CudaText:
                 if (
                     "(" in head
                     and not re.search(r"=\s*$", head)
-                    and not _TYPE.match(self.code, self._behind_templates(begin), at)
+                    and not _TYPE.match(self.code, self.behind_templates(begin), at)
                 ):
-                    yield _Entity("function", begin, at, end)
+                    yield TopEntity("function", begin, at, end)
                     begin = end
                 at = end
             else:
                 at += 1
 
-    def _behind_templates(self, at: int) -> int:
+    def behind_templates(self, at: int) -> int:
         """Return where a declaration goes on behind `template <...>`, whose parameters may be templates."""
         while match := _TEMPLATE.match(self.code, at):
             at = self._angles_end(match.end()) + 1
@@ -260,24 +254,24 @@ class CudaText:
             fix="close it; a bracket that a macro closes is not seen",
         )  # fmt: skip
 
-    def _head(self, entity: _Entity) -> str:
+    def head(self, entity: TopEntity) -> str:
         return self.code[entity.begin : entity.body if entity.body >= 0 else entity.end]
 
-    def _annotated(self, head: str) -> bool:
+    def annotated(self, head: str) -> bool:
         """Say whether a function is one for the GPU, or for both."""
-        return any(word == "constexpr" or word in self._annotations for word in _WORD.findall(head))
+        return any(word == "constexpr" or word in self.annotations for word in WORD.findall(head))
 
     @cached_property
-    def _annotations(self) -> set[str]:
+    def annotations(self) -> set[str]:
         """The macros that stand for `__device__` or `__global__`."""
         if self.root is not self:
-            return self.root._annotations
+            return self.root.annotations
         defined = {}
         for text in (self, *self.headers.values()):
             for begin, end in text.directives:
                 define = re.match(r"\s*#\s*define\s+(\w+)(.*)", text.plain[begin:end], re.S)
                 if define:
-                    defined[define[1]] = set(_WORD.findall(define[2]))
+                    defined[define[1]] = set(WORD.findall(define[2]))
         found = {"__device__", "__global__"}
         while more := {name for name, words in defined.items() if words & found} - found:
             found |= more
@@ -287,7 +281,7 @@ class CudaText:
         """Return the kernels that have a body, in order."""
         found = []
         for entity in self.entities:
-            head = self._head(entity)
+            head = self.head(entity)
             if entity.kind != "function" or not re.search(r"\b__global__\b", head):
                 continue
             bare = re.sub(
@@ -305,7 +299,7 @@ class CudaText:
                 found.append(CudaKernel(name[1], *parts, template))
         return found
 
-    def _parameters_at(self, entity: _Entity, bare: str) -> int | None:
+    def _parameters_at(self, entity: TopEntity, bare: str) -> int | None:
         """Return where the parameters begin: the last bracket that opens at the top of a function's head."""
         at, found = entity.begin, None
         while at < entity.begin + len(bare):
@@ -351,108 +345,6 @@ class CudaText:
     # -- what is compiled --------------------------------------------------------------------------------------------
 
     @property
-    def helps(self) -> list[str]:
-        """The headers of CUDA that have a type which this file or a header of its own names."""
-        texts = " ".join(each.code for each in (self, *self.headers.values()))
-        found = {
-            "cuda_fp16.h": r"half2?|__half2?",
-            "cuda_bf16.h": r"(?:__)?nv_bfloat162?",
-            "cuda_fp8.h": r"__nv_fp8\w+",
-        }
-        return [name for name, types in found.items() if re.search(rf"\b(?:{types})\b", texts)]
-
-    def for_device(
-        self,
-        kernel: CudaKernel | None,
-        added: Sequence[tuple[int, str]] = (),
-        *,
-        instances: bool = True,
-        whole: bool = False,
-        used: bool = False,
-    ) -> str:
-        """Return the text without host functions and other kernels; lines stay in place.
-
-        Each text that is `added` stands before an offset of the file. `instances`: templates' explicit instances of
-        kernels stay. Other headers than CUDA's and one's own are left out, too, but in a text that is `whole`, for a
-        compiler that finds them. `used`: functions and types that the kernel does not name, directly or by what it
-        names, are left out as well.
-        """
-        out = [*self.text, ""]
-
-        def blank(begin: int, end: int) -> None:
-            out[begin:end] = [c if c == "\n" else " " for c in out[begin:end]]
-
-        wanted = self._reached(kernel) if used and kernel is not None else None
-        for entity in self.entities:
-            head = self._head(entity)
-            begin = entity.begin + len(head) - len(head.lstrip())
-            if self._is_left_out(entity, kernel, instances, whole) or (wanted is not None and entity not in wanted):
-                blank(begin, entity.end)
-        self.left_out = []
-        for begin, end in self.directives:
-            self._directive(begin, end, out, whole)
-        for at, text in added:
-            out[at] = text + out[at]
-        return "".join(out)
-
-    def _is_left_out(self, entity: _Entity, kernel: CudaKernel | None, instances: bool, whole: bool) -> bool:
-        """Say whether a compiler for the GPU is not shown a function or statement of the top level."""
-        head = self._head(entity)
-        if entity.kind == "broken":
-            return True
-        if entity.kind == "function":
-            other = "__global__" in head and not (kernel and entity.begin <= kernel.begin < entity.end)
-            return other or not self._annotated(head)
-        if _INSTANCE.match(head):  # of a class it makes nothing that its uses do not
-            is_kernel = "__global__" in head or (kernel and re.search(rf"\b{kernel.name}\b", head))
-            return not (instances and is_kernel)
-        if not whole and _OF_STD.match(head):
-            return True
-        return not (_KEPT.search(head) or self._annotations.intersection(_WORD.findall(head)))
-
-    def _reached(self, kernel: CudaKernel) -> list[_Entity]:
-        """Return what a kernel may use: what it names, what that names in turn, and all that has no name of its own."""
-        named = [(self._declared(each), each) for each in self.entities]
-        words = {word for begin, end in self.directives for word in _WORD.findall(self.plain[begin:end])}
-        for header in self.headers.values():
-            words.update(_WORD.findall(header.code))
-        waiting, found = list(named), list[_Entity]()
-        while ready := [
-            (name, each) for name, each in waiting if name in words or not name or each.begin <= kernel.begin < each.end
-        ]:
-            waiting = [each for each in waiting if each not in ready]
-            for _, each in ready:
-                found.append(each)
-                words.update(_WORD.findall(self.code[each.begin : each.end]))
-        return found
-
-    def _directive(self, begin: int, end: int, out: list[str], whole: bool) -> None:
-        said = re.sub(r"\\[ \t\r]*\n", "", self.plain[begin:end])
-        words = re.match(r"\s*(?:#|%:|\?\?=)\s*(\w*)", said)
-        assert words is not None
-        if words[1] in ("import", "embed", "include_next"):
-            raise SwizzleError(
-                f"#{words[1]}", place=self.place(begin + len(said) - len(said.lstrip())),
-                expected="a kernel's own text", fix="put what the kernel needs into this file",
-            )  # fmt: skip
-        if words[1] != "include":
-            return
-        name = self.included(begin, end) or "a header"
-        file = self.header(name)
-        if not file and (_READ.fullmatch(name) or whole) and name[1:-1] not in self.missing:
-            return
-        for at in range(begin, end):
-            if out[at] != "\n":
-                out[at] = " "
-        if file and (whole or file in self.headers):
-            out[begin] = f'#include "{shown_as(file) if file in self.headers else file}"'
-        elif name[1:-1] in ("stdint.h", "cstdint", "inttypes.h", "cinttypes"):
-            out[begin] = INTEGERS if INTEGERS not in self.left_out else " "
-            self.left_out.append(INTEGERS)
-        else:
-            self.left_out.append(name)
-
-    @property
     def is_slow_to_compile(self) -> bool:
         """Whether the file includes headers that take a compiler a second."""
         slow = re.compile(r"#\s*include\s*[<\"](?:cooperative_groups|mma|cuda_pipeline|cuda/|cub/)")
@@ -481,7 +373,7 @@ class CudaText:
     def owner(self, at: int) -> tuple[str, int]:
         for entity in self.entities:
             if entity.begin <= at < entity.end:
-                head = self._head(entity)
+                head = self.head(entity)
                 start = entity.begin + len(head) - len(head.lstrip())
                 if entity.kind == "function" and at >= entity.body:
                     opening = self._parameters_at(entity, re.sub(r"\b__launch_bounds__\s*\(", _same, head))
@@ -502,8 +394,8 @@ class CudaText:
     def device_functions(self) -> Iterator[SpelledFunction]:
         """Yield the functions for the GPU that have a body and are no kernels."""
         for entity in self.entities:
-            head = self._head(entity)
-            if entity.kind != "function" or re.search(r"\b__global__\b", head) or not self._annotated(head):
+            head = self.head(entity)
+            if entity.kind != "function" or re.search(r"\b__global__\b", head) or not self.annotated(head):
                 continue
             opening = self._parameters_at(entity, head)
             name = opening and re.search(r"([A-Za-z_]\w*)\s*$", self.code[entity.begin : opening])
@@ -535,30 +427,12 @@ class CudaText:
             names = names | more
         return [each for each in self.kernels() if each.begin != kernel.begin and each.name in names]
 
-    def _named(self, entity: _Entity) -> str:
+    def _named(self, entity: TopEntity) -> str:
         """Return the name of a function or a structure."""
         if entity.kind == "function":
             return self.owner(entity.body)[0]
         match = re.search(r"\b(?:struct|class|union)\s+(\w+)", self.code[entity.begin : entity.end])
         return match[1] if match else ""
-
-    def _declared(self, entity: _Entity) -> str:
-        """Return the only name that a function or a type is known by, '' where there may be others."""
-        if entity.kind == "function":
-            return self.owner(entity.body)[0]
-        begin = self._behind_templates(entity.begin)
-        typed = re.compile(r"\s*(?:struct|class)\s+(?:(?:__align__|alignas)\s*\(\w+\)\s*)?(\w+)\s*[^;{}()]*\{")
-        match = typed.match(self.code, begin, entity.end)
-        if match:
-            return match[1] if self.code[self.closing(match.end() - 1) + 1 : entity.end].strip() == ";" else ""
-        forms = (
-            r"[^=;{}()]*[\w&*>]\s+[&*]*(\w+)\s*\([^=;{}]*\)\s*;",  # a function that is declared
-            r"\s*using\s+(\w+)\s*=[^;]*;",
-            r"\s*typedef\b[^;{}()\[\]]*\b(\w+)\s*;",
-            r"(?:[^=;{}()]*[\w&*>]\s+[&*]*)(\w+)\s*(?:\[[^\]]*\]\s*)*=[^;]*;",  # a variable
-        )
-        matches = (re.compile(form).fullmatch(self.code, begin, entity.end) for form in forms)
-        return next((match[1] for match in matches if match), "")
 
     def _mentions(self, begin: int, end: int, names: set[str]) -> bool:
         return re.search(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b", self.code[begin:end]) is not None

@@ -11,6 +11,7 @@ import pytest
 from cuda_out.compile.toolchain import available_tools
 from swizzle.strangers.doctor.mends import passes_under
 from swizzle.strangers.reading.compiled import in_source
+from swizzle.strangers.reading.shown import for_device
 from swizzle.strangers.reading.text import CudaText
 from symbolic.errors import SwizzleError
 from symbolic.machine.accesses import WarpAccess
@@ -331,7 +332,7 @@ def test_code_that_is_not_run() -> None:
 def test_headers_of_ones_own_are_named() -> None:
     """A macro of theirs may make another kernel of the file; those of the library of C++ cannot."""
     text = CudaText("k.cu", f'#include <vector>\n#include "mine.h"\n{TRANSPOSE}')
-    text.for_device(text.kernels()[0])
+    for_device(text, text.kernels()[0])
     assert text.own_headers_left_out == ['"mine.h"']
 
 

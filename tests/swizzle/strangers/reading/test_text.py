@@ -6,6 +6,7 @@ import pytest
 
 from swizzle.strangers.doctor.shared import array_uses, named, shared_arrays
 from swizzle.strangers.reading.launch import arguments_of, example_of, flags_of, parse_launch, said_kernel
+from swizzle.strangers.reading.shown import for_device
 from swizzle.strangers.reading.text import CudaText
 from symbolic.errors import SwizzleError
 
@@ -47,7 +48,7 @@ def test_kernels_and_their_parameters() -> None:
 def test_what_is_compiled() -> None:
     """Host code, other kernels and other headers are blanks; each line is where it was."""
     text = CudaText("k.cu", TEXT)
-    device = text.for_device(text.kernels()[1])
+    device = for_device(text, text.kernels()[1])
     assert device.count("\n") == TEXT.count("\n") and text.headers_left_out == ["<vector>"]
     for gone in ("<vector>", "first", "main", "std::", "printf"):
         assert gone not in device
@@ -60,8 +61,8 @@ def test_instances_of_templates() -> None:
     """Those of the file go where another one is asked for, which may be the same."""
     text = CudaText("k.cu", "template <int n> __global__ void k() {}\ntemplate __global__ void k<32>();\nstruct S {};")
     (kernel,) = text.kernels()
-    gone = text.for_device(kernel, instances=False)
-    assert "k<32>" in text.for_device(kernel) and "k<32>" not in gone
+    gone = for_device(text, kernel, instances=False)
+    assert "k<32>" in for_device(text, kernel) and "k<32>" not in gone
     assert "template <int n> __global__" in gone and "struct S" in gone
 
 
