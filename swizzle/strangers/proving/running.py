@@ -33,6 +33,10 @@ Held = Mapping[str, tuple[Bits, Lanes]]
 _THREAD: Final = re.compile(r"block \([\d, ]+\), thread \([\d, ]+\), lane \d+")
 
 
+_ORDERED: Final = ("exch", "cas", "inc", "dec")
+"""Atomic operations of which several on one cell come to another value in another order."""
+
+
 class Undefined(Exception):
     """A kernel that does what CUDA leaves undefined, or a race, and what was found."""
 
@@ -67,6 +71,8 @@ def run_chain(kernels: Sequence[LaunchedKernel], notes: Notes, held: Held | None
             raise Undefined(_finding(kernel, str(error))) from None
         if ran.races:
             raise Undefined(_finding(kernel, ran.races[0]), race=True)
+        if why := _in_one_order(ran.machine):
+            raise Undecided(f"not interpreted: {kernel.in_words(why)}")
         machines.append(ran.machine)
         for access in ran.seen:
             widest[access.region] = max(widest.get(access.region, 0), access.size)
@@ -79,6 +85,19 @@ def run_chain(kernels: Sequence[LaunchedKernel], notes: Notes, held: Held | None
                     raise Undefined(_finding(kernel, why))
                 now[each.name] = bits, terms
     return ChainRun(tuple(machines), last, widest)
+
+
+def _in_one_order(machine: PtxMachine) -> str:
+    """Return which cell several threads exchange, '' for none: the machine takes them in one order of many."""
+    for region in machine.memory.regions:
+        first: dict[int, int] = {}
+        for each in region.accesses:
+            if each.writes and each.atomic.startswith(_ORDERED):
+                for thread, cell in zip(each.threads.tolist(), each.addresses.tolist(), strict=True):
+                    if first.setdefault(cell, thread) != thread:
+                        instruction = machine.kernel.instructions[each.key]
+                        return f"{instruction}, several threads at {region.where(cell)}: it depends on their order"
+    return ""
 
 
 def _finding(kernel: LaunchedKernel, message: str) -> ProofFinding:

@@ -14,11 +14,11 @@ from swizzle.strangers.proving.running import Array, ChainRun, on_numbers
 from swizzle.strangers.proving.subject import Subject
 from symbolic.algebra.numbers import NUMPY_DTYPES, as_numbers, bounds_of
 from symbolic.ir.index import cell_name
-from symbolic.ir.program import Parameter
+from symbolic.ir.program import DType, Parameter
 
 SCALES: Final = (1.0, 30.0, 1000.0)
 """The magnitudes of inputs at which floats are compared."""
-_TOLERANCE: Final = {16: 2.0**-5, 32: 2.0**-10, 64: 2.0**-10}
+_TOLERANCE: Final = {16: 2.0**-5, 32: 2.0**-10, 64: 2.0**-30}
 """Of the largest output, by the bits of the narrowest float: what no rounding of a right kernel on small numbers is
 taken to change. A difference that is smaller is no counterexample."""
 _WHOLE: Final = ((1, 1), (0, 1), (-3, 3), (-8, 8))
@@ -117,7 +117,8 @@ def tolerance(subject: Subject) -> float:
         for instruction in kernel.entry.instructions
         for op in instruction.op
     )
-    return _TOLERANCE[16 if halves else 32]
+    doubles = all(each.dtype is DType.F64 for each in subject.program.parameters if each.dtype.is_float)
+    return _TOLERANCE[16 if halves else 64 if doubles else 32]
 
 
 def _simpler(subject: Subject, reference: ProofReference, tried: OneTry) -> OneTry:

@@ -137,3 +137,23 @@ def test_registers_that_a_block_does_not_have(tmp_path: Path) -> None:
     found = proof_of(tmp_path, text, weighted)
     assert found.verdict == "undecided" and "registers" in found.why, found
     assert proof_of(tmp_path, text.replace("1,1024", "1,256"), weighted)
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [("atomicExch(y, x[i]);", "undecided"), ("atomicExch(y + i, x[i]);", "equal"),
+     ("atomicExch(y, 0.f); if (i == 31) atomicExch(y, 1.f);", "undecided")],
+)  # fmt: skip
+def test_exchanges(tmp_path: Path, body: str, wanted: str) -> None:
+    """Which of several values is the last one in a cell is nobody's to say; of one thread it is."""
+    count = 32 if "y + i" in body else 1
+    last = lambda x: [x[31]]  # noqa: E731
+    meant = same if count == 32 else (lambda x: [1]) if "1.f" in body else last
+    found = proof_of(tmp_path, one_warp(body, given=f"f32[32],f32.out[{count}]"), meant)
+    assert found.verdict == wanted, found
+
+
+def test_doubles_that_are_rounded(tmp_path: Path) -> None:
+    """What a double loses by way of a float is a difference of numbers."""
+    text = one_warp("y[i] = (float)x[i];", kind="double", given="f64[32],f64.out[32]").replace("float* y", "double* y")
+    assert proof_of(tmp_path, text, same).verdict == "different"
