@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from cuda_out.ptx.columns import is_known
 from cuda_out.ptx.every_length.carried import longest_way
 from cuda_out.ptx.every_length.far import FarMachine
 from cuda_out.ptx.every_length.long_tiles import UNIT, LongRegisters, LongTiles, LongTransfers
@@ -226,7 +227,7 @@ class LongMachine(FarMachine):
             if wrong.any() and name not in trip.written:
                 self._odd[name] = _with(self._odd.get(name, none != 0), on, wrong)
         for region, bits, terms in trip.cells:
-            numbers = (terms == 0) | (region.terms == 0)
+            numbers = is_known(terms) | is_known(region.terms)
             if ((terms != region.terms) | (bits != region.bits))[numbers].any():
                 raise _Differs(f"{region.name} holds other numbers after each trip")
 
@@ -323,7 +324,7 @@ class LongMachine(FarMachine):
         columns = list[list[int]]()
         for operand, kind in zip(operands[1:], operation.sources, strict=True):
             bits, terms = self.registers.read(operand, kind, at)
-            odd = odd | (grows & (terms != 0))  # what is made of data and of a number that grows
+            odd = odd | (grows & ~is_known(terms))  # what is made of data and of a number that grows
             columns.append(typed(bits, kind).tolist() if not is_float(kind) else [0] * len(at))
         slopes = [
             self._of(each.text, at).tolist() if isinstance(each, Name) else none.tolist() for each in operands[1:]
@@ -364,7 +365,7 @@ class LongMachine(FarMachine):
             name = Name("a shuffle")
             self.transfers.shuffle(replace(instruction, operands=(name, name, *steers)), at)
             columns.append(self.registers.registers.pop("a shuffle")[0][at])
-        return _signed(columns[0], "b32"), columns[1] != 0
+        return _signed(columns[0], "b32"), ~is_known(columns[1])
 
     def _moves(self, instruction: Instruction, operand: Operand, at: Lanes) -> None:
         """Require that an access is moved along the length, or not at all; by as much as others are."""

@@ -20,6 +20,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cuda_out.ptx.columns import NEVER, is_data, is_index, is_known, is_unwritten
 from cuda_out.ptx.every_length.windows import (
     MOST_BLOCKS,
     Cut,
@@ -30,7 +31,7 @@ from cuda_out.ptx.every_length.windows import (
     length_of,
     remainders,
 )
-from cuda_out.ptx.instructions.indices import INDEX, Case, Indices, Value, at_case
+from cuda_out.ptx.instructions.indices import Case, Indices, Value, at_case
 from cuda_out.ptx.instructions.operation import InstructionForm, Operation
 from cuda_out.ptx.instructions.polynomials import Polynomial, plus, show
 from cuda_out.ptx.instructions.table import form
@@ -38,7 +39,6 @@ from cuda_out.ptx.kinds import KIND_OF, Bits, width
 from cuda_out.ptx.running.arguments import LaunchArgument, LaunchArray, LaunchScalar
 from cuda_out.ptx.running.branches import BranchingMachine
 from cuda_out.ptx.running.machine import of_one_length
-from cuda_out.ptx.running.memory import UNWRITTEN as NEVER
 from cuda_out.ptx.running.memory import Broken, Lanes, Region
 from cuda_out.ptx.running.notes import Notes
 from cuda_out.ptx.running.operators import recognised
@@ -77,13 +77,13 @@ class TileRegisters(Registers):
 
     def numbers(self, value: Register) -> tuple[Bits, npt.NDArray[np.bool_]]:
         bits, terms = value
-        steers = terms >= INDEX
+        steers = is_index(terms)
         if steers.any():
             each, place = np.unique(terms[steers], return_inverse=True)
             parts = [self.indices.polynomial((0, number)).get((), 0) for number in each.tolist()]
             bits = bits.copy()
             bits[steers] = np.array(parts, np.int64).astype(np.uint64)[place]
-        return bits, (terms != 0) & ~steers
+        return bits, ~is_known(terms) & ~steers
 
     def read(self, operand: Operand, kind: str, at: Lanes) -> Register:
         if isinstance(operand, Name) and operand.text.startswith("%ctaid."):
@@ -107,13 +107,13 @@ class TileRegisters(Registers):
         return value
 
     def _refuse(self, value: Register, what: str) -> None:
-        if (value[1] >= INDEX).any():
-            number = int(value[1][value[1] >= INDEX][0])
+        if is_index(value[1]).any():
+            number = int(value[1][is_index(value[1])][0])
             raise NotInterpreted(f"{what} that is {show(self.indices.polynomial((0, number)))}")
 
     def settled(self, value: Register, at: Lanes) -> Register:
         """Return a value in the case of each thread."""
-        steers = value[1] >= INDEX
+        steers = is_index(value[1])
         if not steers.any():
             return value
         bits, terms = value[0].copy(), value[1].copy()
@@ -126,7 +126,7 @@ class TileRegisters(Registers):
     def computed(self, operation: Operation, values: list[Register], at: Lanes) -> Register:
         steers = np.zeros(len(at), np.bool_)
         for _, terms in values:
-            steers |= terms >= INDEX
+            steers |= is_index(terms)
         if not steers.any() or (operation.name == "selp" and not values[2][1].any()):
             return super().computed(operation, values, at)
         if operation.name == "selp":
@@ -136,7 +136,7 @@ class TileRegisters(Registers):
             bits[~steers], found[~steers] = super().computed(operation, _at(values, ~steers), at[~steers])
         some = np.flatnonzero(steers)
         rows, places = _distinct(_at(values, steers))
-        data = [any(0 < term < INDEX or term < 0 for _, term in row) for row in rows]
+        data = [any(is_data(term) or is_unwritten(term) for _, term in row) for row in rows]
         results = [
             None if mixed else self.indices.of_all(operation, row) for mixed, row in zip(data, rows, strict=True)
         ]
@@ -153,8 +153,8 @@ class TileRegisters(Registers):
         values = [self.settled(value, at) for value in values]
         steers, data = np.zeros(len(at), np.bool_), np.zeros(len(at), np.bool_)
         for _, terms in values:
-            steers |= terms >= INDEX
-            data |= (terms != 0) & (terms < INDEX)
+            steers |= is_index(terms)
+            data |= is_data(terms) | is_unwritten(terms)
         if (steers & data).any():
             raise NotInterpreted(f"{operation.name} of data and a block's number")
         bits, found = np.zeros(len(at), np.uint64), np.zeros(len(at), np.int64)
@@ -219,7 +219,7 @@ class TileTransfers(Transfers):
         if how.space not in (None, "global") or operand.base in self.registers.symbols:
             return super().addresses(instruction, operand, at)
         bits, terms = self.registers.read(Name(operand.base), "u64", at)
-        if ((terms != 0) & (terms < INDEX)).any():
+        if (is_data(terms) | is_unwritten(terms)).any():
             return super().addresses(instruction, operand, at)
         rows, places = _distinct([(bits, terms)])
         found = np.zeros(len(at), np.int64)

@@ -12,19 +12,17 @@ first evaluated for all cases together, and for one of them only where that says
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
+from cuda_out.ptx.columns import INDEX
 from cuda_out.ptx.instructions.polynomials import Factors, Polynomial, plus, show, signed
 from cuda_out.ptx.kinds import is_float, width
 from cuda_out.ptx.syntax import NotInterpreted
 
 Value: TypeAlias = tuple[int, int]
 """Bits and 0, or 0 and the number of a polynomial that is no constant."""
-
-INDEX: Final = 1 << 50
-"""The first number of a polynomial; terms of data are smaller."""
 
 
 class Total(Struct, frozen=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from cuda_out.ptx.columns import is_known, is_unwritten
 from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.instructions.operation import Operation
 from cuda_out.ptx.kinds import is_float
@@ -59,7 +60,7 @@ def _result(normal: Normal, kind: str, term: Term) -> Value:
 def pack(normal: Normal, parts: tuple[Value, ...], size: int) -> Value:
     """Put values of `size` bits side by side, the first one lowest."""
     for _, term in parts:
-        if term < 0:
+        if is_unwritten(term):
             return 0, term
     if not any(term for _, term in parts):
         return sum((bits & (1 << size) - 1) << place * size for place, (bits, _) in enumerate(parts)), 0
@@ -70,8 +71,8 @@ def pack(normal: Normal, parts: tuple[Value, ...], size: int) -> Value:
 def unpack(normal: Normal, value: Value, size: int, count: int) -> tuple[Value, ...]:
     """Take a value apart into `count` pieces of `size` bits."""
     bits, term = value
-    if term == 0:
+    if is_known(term):
         return tuple((bits >> place * size & (1 << size) - 1, 0) for place in range(count))
-    if term < 0:
+    if is_unwritten(term):
         return ((0, term),) * count
     return tuple(_result(normal, f"b{size}", piece) for piece in normal.split(size, count, term))

@@ -18,14 +18,14 @@ from typing import Any, Final
 import numpy as np
 from msgspec import Struct
 
+from cuda_out.ptx.columns import NEVER, is_data, is_known, is_unwritten
 from cuda_out.ptx.instructions.choices import SELECT
-from cuda_out.ptx.instructions.indices import INDEX
 from cuda_out.ptx.instructions.operation import Operation
 from cuda_out.ptx.instructions.table import decode
 from cuda_out.ptx.kinds import KINDS, is_float, width
 from cuda_out.ptx.running.control_flow import ControlFlow
 from cuda_out.ptx.running.machine import STEPS, PtxMachine
-from cuda_out.ptx.running.memory import UNWRITTEN, Broken, KeptCells, Lanes, Region
+from cuda_out.ptx.running.memory import Broken, KeptCells, Lanes, Region
 from cuda_out.ptx.running.registers import Register
 from cuda_out.ptx.syntax import Instruction, Name, NotInterpreted
 
@@ -78,7 +78,7 @@ class BranchingMachine(PtxMachine):
         assert instruction.guard is not None
         guard = Name(instruction.guard.text, instruction.guard.negated)
         bits, terms = self.registers.read(guard, "pred", at)
-        data = np.flatnonzero((terms > 0) & (terms < INDEX))
+        data = np.flatnonzero(is_data(terms))
         if len(data) == 0:
             return False
         bits, terms = self.deferred.written_out(bits[data], terms[data])
@@ -189,7 +189,7 @@ class BranchingMachine(PtxMachine):
     def _anything(self, value: Register, what: str) -> Register:
         """Return a value in which what was never set may be anything."""
         bits, terms = value
-        if len(never := np.flatnonzero(terms < 0)):
+        if len(never := np.flatnonzero(is_unwritten(terms))):
             table, terms = self.deferred.normal.terms, terms.copy()
             for lane in never.tolist():
                 self._unknowns += 1
@@ -216,7 +216,7 @@ class BranchingMachine(PtxMachine):
         self, name: str, lanes: Lanes, condition: Register, one: Register | None, two: Register | None, live: bool
     ) -> Register:
         """Return a register in which ways may have left different values; one that nobody reads counts as never set."""
-        never = UNWRITTEN
+        never = NEVER
         if not live or one is None or two is None:
             never = self.memory.nothing(f"{name}, a register that ways from a branch on data leave different")
         none: Register = np.zeros(self.shape.count, np.uint64), np.full(self.shape.count, never, np.int64)
@@ -248,7 +248,7 @@ class BranchingMachine(PtxMachine):
         self.memory.keep(region, cells)
         writer = np.where(first, one.writer, two.writer)
         left = KeptCells(cells, two.bits.copy(), two.terms.copy(), writer, thread)
-        differ = np.flatnonzero((one.terms != two.terms) | ((one.terms == 0) & (one.bits != two.bits)))
+        differ = np.flatnonzero((one.terms != two.terms) | (is_known(one.terms) & (one.bits != two.bits)))
         if len(differ):
             which, at = _as_data(conditions[thread[differ]]), thread[differ]
             assert (which[1] > 0).all(), "whoever wrote on one way went by data"

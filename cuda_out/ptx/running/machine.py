@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from cuda_out.ptx.columns import NEVER, is_unwritten
 from cuda_out.ptx.instructions.mathematics import operation_of
 from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.instructions.operation import Operation
@@ -25,7 +26,7 @@ from cuda_out.ptx.kinds import KINDS, Bits, Typed, record_size, typed, untyped, 
 from cuda_out.ptx.running.arguments import LaunchArgument, LaunchArray, LaunchRecord, LaunchScalar, bits_of, parts_of
 from cuda_out.ptx.running.async_copies import AsyncCopies
 from cuda_out.ptx.running.matrices import Matrices
-from cuda_out.ptx.running.memory import UNWRITTEN, Broken, Lanes, PtxMemory, Region
+from cuda_out.ptx.running.memory import Broken, Lanes, PtxMemory, Region
 from cuda_out.ptx.running.notes import Notes
 from cuda_out.ptx.running.registers import Register, Registers
 from cuda_out.ptx.running.transfers import Transfers
@@ -160,7 +161,7 @@ class PtxMachine:
 
     def _place(self, argument: LaunchArray) -> int:
         cell = width(argument.kind) // 8
-        terms = argument.terms if argument.filled else np.full(len(argument.bits), UNWRITTEN, np.int64)
+        terms = argument.terms if argument.filled else np.full(len(argument.bits), NEVER, np.int64)
         region = self.memory.add(
             argument.name, "global", len(argument.bits) * cell, cell, argument.bits, terms, argument.writable,
             align=argument.align,
@@ -286,7 +287,7 @@ class PtxMachine:
         count = size // region.cell
         parts = [(region.bits[place::count], region.terms[place::count]) for place in range(count)]
         bits, terms = parts[0][0].copy(), np.min([each for _, each in parts], axis=0)
-        if (whole := np.flatnonzero(terms >= 0)).size:
+        if (whole := np.flatnonzero(~is_unwritten(terms))).size:
             some = [(b[whole], t[whole]) for b, t in parts]
             bits[whole], terms[whole] = self.registers.packed(some, 8 * region.cell)
         return bits, terms
@@ -433,7 +434,7 @@ class PtxMachine:
         """Make the cells of an array smaller: what is in one of them becomes parts of `size` bytes."""
         count = region.cell // size
         parts = self.registers.unpacked((region.bits, region.terms), 8 * size, count)
-        never = region.terms < 0
+        never = is_unwritten(region.terms)
         region.bits = np.stack([bits for bits, _ in parts], axis=1).reshape(-1)
         region.terms = np.stack([np.where(never, region.terms, terms) for _, terms in parts], axis=1).reshape(-1)
         region.writer, region.thread = np.repeat(region.writer, count), np.repeat(region.thread, count)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from cuda_out.ptx.columns import NEVER
 from cuda_out.ptx.instructions.operation import InstructionForm
 from cuda_out.ptx.kinds import Bits, width
 from cuda_out.ptx.syntax import Instruction, NotInterpreted
@@ -24,8 +25,6 @@ from symbolic.machine.rules import Touched
 
 Lanes = npt.NDArray[np.int64]
 
-UNWRITTEN: Final = -1
-"""The term of a cell that was never written; other negative terms are reads of such cells."""
 _PLACES: Final = {
     "shared": (1 << 24, 1 << 24),
     "local": (1 << 36, 1 << 36),
@@ -185,7 +184,7 @@ class PtxMemory:
             cell,
             instance * (size // cell),
             np.zeros(count, np.uint64) if bits is None else bits.copy(),
-            np.full(count, UNWRITTEN if bits is None else 0, np.int64) if terms is None else terms.copy(),
+            np.full(count, NEVER if bits is None else 0, np.int64) if terms is None else terms.copy(),
             writable,
             align,
         )
@@ -341,16 +340,16 @@ class PtxMemory:
         self.unwritten_reads.append(
             f"{region.where(cell)}, which {self.shape.describe(thread)} reads before it is written ({instruction})"
         )
-        return UNWRITTEN - len(self.unwritten_reads)
+        return NEVER - len(self.unwritten_reads)
 
     def nothing(self, what: str) -> int:
         """Return a term for a value that does not exist."""
         self.unwritten_reads.append(what)
-        return UNWRITTEN - len(self.unwritten_reads)
+        return NEVER - len(self.unwritten_reads)
 
     def account(self, term: int) -> str:
         """Say where a negative term comes from."""
-        return "never written" if term == UNWRITTEN else self.unwritten_reads[UNWRITTEN - term - 1]
+        return "never written" if term == NEVER else self.unwritten_reads[NEVER - term - 1]
 
     def _who(self, threads: Lanes, at: Lanes) -> str:
         return self.shape.describe(int(threads[at[0]]))

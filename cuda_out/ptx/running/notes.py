@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from cuda_out.ptx.columns import FIRST, is_known, is_note, is_unwritten
 from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.instructions.operation import Operation
 from cuda_out.ptx.instructions.roundings import WIDER, FloatTypes, of_bits
@@ -24,8 +25,6 @@ from cuda_out.ptx.kinds import Bits, is_float, width
 from cuda_out.ptx.running.memory import Lanes
 from symbolic.algebra.terms import Term
 
-FIRST: Final = 1 << 40
-"""The term of the first note; smaller ones are written out."""
 _EXPONENTIALS: Final = frozenset(("math.exp", "math.exp2", "ex2.f32"))
 Operands: TypeAlias = tuple[int, ...]
 """A term for each operand, or the complement of a number's place in the table of numbers."""
@@ -58,7 +57,7 @@ class Notes:
 
     def apply(self, operation: Operation, operands: Sequence[tuple[Bits, Lanes]]) -> Lanes:
         """Note an operation for some threads, of whose operands at least one is a term each; return its terms."""
-        unwritten = np.logical_or.reduce([terms < 0 for _, terms in operands]).tolist()
+        unwritten = np.logical_or.reduce([is_unwritten(terms) for _, terms in operands]).tolist()
         rows = zip(unwritten, *(self._codes(bits, terms).tolist() for bits, terms in operands), strict=True)
         known = self._known.setdefault((operation.name, operation.sources, operation.result), {})
         found = []
@@ -74,7 +73,7 @@ class Notes:
             found.append(term)
         result: Lanes = np.array(found, np.int64)
         for _, terms in reversed(operands):  # what was never written, of the first operand that is so
-            result = np.where(terms < 0, terms, result)
+            result = np.where(is_unwritten(terms), terms, result)
         return result
 
     def made_of(self, term: Term) -> Sequence[Term]:
@@ -120,13 +119,13 @@ class Notes:
                 code = self._number[number] = len(self._numbers)
                 self._numbers.append(number)
             codes.append(~code)
-        found: Lanes = np.where(terms == 0, np.array(codes, np.int64)[places.reshape(-1)], terms)
+        found: Lanes = np.where(is_known(terms), np.array(codes, np.int64)[places.reshape(-1)], terms)
         return found
 
     def written_out(self, bits: Bits, terms: Lanes, *, rounding: bool = False) -> tuple[Bits, Lanes]:
         """Return registers without notes: terms, and numbers where a note turns out to be one. With `rounding`, each
         conversion of floats rounds."""
-        at = np.flatnonzero(terms >= FIRST)
+        at = np.flatnonzero(is_note(terms))
         if len(at) == 0:
             return bits, terms
         self._rounding, self._written = rounding, self._forms[rounding]

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from cuda_out.ptx.columns import is_known
 from cuda_out.ptx.instructions import symbolic
 from cuda_out.ptx.instructions.operation import Operation
 from cuda_out.ptx.instructions.table import decode
@@ -134,7 +135,7 @@ class Registers:
 
     def numbers(self, value: Register) -> tuple[Bits, npt.NDArray[np.bool_]]:
         """Return values as numbers, as far as addresses are, and which are none but data."""
-        return value[0], value[1] != 0
+        return value[0], ~is_known(value[1])
 
     def apply(self, operation: Operation, values: list[Register], at: Lanes) -> Register:
         """Compute an operation; raise NotInterpreted where it asks what number an array's address is."""
@@ -156,7 +157,7 @@ class Registers:
         """Compute an operation: on numbers all lanes at once; on terms it is noted."""
         data = np.zeros(len(at), np.bool_)
         for _, terms in values:
-            data |= terms != 0
+            data |= ~is_known(terms)
         some = bool(data.any())
         if some and operation.name == "selp" and not values[2][1].any():
             chosen = typed(values[2][0], "pred")

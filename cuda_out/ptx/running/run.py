@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from cuda_out.compile.shapes import Shape3, check_shapes
+from cuda_out.ptx.columns import NEVER, is_unwritten
 from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.kinds import typed, untyped
 from cuda_out.ptx.reading.parse import parse
 from cuda_out.ptx.running.arguments import LaunchArgument, LaunchArray, record_of
 from cuda_out.ptx.running.machine import PtxMachine
-from cuda_out.ptx.running.memory import UNWRITTEN, Broken
+from cuda_out.ptx.running.memory import Broken
 from cuda_out.ptx.running.notes import Notes
 from cuda_out.ptx.syntax import Kernel, NotInterpreted
 from symbolic.algebra.terms import Terms
@@ -78,7 +79,7 @@ def interpret(
         if len(bad):
             cell = int(bad[0])
             term = int(terms[cell])
-            assert term < UNWRITTEN or term > 0
-            on = machine.memory.account(term) if term < 0 else notes.normal.terms.show(term)
+            assert term < NEVER or term > 0
+            on = machine.memory.account(term) if is_unwritten(term) else notes.normal.terms.show(term)
             raise Broken(f"{region.where(cell)} depends on {on}")
         argument[...] = typed(bits, placed.kind).reshape(argument.shape)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from cuda_out.ptx.instructions.indices import INDEX
+from cuda_out.ptx.columns import NEVER, is_data
 from cuda_out.ptx.instructions.operation import InstructionForm
 from cuda_out.ptx.instructions.table import decode, form
 from cuda_out.ptx.kinds import width
 from cuda_out.ptx.running.gathers import Gathers
-from cuda_out.ptx.running.memory import UNWRITTEN, WINDOWS, Broken, Lanes, Region
+from cuda_out.ptx.running.memory import WINDOWS, Broken, Lanes, Region
 from cuda_out.ptx.running.registers import Register, Registers
 from cuda_out.ptx.syntax import Address, Group, Instruction, Name, NotInterpreted, Operand
 
@@ -124,7 +124,7 @@ class Transfers:
         if operand.base in self.registers.symbols or how.space not in (None, "global"):
             return {}
         bits, terms = self.registers.read(Name(operand.base), "u64", at)
-        lanes = np.flatnonzero((terms > 0) & (terms < INDEX))
+        lanes = np.flatnonzero(is_data(terms))
         if len(lanes) == 0:
             return {}
         _, written = self.registers.deferred.written_out(bits[lanes], terms[lanes])
@@ -214,10 +214,10 @@ class Transfers:
             cells = first + piece
             self.memory.note(region, place, threads, cells, writes=False, atomic=atomic)
             found = region.terms[cells]
-            if (found == UNWRITTEN).any():
-                bad = int(np.flatnonzero(found == UNWRITTEN)[0])
+            if (found == NEVER).any():
+                bad = int(np.flatnonzero(found == NEVER)[0])
                 nothing = self.memory.unwritten(region, instruction, int(threads[bad]), int(cells[bad]))
-                found = np.where(found == UNWRITTEN, nothing, found)
+                found = np.where(found == NEVER, nothing, found)
             parts.append((region.bits[cells], found))
         return parts[0] if pieces == 1 else self.registers.packed(parts, 8 * region.cell)
 

@@ -14,6 +14,7 @@ from typing import Final, Literal
 import numpy as np
 from msgspec import Struct
 
+from cuda_out.ptx.columns import NEVER
 from cuda_out.ptx.instructions.cases import CaseSplit, MultipliedOut
 from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.instructions.words import WordProofs
@@ -23,7 +24,6 @@ from cuda_out.ptx.running.arithmetic import Arithmetic, arithmetic, assumptions
 from cuda_out.ptx.running.branches import BranchingMachine
 from cuda_out.ptx.running.expected import Expected
 from cuda_out.ptx.running.machine import WIDEST, PtxMachine
-from cuda_out.ptx.running.memory import UNWRITTEN as NEVER
 from cuda_out.ptx.running.memory import Broken
 from cuda_out.ptx.running.notes import Notes
 from cuda_out.ptx.running.operators import recognised

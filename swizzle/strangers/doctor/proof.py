@@ -15,7 +15,8 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from cuda_out.ptx.running.memory import UNWRITTEN, Seen
+from cuda_out.ptx.columns import NEVER
+from cuda_out.ptx.running.memory import Seen
 from swizzle.strangers.doctor.accesses import not_run
 from swizzle.strangers.doctor.mends import Mend, Tile, moved
 from swizzle.strangers.reading.run import Ran
@@ -117,7 +118,7 @@ def _touched(seen: list[Seen], unit: int) -> tuple[Keys, ...]:
 def unwritten(ran: Ran) -> str:
     """Return which output depends on what was never written, '' for none."""
     for name, region in ran.machine.arrays.items():
-        if region.writable and len(never := np.flatnonzero(region.terms < UNWRITTEN)):
+        if region.writable and len(never := np.flatnonzero(region.terms < NEVER)):
             return f"{name}[{never[0]}] depends on {ran.machine.memory.account(int(region.terms[never[0]]))}"
     return ""
 

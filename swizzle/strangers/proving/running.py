@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from cuda_out.ptx.columns import NEVER
 from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.kinds import KIND_OF, Bits, typed, untyped
 from cuda_out.ptx.running.branches import BranchingMachine
 from cuda_out.ptx.running.machine import PtxMachine
-from cuda_out.ptx.running.memory import UNWRITTEN, Broken, Lanes
+from cuda_out.ptx.running.memory import Broken, Lanes
 from cuda_out.ptx.running.notes import Notes
 from cuda_out.ptx.syntax import NotInterpreted
 from swizzle.strangers.proving.launched import LaunchedKernel
@@ -80,7 +81,7 @@ def run_chain(kernels: Sequence[LaunchedKernel], notes: Notes, held: Held | None
             if each.role in ("out", "inout") and each.shape:
                 last[each.name] = number
                 bits, terms = ran.machine.elements(each.name)
-                if len(bad := np.flatnonzero(terms < UNWRITTEN)):
+                if len(bad := np.flatnonzero(terms < NEVER)):
                     why = f"{each.name}[{bad[0]}] depends on {ran.machine.memory.account(int(terms[bad[0]]))}"
                     raise Undefined(_finding(kernel, why))
                 now[each.name] = bits, terms
@@ -133,7 +134,7 @@ def on_numbers(subject: Subject, given: Mapping[str, Array]) -> tuple[dict[str, 
         if len(bad := np.flatnonzero(terms > 0)):
             why = ran.machine(each.name).deferred.normal.terms.show(int(terms[bad[0]]))
             raise Undecided(f"{each.name}[{bad[0]}] depends on {why}")
-        bits = np.where(terms == UNWRITTEN, ~np.uint64(0), bits)
+        bits = np.where(terms == NEVER, ~np.uint64(0), bits)
         array = _from_registers(each, bits)
         found[each.name] = array
     return found, ran

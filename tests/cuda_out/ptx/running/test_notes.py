@@ -7,12 +7,13 @@ import random
 import numpy as np
 import pytest
 
+from cuda_out.ptx.columns import FIRST
 from cuda_out.ptx.instructions import symbolic
 from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.instructions.operation import Operation
 from cuda_out.ptx.instructions.symbolic import Value
 from cuda_out.ptx.instructions.table import decode
-from cuda_out.ptx.running.notes import FIRST, Notes
+from cuda_out.ptx.running.notes import Notes
 from cuda_out.ptx.running.registers import Register
 from symbolic.algebra.terms import Terms
 
