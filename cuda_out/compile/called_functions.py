@@ -68,6 +68,16 @@ def with_called_functions(text: str, included: Sequence[str] = ()) -> str:
     return "\n".join([*headers, '#line 1 "functions.h"', *lines, '#line 1 "kernel.cu"', text])
 
 
+def with_standard_names(text: str) -> str:
+    """Return text for which namespace std has the functions of mathematics that it names, also where a compiler has
+    none of its headers; its own lines stay what they are."""
+    words = set(re.findall(r"[A-Za-z_]\w*", _COMMENT.sub(" ", text)))
+    if "std" not in words:
+        return text
+    every = [name for row in FUNCTIONS.values() for name in row.cuda.values()]
+    return "\n".join([*_standard(words, sorted({*_STD, *every})), '#line 1 "kernel.cu"', text])
+
+
 def _declared(words: set[str]) -> Iterator[str]:
     """Yield the functions that the text names, each with its overloads, and the macros that name them."""
     needed = {row.symbol for row in FUNCTIONS.values() if words & _needed_by(row)}
@@ -159,10 +169,10 @@ def _made(words: set[str]) -> Iterator[str]:
         yield "#define __sincosf swizzle_sincosf"
 
 
-def _standard(words: set[str]) -> Iterator[str]:
+def _standard(words: set[str], names: Sequence[str] = _STD) -> Iterator[str]:
     """Yield what namespace std has on the GPU of what the text names, which not every compiler declares there."""
     yield "#if defined(__CUDACC_RTC__)\nnamespace std {"
-    yield from (f"using ::{name};" for name in _STD if name in words)
+    yield from (f"using ::{name};" for name in names if name in words)
     for name, sign in (("max", "<"), ("min", ">")):
         if name in words:
             yield (

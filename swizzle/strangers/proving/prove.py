@@ -172,6 +172,9 @@ class KernelProver:
                 found.append(f"the address of {each.name} is a multiple of {size}")
         if any(machine.left_out for machine in ran.machines):
             found.append("barriers do not wait for threads that have returned, as from sm_70 on")
+        for machine in ran.machines:
+            written = [name for name, region in machine.arrays.items() if region.writable]
+            found += [each for each in assumptions(machine, written) if each not in found]
         found += [f"{name} holds what the file says, and the host sets nothing else" for name in self._given_data()]
         found.append("the PTX is what the kernel is: what a compiler leaves out of undefined C++ is not seen")
         return tuple(dict.fromkeys(found))

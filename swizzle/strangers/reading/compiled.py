@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from cuda_out.compile.called_functions import with_called_functions
+from cuda_out.compile.called_functions import with_called_functions, with_standard_names
 from cuda_out.compile.toolchain import (
     ByHand,
     CompileError,
@@ -94,8 +94,12 @@ def assembled(text: CudaText, kernel: CudaKernel, instance: str, ptx: str) -> Re
     """Return what ptxas says that a kernel takes which was compiled to PTX; raise Undecided where it refuses it."""
     target = re.search(r"^\s*\.target\s+(sm_\w+)", ptx, re.M)
     assert target is not None
+
+    def taken(source: str, *given: Any, **options: Any) -> Mapping[str, Resources]:
+        return resources_of(with_standard_names(source), *given, **options)
+
     try:
-        found = _made(text, kernel, instance, (), resources_of, [target[1]])
+        found = _made(text, kernel, instance, (), taken, [target[1]])
     except SwizzleError as error:
         raise Undecided(
             f"ptxas does not take it: {error.found.removeprefix('the kernel does not compile: ')}"

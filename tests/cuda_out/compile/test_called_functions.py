@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from cuda_out.compile.called_functions import with_called_functions
+from cuda_out.compile.called_functions import with_called_functions, with_standard_names
 from cuda_out.compile.toolchain import ByHand, available_tools, compile_to_ptx
 
 HALVES = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"
@@ -73,6 +73,13 @@ def test_functions_are_calls_in_headers_of_the_text(tool: str) -> None:
     made = with_called_functions(text, [header])
     ptx = compile_to_ptx(made, by_hand=by_hand, tool=tool)  # type: ignore[arg-type]
     assert re.findall(r"^\s*swizzle_opaque_(\w+),", ptx, re.M) == ["erff"]
+
+
+@pytest.mark.parametrize("tool", [tool for tool in ("nvrtc", "nvcc") if tool in available_tools()])
+def test_standard_names_are_there_without_calls(tool: str) -> None:
+    text = 'extern "C" __global__ void k(float* x) { x[0] = std::exp(x[1]) + std::max(x[2], std::sqrt(x[3])); }\n'
+    ptx = compile_to_ptx(with_standard_names(text), by_hand=ByHand(), tool=tool)  # type: ignore[arg-type]
+    assert "ex2.approx" in ptx and "swizzle" not in ptx.replace("swizzle-", "")
 
 
 def test_text_without_functions_of_mathematics_is_left_alone() -> None:

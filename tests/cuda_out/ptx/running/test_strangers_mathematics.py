@@ -130,7 +130,11 @@ KERNELS: dict[str, tuple[str, Callable[..., Any], dict[str, str]]] = {
 }  # fmt: skip
 
 
-def of_row(name: str, body: str, n: int) -> Validation:
+SIZES = {"layer norm in two passes": 160, "layer norm by moments": 160, "layer norm by Welford": 32, "RMS norm": 160}
+
+
+def of_row(name: str, body: str, n: int = 0) -> Validation:
+    n = n or SIZES.get(name, 64)
     spec = KERNELS[name][1]
     shapes = {"x": (n,), **({"g": (n,)} if "g[i]" in body else {}), "y": (1,) if spec is losses else (n,)}
     return proved(body, spec, shapes, [np.int32(n)])
@@ -138,7 +142,7 @@ def of_row(name: str, body: str, n: int) -> Validation:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_rows(name: str) -> None:
-    found = of_row(name, KERNELS[name][0], 64)
+    found = of_row(name, KERNELS[name][0])
     assert found.verdict == "equal", found.findings
     fast = "__expf" in KERNELS[name][0]
     assert found.assumes == (("approximations count as what they approximate: __expf",) if fast else ())
@@ -148,7 +152,7 @@ def test_rows(name: str) -> None:
 def test_mutants_of_rows(name: str, old: str) -> None:
     body, _, mutants = KERNELS[name]
     assert old in body
-    assert of_row(name, body.replace(old, mutants[old]), 64).verdict == "different"
+    assert of_row(name, body.replace(old, mutants[old])).verdict == "different"
 
 
 @pytest.mark.slow
@@ -252,5 +256,4 @@ def test_flash_attention(causal: bool) -> None:
 def test_mutants_of_flash_attention(old: str, new: str) -> None:
     assert old in ATTENTION
     found = attended(ATTENTION.replace(old, new), causal=True)
-    harmless = old.startswith("top = fmaxf")  # whatever is taken off all exponents makes no difference
-    assert found.verdict == ("equal" if harmless else "different"), found.findings
+    assert found.verdict == "different"
