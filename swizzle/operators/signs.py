@@ -30,7 +30,7 @@ MOST_CASES: Final = 800
 MOST_FACTORS: Final = 4
 EXTREMES: Final = ("max", "min")
 Signs: TypeAlias = Mapping[str, int]
-Ordered: TypeAlias = tuple[Expression, Expression]
+KnownOrder: TypeAlias = tuple[Expression, Expression]
 Claims: TypeAlias = Sequence[tuple[Expression, Expression]]
 
 
@@ -74,7 +74,7 @@ def _is_product(node: Expression) -> bool:
     return node.operator == "*" and not (node.arguments[0].constant and len(node.arguments) == 2)
 
 
-def _cases(names: Sequence[str], known: Sequence[Expression], below: set[Ordered]) -> Iterator[dict[str, int]]:
+def _cases(names: Sequence[str], known: Sequence[Expression], below: set[KnownOrder]) -> Iterator[dict[str, int]]:
     """Yield a sign for each name, 1 of at least 0 and -1 of at most 0, as far as premises allow."""
     fixed: dict[str, int] = {}
     for p, q in (each.arguments for each in known):
@@ -152,7 +152,7 @@ def _lattice(node: Expression, signs: Signs) -> Expression:
     return bottom_up(node, lambda node: node.arguments, made)
 
 
-def _ordered(some: Sequence[Expression], signs: Signs, below: set[Ordered]) -> list[Expression]:
+def _ordered(some: Sequence[Expression], signs: Signs, below: set[KnownOrder]) -> list[Expression]:
     """Return which of the polynomials in lattices are at most which others."""
     atoms = [
         node for node in dict.fromkeys(each for one in some for each in subexpressions(one)) if _is_atom(node, some)
@@ -171,7 +171,7 @@ def _is_atom(node: Expression, some: Sequence[Expression]) -> bool:
     return node.operator not in EXTREMES and (node in some or any(node in each.arguments for each in parents))
 
 
-def _by_factors(p: Expression, q: Expression, signs: Signs, below: set[Ordered]) -> bool:
+def _by_factors(p: Expression, q: Expression, signs: Signs, below: set[KnownOrder]) -> bool:
     """Tell whether a product is at most another one of the same sign, as its factors are in order, each with one."""
     (a, x), *rest = terms(p)
     (b, y), *more = terms(q)
