@@ -95,8 +95,8 @@ class KernelProver:
         """Return 'different' with numbers, or why nothing is decided."""
         try:
             shown = counterexample(self.subject, self.reference)
-        except Undefined as error:
-            return self._proof(verdict="race" if error.race else "undefined", findings=(error.finding,))
+        except Undefined as error:  # which it is not for all inputs: so does an index that is data
+            return self._proof(verdict="undecided", why=f"{why}; on some numbers {error}", findings=findings)
         except Undecided as error:
             more = str(error)
             return self._proof(verdict="undecided", why=why if more in why else f"{why}; on numbers: {more}",
@@ -116,7 +116,7 @@ class KernelProver:
         try:
             errors = float_errors(self.subject, self.reference)
         except Undefined as error:
-            return self._proof(verdict="undefined", findings=(error.finding,))
+            return self._proof(verdict="undecided", why=f"equal where it is defined; on some numbers {error}")
         except Undecided as error:
             why = f"equal as real numbers; not run in floats: {error}"
             return self._proof(verdict="undecided", why=why)

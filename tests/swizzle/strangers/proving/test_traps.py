@@ -157,3 +157,14 @@ def test_doubles_that_are_rounded(tmp_path: Path) -> None:
     """What a double loses by way of a float is a difference of numbers."""
     text = one_warp("y[i] = (float)x[i];", kind="double", given="f64[32],f64.out[32]").replace("float* y", "double* y")
     assert proof_of(tmp_path, text, same).verdict == "different"
+
+
+def test_an_index_that_is_data(tmp_path: Path) -> None:
+    """Whether it is within bounds is not the kernel's to say, and nothing is claimed."""
+    text = one_warp("y[i] = x[(int)x[i]];")
+    found = proof_of(tmp_path, text.replace("const float* x", "const int* x").replace("f32[32]", "i32[32]", 1), same)
+    assert found.verdict == "undecided", found
+    text = "// swizzle prove: --launch 1,32 --args i32[32],f32[64],f32.out[32]\n"
+    text += "__global__ void k(const int* at, const float* x, float* y) { y[threadIdx.x] = x[at[threadIdx.x]]; }\n"
+    found = proof_of(tmp_path, text, lambda at, x: x[at])
+    assert found.verdict == "undecided" and "out of bounds" in found.why, found
