@@ -162,8 +162,6 @@ class KernelProver:
     def _assumed(self, ran: ChainRun) -> tuple[str, ...]:
         parameters = [*self.subject.inputs, *self.subject.outputs]
         found = [REALS] if any(each.dtype.is_float for each in parameters) else []
-        for number, machine in enumerate(ran.machines):
-            found += assumptions(machine, [name for name, last in ran.last.items() if last == number])
         arrays = [each for each in parameters if each.shape]
         if len({each.name for each in arrays}) > 1:
             found.append("no two arrays overlap")
