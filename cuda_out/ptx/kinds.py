@@ -5,7 +5,9 @@ A register holds bits: one uint64 for each thread, of which an instruction reads
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+import re
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +16,7 @@ from symbolic.ir.program import DType
 
 Bits: TypeAlias = npt.NDArray[np.uint64]
 Typed: TypeAlias = npt.NDArray[Any]
+_TYPED: Final = re.compile(r"(\w+)\.([bsuf]\d+)")
 
 KINDS: Final[dict[str, type]] = {
     **{f"{letter}{width}": getattr(np, f"uint{width}") for letter in "bu" for width in (8, 16, 32, 64)},
@@ -63,3 +66,17 @@ def untyped(values: Typed, kind: str) -> Bits:
         values, kind = values.astype(np.int32), "s32"
     found: Bits = values.view(f"u{width(kind) // 8}").astype(np.uint64)
     return found
+
+
+class TypedOperator(NamedTuple):
+    """The operator of a written-out term: `shr.u32` is `shr` of the type u32; an operator without a type has ''."""
+
+    name: str
+    kind: str
+
+
+@lru_cache(maxsize=4096)
+def typed_operator(op: str) -> TypedOperator:
+    """Return an operator as its name and its type."""
+    found = _TYPED.fullmatch(op)
+    return TypedOperator(found[1], found[2]) if found else TypedOperator(op, "")

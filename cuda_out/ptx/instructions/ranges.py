@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from cuda_out.ptx.kinds import width
+from cuda_out.ptx.kinds import typed_operator, width
 from symbolic.algebra.terms import Term, Terms
 
 UNBOUNDED: Final = 1 << 30
@@ -57,12 +57,13 @@ class TermRanges:
                 return min(sum(map(self._factor_bits, args)), UNBOUNDED)
             case "+" if max(map(self.bound, args)) < UNBOUNDED:
                 return sum((1 << self.bound(arg)) - 1 for arg in args).bit_length()
-        if op.startswith(("min.s", "min.u", "max.s", "max.u")) and max(map(self.bound, args)) < UNBOUNDED:
-            return (min if op[:3] == "min" else max)(map(self.bound, args))
-        if op.startswith("floordiv.u"):
-            return min(self.bound(args[0]), width(op[9:]))
-        if op.startswith("shr.u"):
-            return width(op[4:]) - int(self.terms.nodes[args[1]][1][0])
+        name, kind = typed_operator(op)
+        if name in ("min", "max") and kind[:1] in ("s", "u") and max(map(self.bound, args)) < UNBOUNDED:
+            return (min if name == "min" else max)(map(self.bound, args))
+        if name == "floordiv" and kind[:1] == "u":
+            return min(self.bound(args[0]), width(kind))
+        if name == "shr" and kind[:1] == "u":
+            return width(kind) - int(self.terms.nodes[args[1]][1][0])
         return int(op[4:]) if op.startswith("bits") else UNBOUNDED
 
     def _factor_bits(self, term: Term) -> int:

@@ -23,7 +23,7 @@ from cuda_out.ptx.instructions.polynomials import (
     sum_of,
 )
 from cuda_out.ptx.instructions.ranges import TermRanges
-from cuda_out.ptx.kinds import is_float, width
+from cuda_out.ptx.kinds import is_float, typed_operator, width
 from symbolic.algebra.exact import exact, number
 from symbolic.algebra.operator_laws import find_law
 from symbolic.algebra.terms import Term, Terms
@@ -92,10 +92,11 @@ class Rings:
 
     def _low(self, kind: str, factor: Term) -> Term:
         op, args = self.terms.nodes[factor]
-        if op.startswith("sext.") and int(op.rpartition(".")[2][1:]) >= width(kind):
+        name, own = typed_operator(op)
+        if name == "sext" and width(own) >= width(kind):
             return self.narrowed(kind, args[0])
-        if op.startswith("shr.s") and width(kind) + self.terms.nodes[args[1]][1][0] <= width(op[4:]):
-            return self.terms.apply(f"shr.u{op[5:]}", args)
+        if name == "shr" and own[0] == "s" and width(kind) + self.terms.nodes[args[1]][1][0] <= width(own):
+            return self.terms.apply(f"shr.u{width(own)}", args)
         if op in ("^", "&", "+", "*"):
             return self.narrowed(kind, factor)
         return factor

@@ -17,7 +17,7 @@ from msgspec import Struct
 import symbolic
 from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.instructions.polynomials import Factors, signed
-from cuda_out.ptx.kinds import is_float, width
+from cuda_out.ptx.kinds import is_float, typed_operator, width
 from symbolic.algebra.terms import Term
 
 SECONDS: Final = 5.0
@@ -53,9 +53,10 @@ class WordProofs:
         if not (normal.is_real(a) or normal.is_real(b)):
             return not is_float(kind) and self._words(kind, a, b, positive=False)
         (op, args), (other, others) = nodes[a], nodes[b]
-        if op.startswith("real.") and other.startswith("real.") and width(op[5:]) == width(other[5:]):
+        (name, own), (name_too, own_too) = typed_operator(op), typed_operator(other)
+        if name == name_too == "real" and width(own) == width(own_too):
             # as a number with a sign and as one without, a word is the same unless it is negative
-            return self._words(op[5:], args[0], others[0], positive=op != other)
+            return self._words(own, args[0], others[0], positive=op != other)
         for rounded, inner_, whole in ((op, args, b), (other, others, a)):
             if (
                 op != other and rounded.startswith("to_") and rounded[3:] in normal.held(whole)
@@ -63,7 +64,7 @@ class WordProofs:
                 return self.same(kind, inner_[0], whole)
         if op != other or op in ("atom", "const") or len(args) != len(others) or len(args) > 8:
             return False
-        inner = op[5:] if op.startswith("real.") else kind
+        inner = own if name == "real" else kind
         if op not in ("+", "*"):
             return all(self.same(inner, x, y) for x, y in zip(args, others, strict=True))
         rest = list(others)
@@ -256,7 +257,8 @@ class _Bits:
             return self.word(factors[0])
         for quotient, by in (factors, factors[::-1]) if len(factors) == 2 else ():
             op, args = self.normal.terms.nodes[quotient]
-            if op.startswith("floordiv.s") and args[1] == by:
+            name, kind = typed_operator(op)
+            if name == "floordiv" and kind[0] == "s" and args[1] == by:
                 self.word(quotient)  # which says what the product is
         if factors not in self._known:
             self._known[factors] = self.new()
@@ -343,11 +345,12 @@ class _Bits:
         beside x has to multiply, and one that knows no other x has not."""
         nodes, kinds = self.normal.terms.nodes, self.normal.kinds
         for op, args in (nodes[part] for part in parts):
-            if not op.startswith("floordiv.") or nodes[args[1]][0] != "const" or nodes[args[0]][0] != "atom":
+            name, read = typed_operator(op)
+            if name != "floordiv" or nodes[args[1]][0] != "const" or nodes[args[0]][0] != "atom":
                 continue
-            x, kind = args[0], self._own_kind(op[9:], args[0])
+            x, kind = args[0], self._own_kind(read, args[0])
             by = int(nodes[args[1]][1][0])
-            d = abs(signed(by, width(op[9:]))) if op[9] == "s" else by & (1 << width(op[9:])) - 1
+            d = abs(signed(by, width(read))) if read[0] == "s" else by & (1 << width(read)) - 1
             if x in self._known or kind != kinds[nodes[x][1][0]] or d < 2:
                 continue
             q, r = self._known["quotient", kind, x, d] = self.new(), self.new()
@@ -360,8 +363,9 @@ class _Bits:
         """Return the constants that a term is a quotient by, and that it is multiplied by to be one."""
         nodes = self.normal.terms.nodes
         op, args = nodes[term]
-        if op.startswith("floordiv.") and nodes[args[1]][0] == "const":
-            return {("by", abs(signed(nodes[args[1]][1][0], width(op[9:]))))}
+        name, kind = typed_operator(op)
+        if name == "floordiv" and nodes[args[1]][0] == "const":
+            return {("by", abs(signed(nodes[args[1]][1][0], width(kind))))}
         found = (
             {("times", int(nodes[each][1][0])) for each in args if nodes[each][0] == "const"}
             if _HIGH.fullmatch(op)
@@ -414,9 +418,10 @@ class _Bits:
         op, args = nodes[term]
         if _HIGH.fullmatch(op):
             return self._high(term, int(_HIGH.fullmatch(op)[2]), op[7] == "s")  # type: ignore[index]
-        if not op.startswith("shr.") or nodes[args[1]][0] != "const":
+        name, kind = typed_operator(op)
+        if name != "shr" or nodes[args[1]][0] != "const":
             return None
-        kind, by = op[4:], int(nodes[args[1]][1][0])
+        by = int(nodes[args[1]][1][0])
         found = self._high(args[0], width(kind), kind[0] == "s")
         return None if found is None else Magic(found.kind, found.x, found.factor, found.down + by)
 
