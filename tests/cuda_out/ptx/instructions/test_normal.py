@@ -24,7 +24,7 @@ OWN: dict[str, Callable[[int], int]] = {
     "a": int, "u": int, "b": lambda v: v & 255, "c": lambda v: signed(v, 8), "n": lambda v: v % 13,
 }  # fmt: skip
 """What an element of an array is, of a number of 32 bits; those of n are declared to be below 13."""
-SELECTORS = (0x3210, 0x6420, 0x7162, 0x9991, 0xDDDD, 0xA921 ^ 0x8888, 0xBBB3, 0xAA21, 0x0123)
+SELECTORS = (0x3210, 0x6420, 0x7162, 0x9991, 0xDDDD, 0xA921 ^ 0x8888, 0xBBB3, 0xAA21, 0x9921, 0x0123)
 
 
 def fresh() -> tuple[Normal, Terms]:
@@ -419,3 +419,11 @@ def test_neither_type_of_16_bits_has_the_other_ones_numbers() -> None:
     for kind in ("f32", "f64"):
         assert n.rounded(kind, bf16) == bf16 and n.rounded(kind, half) == half
     assert n.rounded("bf16", bf16) == bf16 and n.rounded("f16", half) == half
+
+
+def test_a_maximum_has_the_bits_of_the_larger() -> None:
+    """A minimum those of the smaller one."""
+    normal, terms = fresh()
+    byte, word = terms.atom("b", 0), terms.atom("u", 0)
+    for op, bits in (("min", 8), ("max", 32)):
+        assert normal.ranges.bound(normal.extreme(op, "u32", byte, word)) == bits
