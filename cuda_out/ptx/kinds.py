@@ -68,7 +68,7 @@ def untyped(values: Typed, kind: str) -> Bits:
     return found
 
 
-class TypedOperator(NamedTuple):
+class TermOperator(NamedTuple):
     """The operator of a written-out term: `shr.u32` is `shr` of the type u32; an operator without a type has ''."""
 
     name: str
@@ -76,7 +76,7 @@ class TypedOperator(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def typed_operator(op: str) -> TypedOperator:
+def typed_operator(op: str) -> TermOperator:
     """Return an operator as its name and its type."""
     found = _TYPED.fullmatch(op)
-    return TypedOperator(found[1], found[2]) if found else TypedOperator(op, "")
+    return TermOperator(found[1], found[2]) if found else TermOperator(op, "")
