@@ -33,7 +33,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.compile.keeper import scratch_folder
+from cuda_out.compile.children import scratch_folder
 from cuda_out.compile.report import disassembler
 from cuda_out.compile.toolchain import compile_cuda
 from swizzle import solve

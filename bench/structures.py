@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.sass import HAND, SKETCHES, Count, Row, count, counted, printed
-from cuda_out.compile.keeper import scratch_folder
+from cuda_out.compile.children import scratch_folder
 
 SIZES: Final = range(2, 17)
 OURS: Final = {"sum": ("aos_sum", "load_sum"), "store": ("aos_store", "store")}

@@ -86,7 +86,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
     "swizzle.solving.problem.demands": {"VIOLATIONS": (1, 2, 8)},
     "swizzle.solving.problem.problem": {"ALL_SIZED": (16, 64, 256), "SIZED": (4, 16, 64)},
     "swizzle.solving.problem.many": {"AT_ONCE": (1 << 12, 1 << 15, 1 << 18)},
-    "templates.functions": {"MOST_ROWS": (400_000, 4_000_000), "FIRST_PLACES": (4, 16, 64), "FEW_ROWS": (0, 4, 20)},
+    "templates.chooser": {"MOST_ROWS": (400_000, 4_000_000), "FIRST_PLACES": (4, 16, 64), "FEW_ROWS": (0, 4, 20)},
     "templates.template": {"FEW_CHOICES": (200, 2_000, 20_000), "FEW": (8, 64, 512), "COMPARED": (64, 1024, 16_384)},
     "templates.xform_functions": {
         "MOST_SETS": (1_000_000, 10_000_000, 50_000_000),

@@ -21,12 +21,11 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from symbolic.column_keys import factors
 from symbolic.errors import Place
 from symbolic.ir.program import Expr
 from templates.chooser import Choice, Chooser
 from templates.formula import binary, nearest_to_zero, number, remainder, signed, sum_of, times, total
-from templates.points import HolePoints
+from templates.points import HolePoints, factors
 from templates.primitives import Int64s, fan, rates_of
 from templates.template import Point, Points, Template, TemplateFamily, ValuesThere, by_size, integers, known_values
 

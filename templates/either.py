@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from symbolic.errors import Place
 from symbolic.ir.program import Expr
-from templates.chooser import Choice, Chooser
-from templates.functions import Allowed, Functions, Places
+from templates.chooser import Allowed, Choice, Chooser, Functions, Places
 from templates.template import Point, Points, Shifted, Template, ValuesThere
 
 T = TypeVar("T")

@@ -1,15 +1,33 @@
-"""The points at which a kernel asks a hole, as tuples and as an array, with what is often asked of them."""
+"""The points at which a kernel asks a hole, as tuples and as an array; and the columns of its values there, each of
+which has a number of 64 bits for its key, which few others have.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import TypeAlias
+from functools import cached_property, lru_cache
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from templates.holes import Point
+
+SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
+"""The golden ratio in 64 bits; products with it differ in their upper bits (Knuth's multiplicative hashing)."""
+_SHIFT: Final = np.uint64(29)
+
+
+def mixed(keys: Any) -> Any:
+    """Return keys so mixed that the next number of each column can be added."""
+    return (keys ^ (keys >> _SHIFT)) * SPREAD
+
+
+@lru_cache(maxsize=64)
+def factors(count: int) -> npt.NDArray[np.int64]:
+    """Return a factor for each of so many numbers; a column's key is the sum of the products, which wraps."""
+    return np.array([pow(int(SPREAD), power, 1 << 64) for power in range(1, count + 1)], np.uint64).view(np.int64)
+
 
 PointTable: TypeAlias = npt.NDArray[np.int64]
 

@@ -25,13 +25,12 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from symbolic.column_keys import factors
 from symbolic.errors import Place
 from symbolic.ir.program import Binary, BinaryOp, Const, DType, Expr, Unary
 from symbolic.ir.walk import children, with_children
 from templates.formula import binary, length_of, number, parameters, total, values_of
 from templates.holes import Point
-from templates.points import HolePoints
+from templates.points import HolePoints, factors
 
 LARGEST: Final = 1024
 SAMPLED: Final = 16  # points at which formulas are compared first

@@ -19,8 +19,7 @@ from msgspec import Struct
 
 from symbolic.errors import Place
 from symbolic.ir.program import Expr
-from templates.chooser import Choice, Chooser, ColumnChooser
-from templates.functions import MOST_ROWS, Functions, Rows
+from templates.chooser import MOST_ROWS, Choice, Chooser, ColumnChooser, Functions, Rows
 from templates.holes import Point as Point
 
 T = TypeVar("T")

@@ -15,12 +15,10 @@ from typing import Any, Final, NoReturn, TypeVar, get_args
 
 import numpy as np
 
-from symbolic.errors import Place, SwizzleError
+from symbolic.errors import Place, SwizzleError, definition_place, users_code
 from symbolic.ir.program import DType, Expr
-from symbolic.user_places import definition_place, users_code
-from templates.chooser import Choice, Chooser, OneChoice
+from templates.chooser import Choice, Chooser, Functions, OneChoice
 from templates.formula import parameters, values_of
-from templates.functions import Functions
 from templates.holes import HOLE_KINDS, Point, Space
 from templates.template import Template, TemplateFamily
 

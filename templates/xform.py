@@ -15,9 +15,8 @@ from msgspec.structs import asdict
 
 from symbolic.errors import Place
 from symbolic.ir.program import Expr
-from templates.chooser import Choice, Chooser
+from templates.chooser import Choice, Chooser, Functions
 from templates.formula import binary, grouped, nearest_to_zero, number, remainder, signed, sum_of, times, total
-from templates.functions import Functions
 from templates.points import HolePoints
 from templates.primitives import fan, rates_of, rot, xform
 from templates.template import (

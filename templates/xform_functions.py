@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from templates.chooser import Choice
-from templates.functions import Allowed, Places
+from templates.chooser import Allowed, Choice, Places
 from templates.holes import Point
 
 MOST_SETS = 50_000_000  # shapes, rates and shifts, multiplied: 23 million for a struct of 64 words, one a lane

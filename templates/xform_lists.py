@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from templates.chooser import Choice
-from templates.functions import Allowed, Places
+from templates.chooser import Allowed, Choice, Places
 from templates.holes import Point
 from templates.xform_functions import Spread, shift
 

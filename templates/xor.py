@@ -16,9 +16,8 @@ from msgspec import Struct
 from symbolic.errors import Place
 from symbolic.ir.program import Binary, DType, Expr, Var
 from symbolic.ir.python_text import python_text
-from templates.chooser import Choice, Chooser
+from templates.chooser import Choice, Chooser, Functions
 from templates.formula import binary, number
-from templates.functions import Functions
 from templates.points import HolePoints
 from templates.template import Point, Points, Template, TemplateFamily, ValuesThere, integers, known_values
 from templates.xor_functions import AffineMaps

@@ -22,8 +22,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from templates.chooser import Choice
-from templates.functions import Allowed, Places
+from templates.chooser import Allowed, Choice, Places
 from templates.holes import Point
 
 MOST_PARTS = 1 << 18  # linear parts, times sums of differences, before what is left of them is not looked at

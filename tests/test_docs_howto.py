@@ -11,7 +11,7 @@ import pytest
 
 from swizzle import Limits, solve
 from swizzle.commands.cli import execute
-from swizzle.commands.exit_status import MISTAKE, NO
+from swizzle.commands.output import MISTAKE, NO
 from swizzle.solving.solution.saved import load_saved
 from symbolic.errors import SwizzleError
 from symbolic.extensions import _found

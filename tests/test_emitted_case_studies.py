@@ -17,8 +17,8 @@ from cuda_out.passes.distribute import distribute
 from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.shuffles import legal_shuffles
 from cuda_out.passes.simplify import simplify
+from swizzle.answers.checking.compare import LaunchSize, most_ragged, sizes_to_try
 from swizzle.answers.checking.mutation import try_mutants
-from swizzle.answers.checking.sizes import LaunchSize, most_ragged, sizes_to_try
 from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.emit.emitters import cuda_source
 from swizzle.answers.emit.filled import FilledKernel

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cuda_out.compile.toolchain import CompileError
-from cuda_out.numba.comparing import NotPrinted
+from cuda_out.numba.module_text import NotPrinted
 from cuda_out.tiling.translation import _Stop
 from symbolic.errors import Place, SwizzleError
 from symbolic.limits import Interruption, OutOfTime, limited

@@ -9,8 +9,8 @@ from cuda_out.numba.printer import print_numba
 from cuda_out.passes.pipeline import optimize
 from cuda_out.tiling.tiling import Tiling
 from cuda_out.tiling.trips import one_tile
+from swizzle.answers.checking.compare import sizes_to_try
 from swizzle.answers.checking.numba_text import NumbaChecks
-from swizzle.answers.checking.sizes import sizes_to_try
 from swizzle.answers.checking.trial import Array, trials
 from swizzle.answers.emit.calling import solution_sizes
 from swizzle.answers.emit.emitters import cuda_source

@@ -13,7 +13,7 @@ import pytest
 from bench import tuned
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = ["swizzle/solving/search", "swizzle/solving/problem", "templates/functions.py", "templates/template.py"]
+FILES = ["swizzle/solving/search", "swizzle/solving/problem", "templates/chooser.py", "templates/template.py"]
 FILES += ["templates/xform_functions.py", "templates/xform_lists.py", "templates/xor_functions.py"]
 
 
@@ -53,7 +53,7 @@ def test_a_number_is_set_wherever_it_was_imported(monkeypatch: pytest.MonkeyPatc
     stranger = ModuleType("stranger")
     stranger.MOST_ROWS = before  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "stranger", stranger)
-    tuned.set_everywhere("templates.functions", "MOST_ROWS", 7)
+    tuned.set_everywhere("templates.chooser", "MOST_ROWS", 7)
     assert [module.MOST_ROWS for module in (functions, template, stranger)] == [7, 7, before]
 
 

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from typing_extensions import assert_never
 
-from cuda_out.c.identifiers import c_name
+from cuda_out.c.emitter import c_name
 from cuda_out.c.types import C_TYPE, HALF_BITS, OF_HALF, TO_HALF, literal, nearest_half, reciprocal
 from cuda_out.passes.packed_words import WordMove, per_word
 from cuda_out.passes.vectors import VectorAccess

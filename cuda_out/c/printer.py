@@ -15,10 +15,9 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from cuda_out.c.emitter import Emitter
+from cuda_out.c.emitter import Emitter, c_name, kernel_name
 from cuda_out.c.expressions import function_name
 from cuda_out.c.helpers import external_text, helper_text, operator_text, word_function_text
-from cuda_out.c.identifiers import c_name, kernel_name
 from cuda_out.c.statements import StatementPrinter
 from cuda_out.c.types import C_TYPE, HALF_HEADER, TABLE_TYPES
 from cuda_out.passes.finals import inline_finals

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from cuda_out.c.identifiers import C_LIBRARY, CUDA_NAMES, KEYWORDS
+from cuda_out.c.emitter import C_LIBRARY, CUDA_NAMES, KEYWORDS
 from cuda_out.c.kernel_text import CudaToken, NoKernel, tokens
 
 _MEMBER: Final = (".", "->", "::")

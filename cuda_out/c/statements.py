@@ -20,7 +20,7 @@ from cuda_out.analysis.placement import (
     placements,
 )
 from cuda_out.analysis.unroll import loops_to_unroll
-from cuda_out.c.emitter import Emitter
+from cuda_out.c.emitter import Emitter, c_names
 from cuda_out.c.expressions import (
     PRECEDENCE,
     PRIMARY,
@@ -34,7 +34,6 @@ from cuda_out.c.expressions import (
     wide_names,
 )
 from cuda_out.c.helpers import coordinate_text
-from cuda_out.c.identifiers import c_names
 from cuda_out.c.types import C_TYPE, HALF_BITS, OF_HALF, TO_HALF, literal
 from cuda_out.passes.packed_words import PackedWords, per_word
 from cuda_out.passes.simplify import simplify_expression

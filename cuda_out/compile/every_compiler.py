@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from cuda_out.compile.keeper import scratch_folder
+from cuda_out.compile.children import scratch_folder
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.report import Report
 from cuda_out.compile.toolchain import CompileError, Tool, compile_to_ptx, made_apart, run_compiler

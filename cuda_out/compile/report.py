@@ -18,8 +18,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from cuda_out.compile.children import Done, TooLong, refused, run_child
-from cuda_out.compile.keeper import scratch_folder
+from cuda_out.compile.children import Done, TooLong, refused, run_child, scratch_folder
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import COMPILE_SECONDS, Resources, Tool, compile_cuda, compile_to_ptx, uses_local
 from symbolic.errors import SwizzleError

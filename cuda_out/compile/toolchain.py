@@ -20,8 +20,7 @@ import msgspec
 from msgspec import Struct
 from typing_extensions import assert_never
 
-from cuda_out.compile.children import Done, TooLong, call_child, is_confined, refused, run_child
-from cuda_out.compile.keeper import scratch_folder
+from cuda_out.compile.children import Done, TooLong, call_child, is_confined, refused, run_child, scratch_folder
 from symbolic.errors import Portable, SwizzleError
 
 Tool: TypeAlias = Literal["nvcc", "nvrtc"]

@@ -18,9 +18,8 @@ from msgspec.structs import replace
 from cuda_out.c.kernel_text import NoKernel, argument_spans, blanked, closing, kernel_extent, parameters
 from cuda_out.c.printer import MAX_BLOCKS, MAX_LENGTH, CudaSource
 from cuda_out.c.types import C_TYPE
-from cuda_out.compile.children import TooLong, run_child
-from cuda_out.compile.keeper import process_folder, scratch_folder
-from cuda_out.emulate.building import COMMON_FLAGS, INCLUDES, compile_with, compiled_header, compiler, linker
+from cuda_out.compile.children import TooLong, process_folder, run_child, scratch_folder
+from cuda_out.emulate.emulate import COMMON_FLAGS, INCLUDES, compile_with, compiled_header, compiler, linker
 from symbolic.ir.program import DType
 
 SUCCESS: Final = 0

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from cuda_out.c.emitter import WIDTH, fold
-from cuda_out.c.identifiers import different_names
+from cuda_out.c.emitter import WIDTH, different_names, fold
 from symbolic.ir.program import DType
 
 NUMBA_TYPE: Final = {dtype: dtype.row.numba for dtype in DType if dtype.row.numba}

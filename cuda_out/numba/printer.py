@@ -22,8 +22,8 @@ from msgspec.structs import replace
 
 from cuda_out.analysis.placement import MOST_STATIC, dynamic_shared
 from cuda_out.analysis.unroll import is_static, loops_to_unroll, register_arrays, static_names
+from cuda_out.c.emitter import different_names
 from cuda_out.c.expressions import CText
-from cuda_out.c.identifiers import different_names
 from cuda_out.numba.expressions import PRIMARY, NumbaExpressions
 from cuda_out.numba.lines import NUMBA_TYPE, PythonLines, first_comment, python_name, python_names
 from cuda_out.numba.statements import NumbaStatements

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from cuda_out.analysis.registers import Elements, elements, is_overwritten, local_arrays, reads, written
 from cuda_out.analysis.unroll import is_static, static_names
 from cuda_out.analysis.values import leaves_in
-from cuda_out.passes.arithmetic import constant
+from cuda_out.passes.index_rules import constant
 from cuda_out.passes.references import At, Definitions, forget, update_definitions, walk_references
 from cuda_out.passes.rotation import Reference, Rotation, find_rotation, static_index
 from symbolic.errors import Place

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from cuda_out.analysis.registers import local_arrays
 from cuda_out.analysis.values import Column, evaluate, is_computable, leaves_in, points
-from cuda_out.passes.arithmetic import constant
+from cuda_out.passes.index_rules import constant
 from cuda_out.passes.rotation import Reference, find_rotation
 from cuda_out.passes.simplify import simplify_expression
 from symbolic.ir import program as ir

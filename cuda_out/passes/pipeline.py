@@ -16,7 +16,7 @@ from cuda_out.passes.shuffles import legal_shuffles, plain_lanes
 from cuda_out.passes.simplify import simplify
 from cuda_out.passes.strength import reduce_strength
 from cuda_out.passes.variables import plain_coordinates, reuse_names
-from cuda_out.passes.vectorize import vectorize
+from cuda_out.passes.vectors import vectorize
 from symbolic.ir.program import Program
 
 _ORDER: tuple[Callable[[Program], Program], ...] = (

@@ -22,7 +22,7 @@ import numpy as np
 from msgspec import Struct
 
 from cuda_out.analysis.values import Column, Points, evaluate, is_computable, leaves_in, points
-from cuda_out.passes.arithmetic import constant
+from cuda_out.passes.index_rules import constant
 from cuda_out.passes.simplify import simplify_expression
 from symbolic.ir import program as ir
 from symbolic.ir.facts import Facts

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from cuda_out.passes.linear import collected, without_remainders
+from cuda_out.passes.index_rules import collected, without_remainders
 from symbolic.ir import program as ir
 from symbolic.ir.facts import Facts, launch_facts, range_of, rewrite
 from symbolic.ir.program import DType, Expr, Program, Stmt

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from cuda_out.passes.arithmetic import constant, simplify_binary
+from cuda_out.passes.index_rules import constant, simplify_binary
 from symbolic.errors import Place
 from symbolic.ir import program as ir
 from symbolic.ir.facts import INVERSE, Facts, decide, facts_where, launch_facts, range_of, rewrite, trip_range

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from cuda_out.analysis.unroll import is_static, loops_to_unroll, static_names
 from cuda_out.analysis.values import leaves_in
-from cuda_out.passes.arithmetic import constant
-from cuda_out.passes.linear import collected
+from cuda_out.passes.index_rules import collected, constant
 from symbolic.ir import program as ir
 from symbolic.ir.facts import Facts, facts_where, launch_facts, range_of, rewrite
 from symbolic.ir.program import DType, Expr, Program, Stmt

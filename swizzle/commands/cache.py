@@ -9,7 +9,7 @@ from typing import Any, Literal, TextIO
 
 from msgspec import Struct
 
-from swizzle.commands.exit_status import DONE
+from swizzle.commands.output import DONE
 from swizzle.solving.cache.entries import CacheEntry, cache_folder, clear, entries, why_unused
 from swizzle.solving.solution.in_words import cost_text, count
 from symbolic.errors import SwizzleError

@@ -25,7 +25,6 @@ from swizzle.commands.completion import (
     complete_target,
     script,
 )
-from swizzle.commands.exit_status import BUG, DONE, MISTAKE, UNDECIDED
 from swizzle.commands.help import BEST, CACHE, CHECK, CONVERT, DOCTOR, OPERATOR, PROVE, RUN, SCAN, SOLVE, START
 from swizzle.commands.help import EXIT_STATUS as EPILOG
 from swizzle.commands.options import (
@@ -39,6 +38,7 @@ from swizzle.commands.options import (
     sketch_arguments,
     trust_option,
 )
+from swizzle.commands.output import BUG, DONE, MISTAKE, UNDECIDED
 from swizzle.commands.startup import work_begins
 from swizzle.solving.solution.version import __version__
 from templates.holes import SPACES
@@ -467,7 +467,7 @@ def completion(context: click.Context, /, shell: Shell) -> int:
 
 def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
     """Run one command line and return its exit status; every exception becomes a line on stderr."""
-    from swizzle.commands.screen import on_screen
+    from swizzle.commands.output import on_screen
     from symbolic.errors import SwizzleError
     from symbolic.limits import Interruption
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from cuda_out.compile.children import confined
 from swizzle.answers.emit.files import check_folder, write_all
 from swizzle.commands.bounds import Bounds
-from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.output import DONE, NO, UNDECIDED
 from swizzle.layouts.answer import plural
 from swizzle.layouts.layout import Layout
 from swizzle.layouts.picture import side_by_side

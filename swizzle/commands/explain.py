@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from swizzle.answers.explain.explain import explain as explained
 from swizzle.answers.status import worst
 from swizzle.commands.bounds import Bounds
-from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.output import DONE, NO, UNDECIDED
 from swizzle.commands.progress import fitted, shown_progress
 from swizzle.commands.target import Target
 from swizzle.sketches.loading import named_in_files

@@ -14,13 +14,21 @@ from msgspec.structs import replace
 from cuda_out.c.printer import CudaSource
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import CompileError, available_tools, compile_both_forms, compile_to_ptx
-from cuda_out.emulate.building import missing_compiler
-from cuda_out.emulate.emulate import EmulationError, emulate_checked
-from swizzle.answers.checking.compare import ORDERS, Compared, Runner, compare, with_names
+from cuda_out.emulate.emulate import EmulationError, emulate_checked, missing_compiler
+from swizzle.answers.checking.compare import (
+    ORDERS,
+    Compared,
+    LaunchSize,
+    Runner,
+    at_the_lengths,
+    compare,
+    other_sizes,
+    sizes_to_try,
+    with_names,
+)
 from swizzle.answers.checking.difference import KINDS
 from swizzle.answers.checking.emitted import NO_COMPILER
 from swizzle.answers.checking.host_numba import try_host_numba
-from swizzle.answers.checking.sizes import LaunchSize, at_the_lengths, other_sizes, sizes_to_try
 from swizzle.answers.checking.trial import Array, Kind, random_argument
 from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.emit.any_length.conditions import FixedSize
@@ -28,10 +36,9 @@ from swizzle.answers.emit.emitters import FILE_KINDS, Sizes, about_sizes, sizes_
 from swizzle.answers.emit.files import write_all
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.hosts.composition import Composition, FilledHost, composed
-from swizzle.answers.hosts.cuda_text import host_text, kernel_sources, length_names
 from swizzle.answers.hosts.lengths import HostTiling, MovedMeaning, host_lengths
-from swizzle.answers.hosts.numba_text import host_numba
 from swizzle.answers.hosts.running import filled_host
+from swizzle.answers.hosts.texts import host_numba, host_text, kernel_sources, length_names
 from swizzle.answers.status import CheckStatus, worst
 from swizzle.language.specs.launching import launched
 from swizzle.language.specs.specification import Remembered, numbers

@@ -15,11 +15,11 @@ from typing import Any, Final, TextIO
 
 from msgspec import Struct
 
-from cuda_out.c.identifiers import is_c_name
+from cuda_out.c.emitter import is_c_name
 from swizzle import layouts
 from swizzle.answers.emit.files import check_folder, write_all
 from swizzle.commands.bounds import Bounds
-from swizzle.commands.exit_status import DONE, NO
+from swizzle.commands.output import DONE, NO
 from swizzle.layouts.search import FAMILIES
 from symbolic.errors import SwizzleError, near, printable
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TextIO
 
 from swizzle.answers.emit.files import write_whole
-from swizzle.commands.exit_status import DONE
+from swizzle.commands.output import DONE
 from swizzle.commands.target import split_target
 from swizzle.scans.algorithm import sizes
 from swizzle.scans.kernel import ScanKernel

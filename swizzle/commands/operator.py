@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from swizzle.answers.emit.files import check_folder, write_all
 from swizzle.answers.status import worst
 from swizzle.commands.bounds import Bounds
-from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.output import DONE, NO, UNDECIDED
 from swizzle.commands.target import split_target
 from swizzle.language.operators import Operator, TypedOperator
 from swizzle.operators import DerivedOperator, Found, found_of

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Final, TextIO
 
-from swizzle.commands.screen import beneath
+from swizzle.commands.output import beneath
 from swizzle.solving.solution.in_words import cost_text, count
 from swizzle.solving.solution.solution import Progress
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from swizzle.answers.emit.files import check_folder
 from swizzle.commands.bounds import Bounds
-from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.output import DONE, NO, UNDECIDED
 from swizzle.strangers.proving.prove import prove as proved
 from symbolic.errors import SwizzleError, printable
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from typing_extensions import assert_never
 
-from swizzle.commands.screen import Clean, cleaned
+from swizzle.commands.output import Clean, cleaned
 from swizzle.sketches.hole_formula import holes_as_json
 from swizzle.solving.solution.in_words import cost_text, count, given_text, optimality, proved_by_name
 from swizzle.solving.solution.solution import Result, Solution, Status

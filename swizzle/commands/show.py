@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from swizzle.answers.show.picture import Picture, drawable, picture_of
 from swizzle.commands.bounds import Bounds
-from swizzle.commands.exit_status import DONE
+from swizzle.commands.output import DONE
 from swizzle.commands.progress import wants_colour
 from swizzle.commands.solve import SolveArguments, answer, exit_status, solved
 from swizzle.commands.target import Target

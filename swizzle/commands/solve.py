@@ -16,10 +16,10 @@ from typing_extensions import assert_never
 
 from swizzle.answers.emit.emitters import FILE_KINDS, Sizes, about_sizes, proved, provenance, sizes_as_json, sizes_text
 from swizzle.answers.emit.files import check_folder, write_all
-from swizzle.answers.explain.doubled_steps import doubled_steps
+from swizzle.answers.explain.variants import doubled_steps
 from swizzle.answers.status import worst
 from swizzle.commands.bounds import Bounds
-from swizzle.commands.exit_status import DONE, NO, UNDECIDED
+from swizzle.commands.output import DONE, NO, UNDECIDED
 from swizzle.commands.progress import shown_progress, wants_colour
 from swizzle.commands.report import MISMATCH, as_json, as_text, coloured
 from swizzle.commands.target import Target, split_target

@@ -12,11 +12,10 @@ from typing import Any, Final, Literal, NoReturn, TypeVar, cast, overload
 
 from msgspec import Struct
 
-from swizzle.language.element_types import ElementType, caller_place, kernel_only
+from swizzle.language.element_types import VECTOR_TYPES, ElementType, VectorType, caller_place, kernel_only
 from swizzle.language.external import external
 from swizzle.language.host_arrays import device_array
 from swizzle.language.source.kernel_source import KernelSource, kernel_source
-from swizzle.language.vector_types import VECTOR_TYPES, VectorType
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import CoordinateName
 

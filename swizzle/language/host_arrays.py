@@ -7,8 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from swizzle.language.element_types import ArrayType, ElementType, caller_place, checked_shape
-from swizzle.language.vector_types import VectorType
+from swizzle.language.element_types import ArrayType, ElementType, VectorType, caller_place, checked_shape
 from symbolic.errors import Place, SwizzleError
 
 

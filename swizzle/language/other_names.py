@@ -8,7 +8,7 @@ import ast
 import re
 from typing import Final
 
-from swizzle.language.vector_types import VECTOR_TYPES
+from swizzle.language.element_types import VECTOR_TYPES
 from symbolic.ir.program import DType
 
 _DIMENSIONS: Final = ("threadIdx", "blockIdx", "blockDim", "gridDim")

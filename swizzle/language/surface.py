@@ -32,8 +32,7 @@ from swizzle.language.element_types import (
     u64,
 )
 from swizzle.language.mathematics import gather, math, where
-from swizzle.language.operators import Operator
-from swizzle.language.word_operators import ScanOperator
+from swizzle.language.operators import Operator, ScanOperator
 from symbolic.algebra.operator_laws import LAWS
 from symbolic.errors import SwizzleError
 

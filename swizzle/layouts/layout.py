@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct, field
 
-from cuda_out.c.identifiers import is_c_name
+from cuda_out.c.emitter import is_c_name
 from swizzle.layouts.access import is_int, mistake
 from swizzle.layouts.picture import svg
 from swizzle.layouts.steps import Addresses, FlipBits, FlipRun, Listed, Pad, Rotate, Step, swizzle

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from cuda_out.c.identifiers import c_name, c_names
+from cuda_out.c.emitter import c_name, c_names
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.loop import BOOL
 from swizzle.operators.types import (

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from cuda_out.c.identifiers import c_names
+from cuda_out.c.emitter import c_names
 from cuda_out.numba.lines import first_comment, python_names
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.cub import check_printable

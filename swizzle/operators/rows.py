@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 from msgspec.structs import replace
 
-from cuda_out.c.identifiers import c_name, c_names
-from swizzle.language.word_operators import FixedWord, ScanOperator, WordsFunction
+from cuda_out.c.emitter import c_name, c_names
+from swizzle.language.operators import FixedWord, ScanOperator, WordsFunction
 from swizzle.operators.carrier import Carrier, Values
 from swizzle.operators.cub import Printer, check_printable
 from swizzle.operators.loop import BOOL

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import Any, Final
 
-from swizzle.language.word_operators import ScanOperator
+from swizzle.language.operators import ScanOperator
 from swizzle.operators import Found, found_of
 from swizzle.operators.derived import Given
 from swizzle.operators.loop import BOOL

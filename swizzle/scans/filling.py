@@ -20,9 +20,9 @@ from msgspec.structs import replace
 from swizzle.language.specs.verify import run_canonical, verify
 from swizzle.layouts import Access, FoundLayout, best
 from swizzle.scans.algorithm import Algorithm, shown, sizes
+from swizzle.scans.bank import Skeleton
 from swizzle.scans.block import NONE, access_of_rows
 from swizzle.scans.network import Network, network
-from swizzle.scans.points import Skeleton
 from swizzle.scans.scan_sketch import LoopSketch, ReadScan, StepSketch
 from swizzle.scans.solving import Scan, ScanSketch, checked, relaxed_example, solve
 from swizzle.sketches.hole_formula import HoleFormula

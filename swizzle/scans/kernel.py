@@ -16,9 +16,8 @@ from msgspec import Struct
 from typing_extensions import assert_never
 
 from swizzle.language.element_types import ElementType
-from swizzle.language.operators import HandedIn, Operator, handing_in
+from swizzle.language.operators import HandedIn, Operator, ScanOperator, handing_in
 from swizzle.language.parameters import Parameters
-from swizzle.language.word_operators import ScanOperator
 from swizzle.layouts import FoundLayout, Layout, best, row_major
 from swizzle.scans.algorithm import Algorithm, ScanLoop, ScanStep, branch, shown
 from swizzle.scans.block import BlockScan, DenseStep, block_scan

@@ -16,9 +16,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from swizzle.scans.algorithm import Algorithm, How, ScanLoop, ScanStep, sizes
-from swizzle.scans.bank import Column, Mask
+from swizzle.scans.bank import Column, LoopPoints, Mask
 from swizzle.scans.network import IDLE, HeldRanges, Network
-from swizzle.scans.points import LoopPoints
 from swizzle.scans.scan_sketch import LoopSketch, ReadScan, StepSketch
 from swizzle.scans.search import CONDITIONS, TRIED, Candidate, Known, Search
 from symbolic.expressions.expression import FALSE, ZERO, Expression

@@ -27,8 +27,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from symbolic.errors import Place, SwizzleError
-from symbolic.user_places import is_ours
+from symbolic.errors import Place, SwizzleError, is_ours
 
 
 def users_line() -> Place | None:

@@ -32,9 +32,8 @@ import numpy as np
 from msgspec import Struct
 
 from swizzle.scans.algorithm import DISTANCE, ELEMENT, SIZE, Algorithm, ScanLoop, ScanStep, sizes
-from swizzle.scans.bank import Column, IndexTerm, Mask
+from swizzle.scans.bank import Column, IndexTerm, LoopPoints, Mask
 from swizzle.scans.network import HeldRanges
-from swizzle.scans.points import LoopPoints
 from symbolic.expressions.columns import on_columns
 from symbolic.expressions.expression import (
     BUILDERS,

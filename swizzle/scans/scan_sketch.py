@@ -30,8 +30,8 @@ from msgspec.structs import replace
 from swizzle.language.element_types import kernel_only
 from swizzle.language.source.kernel_source import KernelSource, kernel_source
 from swizzle.scans.algorithm import DISTANCE, ELEMENT, SIZE, Algorithm, How, ScanLoop, ScanStep
+from swizzle.scans.bank import Skeleton
 from swizzle.scans.network import Network
-from swizzle.scans.points import Skeleton
 from symbolic.expressions.expression import (
     BUILDERS,
     ZERO,

@@ -15,9 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from swizzle.scans.algorithm import Algorithm, ScanLoop, ScanStep, sizes
-from swizzle.scans.bank import Column, Mask
+from swizzle.scans.bank import Column, LoopPoints, Mask, Skeleton
 from swizzle.scans.network import IDLE, Ends, Network
-from swizzle.scans.points import LoopPoints, Skeleton
 from swizzle.scans.scan_sketch import LoopSketch, ReadScan, StepSketch
 from symbolic.expressions.expression import Expression, constant
 

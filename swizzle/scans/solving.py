@@ -15,15 +15,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from swizzle.language.element_types import ElementType, f32
-from swizzle.language.operators import Operator
-from swizzle.language.word_operators import ScanOperator
+from swizzle.language.operators import Operator, ScanOperator
 from swizzle.layouts import Access, Layout
 from swizzle.scans.algorithm import Algorithm, sizes
+from swizzle.scans.bank import LoopPoints, Skeleton
 from swizzle.scans.block import block_scan
 from swizzle.scans.kernel import ScanKernel, kernel
 from swizzle.scans.moving import MovingSearch
 from swizzle.scans.network import IDLE, Network, mistake, network
-from swizzle.scans.points import LoopPoints, Skeleton
 from swizzle.scans.proof import Proof, prove
 from swizzle.scans.scan_sketch import LoopSketch, ReadScan, StepSketch, read
 from swizzle.scans.search import TRIED, Known, Search

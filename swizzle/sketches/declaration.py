@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from swizzle.language.element_types import MAX_ELEMENTS, ArrayRole, ArrayType, ElementType, caller_place
+from swizzle.language.element_types import MAX_ELEMENTS, ArrayRole, ArrayType, ElementType, VectorType, caller_place
 from swizzle.language.frontend.kernel import build_program
 from swizzle.language.frontend.resolve import Launch
 from swizzle.language.parameters import MODULE_KEY, Parameters
@@ -19,7 +19,6 @@ from swizzle.language.source.kernel_source import KernelSource, kernel_source
 from swizzle.language.specs.function import SequentialFunction
 from swizzle.language.specs.own_meaning import OwnMeaning
 from swizzle.language.specs.spec import Spec, spec
-from swizzle.language.vector_types import VectorType
 from swizzle.sketches.sketch import ScanExample, Sketch, SketchFamily, no_specification
 from symbolic.algebra.expansion import in_words
 from symbolic.errors import Place, SwizzleError, near

@@ -22,10 +22,9 @@ from swizzle.language.source.kernel_source import syntax_mistake
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.sketch import Sketch, SketchFamily, no_specification
 from swizzle.sketches.swz_file import names_of_swz, read_file
-from symbolic.errors import Place, SwizzleError, near
+from symbolic.errors import Place, SwizzleError, is_ours, near, user_place
 from symbolic.extensions import extension_names
 from symbolic.files import file_text
-from symbolic.user_places import is_ours, user_place
 
 MAX_BYTES: Final = 1 << 20
 _serial = itertools.count(1)

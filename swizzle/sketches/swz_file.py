@@ -19,9 +19,17 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from msgspec import Struct
 
 from swizzle.language.cuda_namespace import device_function
-from swizzle.language.element_types import ArrayType, ElementType, checked_shape, limit_behind, second_shape
+from swizzle.language.element_types import (
+    VECTOR_TYPES,
+    ArrayType,
+    ElementType,
+    VectorType,
+    checked_shape,
+    limit_behind,
+    second_shape,
+)
 from swizzle.language.host_arrays import HostArray, Launches, SeenLaunch, add_array
-from swizzle.language.operators import OperatorNames
+from swizzle.language.operators import OperatorNames, ScanOperator
 from swizzle.language.other_names import here
 from swizzle.language.parameters import Parameters, declare_pad
 from swizzle.language.source.hole_marks import find_marks
@@ -29,8 +37,6 @@ from swizzle.language.source.kernel_source import KernelSource, Source, check_na
 from swizzle.language.specs.function import SequentialFunction
 from swizzle.language.specs.syntax import BUILTINS
 from swizzle.language.surface import ELEMENT_TYPES, KERNEL_NAMES
-from swizzle.language.vector_types import VECTOR_TYPES, VectorType
-from swizzle.language.word_operators import ScanOperator
 from swizzle.sketches.declaration import OPTIONS, make_sketch
 from swizzle.sketches.host import HostSketch, make_host
 from swizzle.sketches.sketch import Sketch

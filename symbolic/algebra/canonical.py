@@ -14,11 +14,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from symbolic.algebra.accumulation import Accumulation
 from symbolic.algebra.conversions import WIDEN, conversion, holds, is_number_of
 from symbolic.algebra.numbers import Lanes
 from symbolic.algebra.operator_laws import LAWS
 from symbolic.algebra.orders import accumulation
+from symbolic.algebra.tally import Accumulation
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.elements import wrapped
 from symbolic.ir.functions import gathered

@@ -21,22 +21,27 @@ from fractions import Fraction
 from math import ceil
 from typing import Any, ClassVar, Final
 
-from symbolic.algebra.accumulation import Accumulation, ClauseSink, EntryBounds, Offer, Question, Use
 from symbolic.algebra.exact import folded
 from symbolic.algebra.operator_laws import Order, find_law, law_of
 from symbolic.algebra.tally import (
     FALSE,
     NOTHING,
     TRUE,
+    Accumulation,
     Amounts,
+    ClauseSink,
     Coefficient,
+    EntryBounds,
     GuardMaker,
     Held,
     IsTerm,
+    Offer,
     OfItem,
     Present,
+    Question,
     Single,
     Tally,
+    Use,
     amount,
 )
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms

@@ -1,6 +1,6 @@
 """What the entries of an accumulator may contribute, and the clauses that they make up one term (paper, 4.2).
 
-They do when the items of the term are contributed as the operator's order asks for (`symbolic.algebra.accumulation`):
+They do when the items of the term are contributed as the operator's order asks for (`symbolic.algebra.tally`):
 by exactly one of the entries that could, by some, by an odd number; and no entry contributes anything else that stays.
 Cardinality and parity over guards, no arithmetic on data.
 """
@@ -15,9 +15,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from symbolic.algebra.accumulation import Accumulation, Offer, Use
 from symbolic.algebra.operator_laws import law_of
 from symbolic.algebra.orders import accumulation
+from symbolic.algebra.tally import Accumulation, Offer, Use
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import Place
 from symbolic.values.data import (

@@ -9,10 +9,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
+from symbolic.errors import users_code
 from symbolic.ir.program import Hole
 from symbolic.second.formulas import Cases, both, some_of
 from symbolic.second.forward import NotCovered
-from symbolic.user_places import users_code
 from templates.second.cond import CondHole, PartHole, RemainderHole, ScaledHole, both_of
 from templates.second.groups import Description, OneOf, Point
 from templates.second.index import PadHole, tables_of

@@ -15,7 +15,7 @@ from cuda_out.analysis.values import evaluate, is_computable, leaves_in, points
 from cuda_out.c.printer import print_cuda
 from cuda_out.compile.toolchain import available_tools, compile_cuda
 from cuda_out.emulate.emulate import emulate
-from cuda_out.passes.linear import collected, without_remainders
+from cuda_out.passes.index_rules import collected, without_remainders
 from cuda_out.passes.pipeline import optimize
 from cuda_out.passes.share import share_values
 from cuda_out.passes.simplify import simplify, simplify_expression

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from swizzle.answers.explain.explain import explain
-from swizzle.commands.exit_status import UNDECIDED
+from swizzle.commands.output import UNDECIDED
 from swizzle.commands.report import as_text
 from swizzle.commands.solve import exit_status
 from swizzle.solving.cache.solve import is_final

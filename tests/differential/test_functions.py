@@ -11,8 +11,7 @@ import pytest
 
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
-from cuda_out.emulate.building import missing_compiler
-from cuda_out.emulate.emulate import emulate
+from cuda_out.emulate.emulate import emulate, missing_compiler
 from cuda_out.ptx.running.run import interpret
 from cuda_out.ptx.running.validate import validate
 from swizzle import solve

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cuda_out.compile.shapes import Shape3, check_shapes
+from cuda_out.compile.launch import Shape3, check_shapes
 from cuda_out.ptx.columns import NEVER, is_unwritten
 from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.kinds import typed, untyped

@@ -12,8 +12,8 @@ from cuda_out.ptx.running.arithmetic import differences
 from cuda_out.ptx.running.memory import Broken
 from cuda_out.ptx.running.validate import Validator, WrittenOut
 from cuda_out.ptx.syntax import NotInterpreted
+from swizzle.answers.checking.compare import LaunchSize
 from swizzle.answers.checking.on_disk import KernelText
-from swizzle.answers.checking.sizes import LaunchSize
 
 CANCELS: Final = "a difference of what was just added, as in a compensated sum, is 0"
 

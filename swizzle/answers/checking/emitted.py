@@ -27,18 +27,25 @@ from cuda_out.compile.children import confined, refused
 from cuda_out.compile.every_compiler import CompilerReading, Form, first_readings, other_readings
 from cuda_out.compile.report import NO_DISASSEMBLER, Report, report
 from cuda_out.compile.toolchain import CompileError, Tool, available_tools, compile_both_forms, compile_to_ptx
-from cuda_out.emulate.building import missing_compiler
-from cuda_out.emulate.emulate import EmulationError, emulate
+from cuda_out.emulate.emulate import EmulationError, emulate, missing_compiler
 from cuda_out.emulate.host import NotRun, calls, wrong_calls
 from cuda_out.ptx.reading.parse import parse
 from cuda_out.ptx.running.validate import Validation
 from cuda_out.ptx.syntax import NotInterpreted
 from swizzle.answers.checking.arithmetic import CANCELS, arithmetic_differences
-from swizzle.answers.checking.compare import Compared, Runner, compare, on_cpu, on_ptx
+from swizzle.answers.checking.compare import (
+    Compared,
+    LaunchSize,
+    Runner,
+    compare,
+    most_ragged,
+    on_cpu,
+    on_ptx,
+    sizes_to_try,
+)
 from swizzle.answers.checking.mutation import try_mutants
 from swizzle.answers.checking.numba_text import try_numba_text
 from swizzle.answers.checking.on_disk import KernelText, text_beside, text_to_check
-from swizzle.answers.checking.sizes import LaunchSize, most_ragged, sizes_to_try
 from swizzle.answers.checking.validator import SizesValidator, settled
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.status import CheckStatus, worst

@@ -13,17 +13,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cuda_out.numba.comparing import NotPrinted, parsed, refuse
 from cuda_out.numba.launching import GivenArray, GivenNumber, GivenStream, Launcher, NumbaCall, NumbaLaunch, RaisedError
 from cuda_out.numba.lines import NUMBA_TYPE, python_name
+from cuda_out.numba.module_text import NotPrinted, parsed, refuse
+from swizzle.answers.checking.compare import LaunchSize
 from swizzle.answers.checking.numba_text import NOT_PRINTED, SHOWN, NumbaChecks, NumbaText, NumbaVerdict
-from swizzle.answers.checking.sizes import LaunchSize
 from swizzle.answers.emit.any_length.conditions import FixedSize
 from swizzle.answers.emit.emitters import numba_source
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.hosts.composition import FilledHost
 from swizzle.answers.hosts.lengths import HostTiling
-from swizzle.answers.hosts.numba_text import empty_together, host_numba
+from swizzle.answers.hosts.texts import empty_together, host_numba
 from swizzle.answers.status import CheckStatus, worst
 from swizzle.solving.solution.in_words import count
 from symbolic.errors import SwizzleError

@@ -19,11 +19,9 @@ from cuda_out.c.mutate import Mutant, host_mutants, mutants, together
 from cuda_out.c.printer import CudaSource
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import compile_to_ptx
-from cuda_out.emulate.building import missing_compiler
-from cuda_out.emulate.emulate import EmulationError, emulate
+from cuda_out.emulate.emulate import EmulationError, emulate, missing_compiler
 from cuda_out.emulate.host import calls, wrong_mutants
-from swizzle.answers.checking.compare import arguments, on_ptx
-from swizzle.answers.checking.sizes import LaunchSize
+from swizzle.answers.checking.compare import LaunchSize, arguments, on_ptx
 from swizzle.answers.checking.trial import Array, Arrays, first_wrong_trial
 from swizzle.answers.checking.validator import SizesValidator
 from swizzle.solving.solution.in_words import count

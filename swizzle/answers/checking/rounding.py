@@ -22,8 +22,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from cuda_out.c.division import products
-from cuda_out.c.types import reciprocal
+from cuda_out.c.types import products, reciprocal
 from swizzle.language.specs.specification import Meaning, outputs
 from symbolic.algebra.choices import is_choice
 from symbolic.algebra.conversions import WIDEN

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
-from cuda_out.c.identifiers import c_name, c_names
+from cuda_out.c.emitter import c_name, c_names
 from cuda_out.c.printer import CudaSource
 from cuda_out.c.types import C_TYPE
 from swizzle.answers.device_scans.device import DeviceScan

@@ -29,9 +29,9 @@ from swizzle.answers.device_scans.look_back import look_back_source
 from swizzle.answers.device_scans.plan import composition, launches, look_back_composition
 from swizzle.answers.emit.any_length.conditions import any_length
 from swizzle.answers.emit.calling import call, views_of
+from swizzle.language.operators import ScanOperator
 from swizzle.language.specs.specification import Remembered
 from swizzle.language.specs.verify import explain_mismatch, verify
-from swizzle.language.word_operators import ScanOperator
 from swizzle.operators import Found
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.derived import Given

@@ -30,7 +30,7 @@ from typing import Any, Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.c.identifiers import c_names
+from cuda_out.c.emitter import c_names
 from cuda_out.c.kernel_text import kernel_extent
 from cuda_out.c.printer import CudaSource
 from cuda_out.tiling.tiling import Tiling
@@ -39,9 +39,9 @@ from swizzle.language.cuda_namespace import cuda
 from swizzle.language.element_types import ArrayType
 from swizzle.language.frontend.kernel import build_program
 from swizzle.language.frontend.resolve import Launch
+from swizzle.language.operators import ScanOperator
 from swizzle.language.source.kernel_source import KernelSource, Source, parse, split_lines
 from swizzle.language.surface import ELEMENT_TYPES
-from swizzle.language.word_operators import ScanOperator
 from symbolic.ir.program import LANES, DType, Program
 
 THREADS: Final = 128

@@ -23,7 +23,7 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.c.identifiers import c_name, c_names
+from cuda_out.c.emitter import c_name, c_names
 from cuda_out.c.kernel_text import blanked, closing, kernel_extent
 from cuda_out.c.printer import CudaSource
 from cuda_out.c.types import C_TYPE

@@ -54,7 +54,7 @@ def cuda_source(
     Raises SwizzleError where an array by value has an index that no pass has made a constant.
     """
     from cuda_out.c.printer import print_cuda
-    from cuda_out.passes.index_tree import LARGEST
+    from cuda_out.passes.distribute import LARGEST
 
     printed, tiling = _printed(program, sizes)
     if (load := next(by_value_at_run_time(printed), None)) is not None:
@@ -152,7 +152,7 @@ def provenance(solution: Solution, claims: Sequence[str], parameters: Mapping[st
 
 def _about_division(program: Program) -> list[str]:
     """Return the line that says how divisions by constants are printed, where there are any."""
-    from cuda_out.c.division import products
+    from cuda_out.c.types import products
 
     if next(products(program), None) is None:
         return []

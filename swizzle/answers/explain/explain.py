@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from swizzle.answers.explain.attempts import Job
 from swizzle.answers.explain.blame import Blame, find, find_ignoring, find_outputs, with_more_arguments
-from swizzle.answers.explain.doubled_steps import doubled_steps
 from swizzle.answers.explain.explanation import Blamed, Explanation, Trial, Unproducible
 from swizzle.answers.explain.forced import beyond_arguments, beyond_template, two_values
 from swizzle.answers.explain.needs import never_written, other_shape, reasons
 from swizzle.answers.explain.part_names import PartNames, listing
 from swizzle.answers.explain.relaxed import Ignores, Obeys, Relaxed, Requirement, Right
 from swizzle.answers.explain.trials import barrier_that_helps, tried_changes, tried_steps
+from swizzle.answers.explain.variants import doubled_steps
 from swizzle.sketches.sketch import Sketch
 from swizzle.solving.problem.problem import Problem
 from swizzle.solving.search.answer import NARROWED

@@ -10,11 +10,9 @@ from contextlib import ExitStack
 from msgspec.structs import replace
 
 from swizzle.answers.explain.attempts import SECONDS, SECONDS_MORE, Job, Planned, solving
-from swizzle.answers.explain.barriers import with_barriers
-from swizzle.answers.explain.doubled_steps import doubled_steps
 from swizzle.answers.explain.explanation import Trial, TrialKind
 from swizzle.answers.explain.free_holes import free_holes
-from swizzle.answers.explain.variants import variants
+from swizzle.answers.explain.variants import doubled_steps, variants, with_barriers
 from swizzle.language.parameters import Declared, neighbours
 from swizzle.language.specs.specification import postcondition
 from swizzle.sketches.sketch import Sketch

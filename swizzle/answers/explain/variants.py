@@ -1,8 +1,12 @@
-"""Sketches that are a little larger: one more register, one more iteration, one more accumulate.
+"""Sketches that are a little larger or otherwise, as changes that may help: one more register, iteration, accumulate or
+barrier, and other arguments of holes in a loop that goes on with what it has put together.
 
 Each is a program of its own, to be solved like any other; nothing is claimed about it here.
 
 Programs in which one statement, found by its identity, is replaced.
+
+A reduction or a scan in log2(n) rounds moves by `1 << k` or by `n >> (k + 1)`. No template makes such a step out of `k`
+alone, and whether some other function of `k` does may take minutes to decide.
 """
 
 from __future__ import annotations
@@ -14,9 +18,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from swizzle.answers.explain.explanation import TrialKind
+from symbolic.errors import Place
 from symbolic.ir.program import (
     Accumulate,
     Assign,
+    Barrier,
     Binary,
     Const,
     Coordinate,
@@ -35,7 +41,15 @@ from symbolic.ir.program import (
     Var,
 )
 from symbolic.ir.sites import walk
-from symbolic.ir.walk import rewrite_statement, trips_of, within_loops
+from symbolic.ir.walk import (
+    assigned_in,
+    own_expressions,
+    rewrite_statement,
+    statements,
+    subexpressions,
+    trips_of,
+    within_loops,
+)
 from templates.holes import kind_of
 
 
@@ -314,3 +328,180 @@ def _own_holes(statement: Stmt, holes: list[Hole]) -> Stmt:
         return replace(node, hole=new[node.hole])
 
     return rewrite_statement(statement, rule)
+
+
+class SharedUse(Struct, frozen=True):
+    """A statement of one body, and where in it a shared array is written or read."""
+
+    array: str
+    writes: bool
+    place: Place
+    statement: Stmt
+
+
+class Unfenced(Struct, frozen=True):
+    """Two uses of one array, of which one writes, and no barrier between; the second may be in a loop's next round."""
+
+    first: SharedUse
+    second: SharedUse
+    next_round: bool
+
+    def __str__(self) -> str:
+        done = ["written" if use.writes else "read" for use in (self.first, self.second)]
+        return (
+            f"{self.first.array} is {done[0]} at line {self.first.place.line} and {done[1]} at line "
+            f"{self.second.place.line}{' in the next round' if self.next_round else ''}, "
+            "and no cuda.syncthreads() is between"
+        )
+
+
+def with_barriers(program: Program) -> tuple[Variant, tuple[Unfenced, ...]] | None:
+    """Return the program with a barrier at each place that may lack one, and why; None where there is no such place."""
+    shared = {node.name for node in program.body if isinstance(node, DeclareArray) and node.memory == "shared"}
+    found = tuple(_in_body(program.body, shared))
+    if not found:
+        return None
+    body, lines = program.body, []
+    for each in reversed(found):  # those of a loop come before what is around it, which is changed first
+        use, where = (each.first, "behind") if each.next_round else (each.second, "before")
+        barrier = Barrier("block", use.place)
+        pair = (use.statement, barrier) if each.next_round else (barrier, use.statement)
+        body = swap(body, use.statement, pair)
+        line = use.place.line if each.next_round else use.statement.place.line
+        lines.append(f"{where} line {line}")
+    change = f"cuda.syncthreads() {' and '.join(reversed(lines))}"
+    return Variant("barrier", change, replace(program, body=body)), found
+
+
+def _in_body(body: Sequence[Stmt], shared: set[str]) -> Iterator[Unfenced]:
+    since: list[SharedUse] = []  # the last barrier
+    for node in body:
+        if isinstance(node, For):
+            yield from _in_loop(node, shared)
+        now = list(_ahead(node, shared))
+        meeting = _meeting(since, now)
+        if meeting is not None:
+            yield Unfenced(*meeting, next_round=False)
+            since = []
+        since = list(_behind(node, shared)) if _has_barrier(node) else since + now
+
+
+def _in_loop(loop: For, shared: set[str]) -> Iterator[Unfenced]:
+    inside = list(_in_body(loop.body, shared))
+    yield from inside
+    fenced = {id(each.second.statement) for each in inside}
+    first = next((i for i, n in enumerate(loop.body) if _has_barrier(n) or id(n) in fenced), len(loop.body))
+    last = next((i for i in reversed(range(len(loop.body))) if _has_barrier(loop.body[i])), -1)
+    last = max([last, *(i - 1 for i, n in enumerate(loop.body) if id(n) in fenced)])
+    ahead = [use for node in loop.body[:first] for use in _uses(node, shared)]
+    behind = [use for node in loop.body[last + 1 :] for use in _uses(node, shared)]
+    meeting = _meeting(behind[::-1], ahead)
+    if meeting is not None and meeting[0].statement is not meeting[1].statement:
+        yield Unfenced(*meeting, next_round=True)
+
+
+def _ahead(node: Stmt, shared: set[str]) -> Iterator[SharedUse]:
+    """Yield the uses of a statement before its first barrier, if it has any."""
+    return _up_to_barrier(node, shared, 1)
+
+
+def _behind(node: Stmt, shared: set[str]) -> Iterator[SharedUse]:
+    """Yield the uses of a statement behind its last barrier."""
+    return _up_to_barrier(node, shared, -1)
+
+
+def _up_to_barrier(node: Stmt, shared: set[str], step: int) -> Iterator[SharedUse]:
+    if not _has_barrier(node):
+        yield from _uses(node, shared)
+    elif isinstance(node, For):
+        for each in node.body[::step]:
+            yield from (replace(use, statement=node) for use in _up_to_barrier(each, shared, step))
+            if _has_barrier(each):
+                return
+
+
+def _meeting(before: Sequence[SharedUse], after: Sequence[SharedUse]) -> tuple[SharedUse, SharedUse] | None:
+    """Return the first two uses of one array of which one writes and the other reads."""
+    pairs = ((a, b) for b in after for a in before)
+    return next(((a, b) for a, b in pairs if a.array == b.array and a.writes != b.writes), None)
+
+
+def _has_barrier(node: Stmt) -> bool:
+    return any(isinstance(each, Barrier) and each.scope == "block" for each in statements((node,)))
+
+
+def _uses(node: Stmt, shared: set[str]) -> Iterator[SharedUse]:
+    for each in statements((node,)):
+        for expression in own_expressions(each):
+            for part in subexpressions(expression):
+                if isinstance(part, Load) and part.array in shared:
+                    yield SharedUse(part.array, False, part.place, node)
+        if isinstance(each, Store) and each.array in shared:
+            yield SharedUse(each.array, True, each.place, node)
+
+
+MOST_ROUNDS: Final = 10
+"""A block has 1024 threads at most, so no step is longer than 1 << 9."""
+
+
+def doubled_steps(program: Program) -> Iterator[tuple[str, Program]]:
+    """Yield a change and its program: holes take a step that doubles, or one that halves, not a loop's variable."""
+    for halves in (False, True):
+        changed, words = program, list[str]()
+        for number in range(len(_loops(program))):
+            loop = _loops(changed)[number]
+            if _rounds(loop) and _goes_on(changed, loop):
+                changed, said = _with_steps(changed, loop, halves=halves)
+                words += said
+        if words:
+            yield "; ".join(words), changed
+
+
+def _with_steps(program: Program, loop: For, *, halves: bool) -> tuple[Program, list[str]]:
+    """Return the program whose holes in a loop take a step instead of the loop's variable, and this in words."""
+    first, op = (1 << (_rounds(loop) - 1), ">>") if halves else (1, "<<")
+    step = f"{first} {op} {loop.variable}"
+    holes, given = list(program.holes), dict[str, None]()
+
+    def rule(node: Expr) -> Expr:
+        if not isinstance(node, HoleCall):
+            return node
+        hole = holes[node.hole]
+        arguments, names = list(node.args), list(hole.arguments)
+        for position in range(1 if kind_of(hole).moves else 0, len(arguments)):
+            argument = arguments[position]
+            if isinstance(argument, Var) and argument.name == loop.variable:
+                start = Const(first, DType.INDEX, node.place)
+                arguments[position] = Binary(op, start, argument, DType.INDEX, node.place)  # type: ignore[arg-type]
+                names[position] = step
+                given[f"{hole.name} (line {hole.place.line})"] = None
+        holes[node.hole] = replace(hole, arguments=tuple(names))
+        return replace(node, args=tuple(arguments))
+
+    changed = rewrite_statement(loop, rule)
+    words = [f"{step} in place of {loop.variable} in {' and '.join(given)}"] if given else []
+    return replace(program, body=swap(program.body, loop, (changed,)), holes=tuple(holes)), words
+
+
+def _loops(program: Program) -> list[For]:
+    return [node for node in statements(program.body) if isinstance(node, For)]
+
+
+def _rounds(loop: For) -> int:
+    """Return how often a loop over `range(n)` runs, 0 where that is no number of rounds for a step that doubles."""
+    bounds = [bound.value for bound in (loop.start, loop.stop, loop.step) if isinstance(bound, Const)]
+    return int(bounds[1]) if bounds[::2] == [0, 1] and 2 <= bounds[1] <= MOST_ROUNDS else 0
+
+
+def _goes_on(program: Program, loop: For) -> bool:
+    """Tell whether a loop's rounds read what the rounds before have left in a variable or in an array."""
+    inside = list(statements(loop.body))
+    read = [part for node in inside for expr in own_expressions(node) for part in subexpressions(expr)]
+    within = {node.name for node in inside if isinstance(node, DeclareArray)}
+    arrays = {node.array for node in inside if isinstance(node, Store)} - within
+    if arrays & {part.array for part in read if isinstance(part, Load)}:
+        return True
+    own = {id(node) for node in inside}
+    before = {node.name for node in statements(program.body) if isinstance(node, Assign) and id(node) not in own}
+    names = assigned_in(loop.body) & before
+    return bool(names & {part.name for part in read if isinstance(part, Var)})

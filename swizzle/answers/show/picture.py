@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from swizzle.answers.emit.files import write_whole
-from swizzle.answers.show.holes import hole_table
 from swizzle.answers.show.page import page_of
 from swizzle.answers.show.panels import panels
-from swizzle.answers.show.scene import Colour, Scene, labels_for
+from swizzle.answers.show.scene import Colour, Scene, hole_table, labels_for
 from swizzle.answers.show.svg import svg_of
 from swizzle.answers.show.tracer import block_trace
 from swizzle.solving.solution.answered import fillings_of

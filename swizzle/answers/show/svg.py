@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from swizzle.answers.show.holes import HoleTable
 from swizzle.answers.show.labels import ARC, FIRST_HUE, Tone
 from swizzle.answers.show.panels import (
     ARROW_GAP,
@@ -38,7 +37,7 @@ from swizzle.answers.show.panels import (
     strip_lines,
 )
 from swizzle.answers.show.rows import BlockTrace, Lanes, Trace
-from swizzle.answers.show.scene import Scene
+from swizzle.answers.show.scene import HoleTable, Scene
 from symbolic.ir.index import cell_name, unflattened
 from symbolic.ir.program import DeclareArray, Parameter
 from symbolic.ir.walk import statements

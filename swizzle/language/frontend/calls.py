@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from typing_extensions import assert_never
 
 from swizzle.language.cuda_namespace import DeviceFunction
+from swizzle.language.element_types import VectorType
 from swizzle.language.frontend import operators
 from swizzle.language.frontend.expressions import ExpressionReader
 from swizzle.language.frontend.functions import made_state, read_function, read_where, read_words
@@ -22,10 +23,8 @@ from swizzle.language.frontend.refused_calls import foreign, misplaced, not_a_fu
 from swizzle.language.frontend.resolve import MISSING, element_type
 from swizzle.language.frontend.scope import AccumulatorName, ArrayName, GivenName, VectorArrayName
 from swizzle.language.mathematics import data_function
-from swizzle.language.operators import Operator
+from swizzle.language.operators import Operator, WordsFunction
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES
-from swizzle.language.vector_types import VectorType
-from swizzle.language.word_operators import WordsFunction
 from symbolic.algebra.operator_laws import LAWS, Law
 from symbolic.errors import Place, near
 from symbolic.ir.program import Binary, Cast, Const, Coordinate, CoordinateName, DType, Expr, Hole, HoleCall, Shuffle

@@ -12,13 +12,12 @@ from msgspec import field
 from msgspec.structs import replace
 
 from swizzle.language.cuda_namespace import DeviceFunction
-from swizzle.language.element_types import checked_shape
+from swizzle.language.element_types import COMPONENTS, VectorType, checked_shape
 from swizzle.language.frontend import operators
 from swizzle.language.frontend.operators import BOOL, INDEX, Value, VectorValue, coerce, settled
 from swizzle.language.frontend.resolve import MISSING, NameReader, element, spell
 from swizzle.language.frontend.scope import AccumulatorName, ArrayName, GivenName, VectorArrayName, VectorName
 from swizzle.language.other_names import EXPRESSIONS, NOT_EXPRESSIONS
-from swizzle.language.vector_types import COMPONENTS, VectorType
 from symbolic.errors import Place
 from symbolic.ir.program import (
     AccumulatorValue,

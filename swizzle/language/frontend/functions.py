@@ -13,7 +13,7 @@ from swizzle.language.frontend import operators
 from swizzle.language.frontend.expressions import ExpressionReader
 from swizzle.language.frontend.operators import BOOL, INDEX, FloatLiteral, Value
 from swizzle.language.frontend.scope import ComparisonName
-from swizzle.language.word_operators import FixedWord, WordsFunction
+from swizzle.language.operators import FixedWord, WordsFunction
 from symbolic.algebra.operator_laws import FLOATS
 from symbolic.algebra.states import packing, word_of
 from symbolic.errors import Place, SwizzleError

@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from swizzle.language.vector_types import VectorType
+from swizzle.language.element_types import VectorType
 from symbolic.algebra.numbers import float_limits
 from symbolic.algebra.operator_laws import LAWS, find_law
 from symbolic.elements import limits

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from typing_extensions import assert_never
 
 from swizzle.language.cuda_namespace import NAMESPACES, Dim3, KernelOnly
-from swizzle.language.element_types import ElementType
+from swizzle.language.element_types import ElementType, VectorType
 from swizzle.language.frontend import operators
 from swizzle.language.frontend.operators import BOOL, INDEX, FloatLiteral, Value
 from swizzle.language.frontend.scope import (
@@ -31,11 +31,10 @@ from swizzle.language.frontend.scope import (
     VectorName,
 )
 from swizzle.language.mathematics import MathNamespace
+from swizzle.language.operators import ScanOperator
 from swizzle.language.other_names import EXPRESSIONS, here
 from swizzle.language.source.kernel_source import KernelSource
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES, HOLES, KERNEL_NAMES
-from swizzle.language.vector_types import VectorType
-from swizzle.language.word_operators import ScanOperator
 from symbolic.errors import near
 from symbolic.ir.program import Binary, Const, Coordinate, Expr, HoleCall, Load, Unary, Var
 from symbolic.ir.walk import subexpressions

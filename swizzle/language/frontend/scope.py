@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from swizzle.language.vector_types import VectorType
+from swizzle.language.element_types import VectorType
 from symbolic.ir.program import Const, DType, Expr, Role, Var
 
 

@@ -7,24 +7,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
-from swizzle.language.frontend.accumulators import read_accumulate, read_accumulator, read_beginning, read_element_type
+from swizzle.language.element_types import VectorType
+from swizzle.language.frontend.accumulators import (
+    combines_words,
+    read_accumulate,
+    read_accumulator,
+    read_beginning,
+    read_element_type,
+)
 from swizzle.language.frontend.assignments import assign_tuple, atomic_addition, augmented, kind, store
 from swizzle.language.frontend.calls import bind, called, device_called, read_mask
 from swizzle.language.frontend.constant_loops import as_progression, assignment_of, index_of, read_columns, wrong_range
 from swizzle.language.frontend.device_calls import DeviceCalls
-from swizzle.language.frontend.exchange import lower_exchange
 from swizzle.language.frontend.expressions import ExpressionReader
 from swizzle.language.frontend.functions import named_comparison
-from swizzle.language.frontend.load_store import lower_load_store, lower_permute_local
+from swizzle.language.frontend.load_store import lower_exchange, lower_load_store, lower_permute_local
 from swizzle.language.frontend.operators import INDEX, VectorValue
 from swizzle.language.frontend.refused_calls import DECLARATIONS
 from swizzle.language.frontend.resolve import MISSING, spell
 from swizzle.language.frontend.scope import AccumulatorName, ArrayName, LoopName, Scope, VectorArrayName
-from swizzle.language.frontend.state_accumulators import combines_words
 from swizzle.language.frontend.vectors import assign_several, assign_vector, holds_vector, read_vector, viewed
 from swizzle.language.other_names import NOT_STATEMENTS, STATEMENTS
 from swizzle.language.surface import FUNCTION_NAMES, LOAD_STORE
-from swizzle.language.vector_types import VectorType
 from symbolic.ir.program import Barrier, Const, DeclareArray, Expr, For, If, Stmt, Var
 
 

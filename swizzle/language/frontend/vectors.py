@@ -1,7 +1,7 @@
 """Vectors as values: `v = p[i]`, `p[i] = cuda.float4(a, b, c, d)`, `x4 = x.view(cuda.float4)`.
 
 A program knows no vectors. A variable is a local array of numbers; a whole vector is moved by a loop over its lanes,
-which the passes print as one access (`cuda_out/passes/vectorize.py`).
+which the passes print as one access (`cuda_out/passes/vectors.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from swizzle.language.element_types import COMPONENTS, VECTOR_TYPES, VectorType
 from swizzle.language.frontend import operators
 from swizzle.language.frontend.assignments import kind, store
 from swizzle.language.frontend.calls import device_called, positional
@@ -17,7 +18,6 @@ from swizzle.language.frontend.expressions import ExpressionReader
 from swizzle.language.frontend.operators import INDEX, Value, VectorValue, coerce
 from swizzle.language.frontend.resolve import spell
 from swizzle.language.frontend.scope import ArrayName, VectorArrayName, VectorName
-from swizzle.language.vector_types import COMPONENTS, VECTOR_TYPES, VectorType
 from symbolic.errors import Place
 from symbolic.ir.program import Assign, Const, DeclareArray, Expr, For, Load, Select, Stmt, Store, Var
 from symbolic.ir.walk import subexpressions

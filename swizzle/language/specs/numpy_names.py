@@ -21,7 +21,7 @@ from swizzle.language.specs.array_elements import is_data
 from swizzle.language.specs.array_functions import filled
 from swizzle.language.specs.data_array import FUNCTIONS, DataArray, array_of, constants, has_arrays
 from swizzle.language.specs.spec import Spec
-from symbolic.user_places import is_ours
+from symbolic.errors import is_ours
 
 _AS_IT_IS: Final = object()
 _OPAQUE: Final = (type(None), bool, int, float, str, np.ndarray)

@@ -14,8 +14,7 @@ from swizzle.language.element_types import caller_place
 from swizzle.language.specs.function import SequentialFunction
 from swizzle.language.specs.rewriting import rewritten
 from symbolic.algebra.terms import Terms
-from symbolic.errors import Place, SwizzleError
-from symbolic.user_places import definition_place
+from symbolic.errors import Place, SwizzleError, definition_place
 
 
 class Spec(Struct, frozen=True):

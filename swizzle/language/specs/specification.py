@@ -26,12 +26,11 @@ from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, as_numbers
 from symbolic.algebra.residues import converted
 from symbolic.algebra.terms import Term, Terms
 from symbolic.elements import is_exact
-from symbolic.errors import Place, SwizzleError
+from symbolic.errors import Place, SwizzleError, user_place
 from symbolic.ir.index import cell_name
 from symbolic.ir.program import DType, OperatorName, Parameter, Program
 from symbolic.ir.walk import operators_of
 from symbolic.solve.interrupt import gc_paused
-from symbolic.user_places import user_place
 
 MANY: Final = 1 << 11
 """So many elements are worth reading the specification's text."""

@@ -18,12 +18,11 @@ from msgspec.structs import replace
 
 from swizzle.language.cuda_namespace import DeviceFunction
 from swizzle.language.mathematics import DataFunction, gather, math, where
-from swizzle.language.operators import Operator
+from swizzle.language.operators import Operator, ScanOperator
 from swizzle.language.source.kernel_source import Source
 from swizzle.language.specs.function import SequentialFunction
 from swizzle.language.specs.syntax import BUILTINS, NAMESPACES, PART, check_sequential
 from swizzle.language.surface import ELEMENT_TYPES, maximum, minimum, zeros
-from swizzle.language.word_operators import ScanOperator
 from symbolic.algebra.operator_laws import LAWS
 from symbolic.core.value_types import Boolean, IntegerLike, Real
 from symbolic.errors import Place, SwizzleError

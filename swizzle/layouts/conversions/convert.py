@@ -14,9 +14,8 @@ from typing import Final, Literal
 import numpy as np
 
 from swizzle.layouts.access import Access, is_int, mistake
-from swizzle.layouts.conversions.asked import distributions_of, free_permutation, permuted
 from swizzle.layouts.conversions.bounds import SelectBound, ShuffleBound, bound_of, ways_of
-from swizzle.layouts.conversions.conversion import Conversion
+from swizzle.layouts.conversions.conversion import Conversion, distributions_of, free_permutation, permuted
 from swizzle.layouts.conversions.linear import plans
 from swizzle.layouts.conversions.network import (
     ANY,

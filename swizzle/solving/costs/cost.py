@@ -13,11 +13,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from swizzle.solving.problem.problem import Problem
-from symbolic.errors import SwizzleError
+from symbolic.errors import SwizzleError, definition_place, is_ours, users_code
 from symbolic.ir.program import Expr, Program
 from symbolic.machine.accesses import WarpAccess
 from symbolic.machine.run import Run
-from symbolic.user_places import definition_place, is_ours, users_code
 from symbolic.values.guard import Guard, Guards
 from symbolic.values.vector import Encoding
 

@@ -11,9 +11,8 @@ from typing import Any, Final
 from swizzle.solving.costs.accumulates import ACCUMULATES
 from swizzle.solving.costs.cost import Cost, Filled
 from swizzle.solving.costs.counted import Conflicts, FormulaTerms, Sectors
-from symbolic.errors import SwizzleError, near
+from symbolic.errors import SwizzleError, near, users_code
 from symbolic.extensions import extension, extension_names
-from symbolic.user_places import users_code
 
 
 class Shuffles(Cost):

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from cuda_out.passes.vectorize import LONGEST
+from cuda_out.passes.vectors import LONGEST
 from swizzle.solving.problem.problem import Problem
 from symbolic.ir import program as ir
 from symbolic.ir.program import Expr
@@ -127,7 +127,7 @@ def _read(stmt: _Writing) -> Iterator[str]:
 
 
 def _may_be_vector(loop: ir.For) -> bool:
-    """Say whether the passes may put rounds of a loop together (`cuda_out.passes.vectorize`)."""
+    """Say whether the passes may put rounds of a loop together (`cuda_out.passes.vectors`)."""
     rounds = trips_of(loop)
     return rounds is None or (
         rounds.start == 0 and rounds.step == 1 and 2 <= len(rounds) <= LONGEST and not len(rounds) % 2

@@ -18,11 +18,10 @@ from msgspec.structs import replace
 from swizzle.language.specs.specification import Meaning, outputs, symbolic_inputs
 from swizzle.language.specs.verify import Mismatch, compare, run_canonical
 from swizzle.solving.problem.stored_states import with_states
-from symbolic.algebra.accumulation import Question
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.operator_laws import find_law
 from symbolic.algebra.orders import accumulation
-from symbolic.algebra.tally import Constant, Size, Tally, Unwritten
+from symbolic.algebra.tally import Constant, Question, Size, Tally, Unwritten
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from swizzle.solving.search.point_values import AskedPoints, PointValues
 from symbolic.solve.propagate import SideBySide
+from templates.chooser import Allowed, Functions
 from templates.either import EitherOf
-from templates.functions import Allowed, Functions
 from templates.xform_functions import WORD, Xforms
 from templates.xor_functions import AffineMaps
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from swizzle.solving.problem.problem import Problem
 from swizzle.solving.search.chains import Chains, NotOnlyMoved, Ways
-from templates.functions import Places
+from templates.chooser import Places
 
 # Each of these is varied by an experiment: python bench/tuned.py differing.OUTPUTS 512 2048
 OUTPUTS = 2048  # those of the first threads of a block, at most

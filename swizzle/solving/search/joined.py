@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from symbolic.column_keys import SPREAD, mixed
-from templates.functions import Functions, Places
+from templates.chooser import Functions, Places
+from templates.points import SPREAD, mixed
 from templates.xform_lists import ListedXforms
 
 MOST: Final = 8_000_000  # functions of a hole

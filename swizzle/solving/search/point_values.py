@@ -24,7 +24,7 @@ from swizzle.solving.search.joined import HolePoint, Relation, relations
 from symbolic.solve.propagate import ClauseMatrices, Propagation, Subproblem
 from symbolic.values.guard import Guard, Guards
 from symbolic.values.union import Union
-from templates.functions import Places
+from templates.chooser import Places
 from templates.holes import Point, kind_of
 
 

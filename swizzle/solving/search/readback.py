@@ -23,9 +23,8 @@ from swizzle.solving.solution.solution import Solution
 from symbolic.ir.program import Expr, Program
 from symbolic.solve.engines import SolverName
 from symbolic.values.vector import Lanes
-from templates.chooser import Choice
+from templates.chooser import Choice, Simplest
 from templates.formula import fill, formula_text, plain, values_of
-from templates.functions import Simplest
 from templates.holes import Point, Space, kind_of
 from templates.shortest import Shortest
 from templates.template import Template

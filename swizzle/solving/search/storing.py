@@ -21,7 +21,7 @@ from swizzle.solving.problem.problem import Problem
 from swizzle.solving.search.chains import Chains, NotOnlyMoved, Ways
 from symbolic.machine.memory import Diffuse, Snapshot
 from symbolic.values.vector import Deferred, HoleQuestion, Lanes
-from templates.functions import Allowed, Functions, Places
+from templates.chooser import Allowed, Functions, Places
 from templates.xform_functions import Xforms
 from templates.xor_functions import AffineMaps
 

@@ -33,8 +33,7 @@ from swizzle.solving.search.point_values import PointValue, PointValues
 from swizzle.solving.search.storing import storing
 from symbolic.limits import Interruption, look
 from symbolic.values.guard import Guard
-from templates.chooser import Choice
-from templates.functions import FIRST_PLACES, Functions, Places
+from templates.chooser import FIRST_PLACES, Choice, Functions, Places
 from templates.holes import Point, Space, kind_of
 from templates.template import Template
 from templates.xform_functions import WORD, Xforms

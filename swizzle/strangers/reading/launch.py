@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from cuda_out.compile.shapes import Shape3, check_shapes
+from cuda_out.compile.launch import Shape3, check_shapes
 from swizzle.strangers.reading.text import CudaKernel, CudaText, SpelledParameter
 from symbolic.errors import SwizzleError, near
 

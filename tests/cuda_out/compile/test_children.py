@@ -16,11 +16,10 @@ from typing import Any
 import pytest
 
 from cuda_out.compile import toolchain
-from cuda_out.compile.children import Done, TooLong, confined, run_child
-from cuda_out.compile.keeper import Keeper, process_folder, scratch_folder
+from cuda_out.compile.children import Done, Keeper, TooLong, confined, process_folder, run_child, scratch_folder
 from cuda_out.compile.sandbox import no_sandbox
 from cuda_out.compile.toolchain import CompileError, run_compiler
-from cuda_out.emulate.building import compile_with
+from cuda_out.emulate.emulate import compile_with
 from symbolic.errors import SwizzleError
 from symbolic.limits import OutOfTime, limited
 
@@ -28,7 +27,7 @@ sandboxed = pytest.mark.skipif(bool(no_sandbox()), reason=no_sandbox() or "there
 
 WAITS = """
 from cuda_out.compile.children import run_child
-from cuda_out.compile.keeper import process_folder, scratch_folder
+from cuda_out.compile.children import process_folder, scratch_folder
 with scratch_folder() as scratch:
     (scratch / "half a kernel").write_text("...")
     run_child(["/bin/sh", "-c", "trap '' HUP TERM; (exec sleep 61) & echo $$ > said.part; mv said.part said; wait"],

@@ -16,8 +16,7 @@ from cuda_out.c.printer import print_cuda
 from cuda_out.compile.toolchain import available_tools, compile_cuda
 from cuda_out.passes.pipeline import optimize
 from cuda_out.passes.simplify import simplify
-from cuda_out.passes.vectorize import vectorize
-from cuda_out.passes.vectors import multiple_of, vector_accesses
+from cuda_out.passes.vectors import multiple_of, vector_accesses, vectorize
 from cuda_out.ptx.running.validate import validate
 from symbolic.algebra.terms import Terms
 from symbolic.ir import program as ir

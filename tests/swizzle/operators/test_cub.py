@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cuda_out.c.identifiers import c_name, c_names
+from cuda_out.c.emitter import c_name, c_names
 from cuda_out.compile.toolchain import available_tools, compile_cuda
 from swizzle import serial, u32
 from swizzle.operators import operator_of

@@ -14,9 +14,8 @@ from swizzle import SwizzleError, scans
 from swizzle.commands.cli import execute
 from swizzle.scans import Network
 from swizzle.scans.algorithm import ELEMENT, SIZE, Algorithm, ScanLoop
-from swizzle.scans.bank import Comparisons, IndexTerms
+from swizzle.scans.bank import Comparisons, IndexTerms, LoopPoints, Skeleton
 from swizzle.scans.network import IDLE
-from swizzle.scans.points import LoopPoints, Skeleton
 from swizzle.scans.proof import CLEARED, LARGEST, cleared, digits_known, prove
 from symbolic.expressions.columns import on_columns
 from symbolic.expressions.expression import ZERO, Expression, add, constant, less, select

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import swizzle
-from cuda_out.emulate.building import missing_compiler
+from cuda_out.emulate.emulate import missing_compiler
 from swizzle import Result, SwizzleError, cuda, f32, sketch, solve, sw_part
 
 CASES = Path(__file__).parents[4] / "case_studies"

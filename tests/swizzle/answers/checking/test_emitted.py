@@ -127,7 +127,7 @@ def test_without_a_cpp_compiler_the_ptx_is_run(tmp_path: Path, monkeypatch: pyte
     def none() -> str:
         raise SwizzleError("no C++ compiler found, which running a kernel on the CPU needs", fix="install one")
 
-    monkeypatch.setattr("cuda_out.emulate.building.compiler", none)
+    monkeypatch.setattr("cuda_out.emulate.emulate.compiler", none)
     status, out = checked(kernel(tmp_path), emitted=True)
     assert status == 0
     assert "running its PTX for sm_80 instead of the text: no C++ compiler found" in out
@@ -453,7 +453,7 @@ def test_lengths_on_ptx_without_a_cpp_compiler(files: Path, monkeypatch: pytest.
     def none() -> str:
         raise SwizzleError("no C++ compiler found, which running a kernel on the CPU needs", fix="install one")
 
-    monkeypatch.setattr("cuda_out.emulate.building.compiler", none)
+    monkeypatch.setattr("cuda_out.emulate.emulate.compiler", none)
     status, out = checked(files / "shift.json", emitted=True, mutate=True)
     assert (status, "at the lengths 1, 31, 33 too: all outputs" in out) == (0, True)
     assert re.search(r"\d\d mutants .* 0 unseen", out)

@@ -20,7 +20,7 @@ import pytest
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from swizzle import i32, operator
-from swizzle.answers.checking.sizes import sizes_to_try
+from swizzle.answers.checking.compare import sizes_to_try
 from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.device_scans.cuda_text import source_of, text_of
 from swizzle.answers.device_scans.device import DeviceScan, device_scan
@@ -32,10 +32,10 @@ from swizzle.language.cuda_namespace import cuda
 from swizzle.language.element_types import ArrayType
 from swizzle.language.frontend.kernel import build_program
 from swizzle.language.frontend.resolve import Launch
+from swizzle.language.operators import FixedWord
 from swizzle.language.source.kernel_source import KernelSource, Source, parse, split_lines
 from swizzle.language.specs.verify import verify
 from swizzle.language.surface import ELEMENT_TYPES
-from swizzle.language.word_operators import FixedWord
 from swizzle.operators import operator_of, segmented
 from swizzle.operators.rows import scan_operator_of
 from symbolic.algebra.numbers import NUMPY_DTYPES

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from swizzle import Limits, load, solve
-from swizzle.answers.explain.doubled_steps import doubled_steps
 from swizzle.answers.explain.explain import explain
+from swizzle.answers.explain.variants import doubled_steps
 from swizzle.commands.cli import execute
 from swizzle.sketches.sketch import Sketch
 from symbolic.ir.program import Program

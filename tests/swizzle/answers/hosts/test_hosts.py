@@ -13,14 +13,13 @@ import pytest
 
 from cuda_out.tiling.tiling import Span
 from swizzle import SwizzleError
+from swizzle.answers.checking.compare import sizes_to_try
 from swizzle.answers.checking.host_numba import try_host_numba
-from swizzle.answers.checking.sizes import sizes_to_try
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.hosts.composition import composed
-from swizzle.answers.hosts.cuda_text import host_text, kernel_sources
 from swizzle.answers.hosts.lengths import HostTiling, LaunchLength, MovedMeaning, host_lengths
-from swizzle.answers.hosts.numba_text import host_numba
 from swizzle.answers.hosts.running import filled_host, host_function
+from swizzle.answers.hosts.texts import host_numba, host_text, kernel_sources
 from swizzle.commands import check as commands
 from swizzle.commands.hosts import check_host, run_host, solve_host, without_holes
 from swizzle.commands.solve import SolveArguments, solve

@@ -15,7 +15,7 @@ import pytest
 from cuda_out.c.printer import print_cuda
 from cuda_out.passes.pipeline import optimize
 from swizzle import SwizzleError
-from swizzle.language.vector_types import VECTOR_TYPES
+from swizzle.language.element_types import VECTOR_TYPES
 from symbolic.algebra.numbers import Numbers
 from symbolic.machine.machine import Machine
 from tests.swizzle.spelling import read, spelled

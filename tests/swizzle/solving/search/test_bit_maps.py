@@ -15,8 +15,8 @@ from swizzle.solving.search import tables
 from swizzle.solving.search.bit_maps import matched
 from swizzle.solving.search.point_values import PointValues
 from swizzle.solving.search.tables import Tables
+from templates.chooser import Allowed, Functions
 from templates.either import EitherOf
-from templates.functions import Allowed, Functions
 from templates.xform_functions import Xforms
 from templates.xor_functions import AffineMaps
 from tests.sketches import kernel

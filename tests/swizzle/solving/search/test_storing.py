@@ -13,7 +13,7 @@ from swizzle.solving.search.metasketch import solve
 from swizzle.solving.search.storing import Storing, storing
 from swizzle.solving.search.tables import Tables
 from swizzle.solving.solution.solution import Limits, SpaceName
-from templates.functions import Functions
+from templates.chooser import Functions
 from templates.template import Template
 from templates.xor import Xor
 from tests.sketches import kernel

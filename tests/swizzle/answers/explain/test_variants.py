@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from swizzle import load, solve
-from swizzle.answers.explain.barriers import with_barriers
 from swizzle.answers.explain.explain import explain
+from swizzle.answers.explain.variants import with_barriers
 from swizzle.sketches.sketch import Sketch
 
 ROOT = Path(__file__).resolve().parents[4]

@@ -279,7 +279,7 @@ def test_what_the_cost_counts() -> None:
 )  # fmt: skip
 def test_mistakes(declared: str, statement: str, found: str, fix: str, tmp_path: Path) -> None:
     text = f"""from swizzle import accumulator, cuda, i32, sketch
-from tests.swizzle.language.frontend.test_state_accumulators import firsts, runs
+from tests.swizzle.language.frontend.test_accumulators import firsts, runs
 @sketch(spec=lambda v: [v[0]], block=1, warp_size=1, v=i32[2], y=i32.out[1])
 def kernel(v, y):
     mine = accumulator({declared})

@@ -1,4 +1,5 @@
-"""The streams that commands write to: nothing of what they quote reaches a terminal but text that it shows.
+"""What a command gives back: its exit status, and text on streams, of which nothing that it quotes reaches a terminal
+but what it shows.
 
 Names, lines of kernels, words of PTX and what a solution file says may be a stranger's, and may hold what a terminal
 obeys. So all text is cleaned in this one place, and no command needs to know whose words it writes.
@@ -10,6 +11,22 @@ from collections.abc import Iterable
 from typing import Any, TextIO, cast
 
 from symbolic.errors import printable
+
+DONE = 0
+"""Solved, or equal."""
+
+NO = 1
+"""Proved that no filling gives the specification's terms, or not equal."""
+
+MISTAKE = 2
+"""A mistake of the user; stderr says which."""
+
+UNDECIDED = 3
+"""A timeout, or an interruption; what was found until then is printed. Or a solution whose minimum is not proved, as
+fillings in which something cancels were too many. Or different terms whose numbers agree."""
+
+BUG = 70
+"""A bug of ours."""
 
 
 class Clean(str):

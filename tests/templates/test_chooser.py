@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from templates import xform_functions, xform_lists
-from templates.chooser import Choice, OneChoice
+from templates.chooser import Choice, Functions, OneChoice, Rows, Simplest
 from templates.cond import Cond
-from templates.functions import Functions, Rows, Simplest
 from templates.holes import Point
 from templates.part import Part
 from templates.template import Template
