@@ -374,6 +374,10 @@ def test_a_good_house_is_not_blamed(sources: dict[str, str]) -> None:
     assert House.of(sources).violations() == []
 
 
+READMES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("README.md"))
+"""The page of each room, or of a wing for all its rooms."""
+
+
 def test_design_and_contributing_name_files_that_are_there() -> None:
     """Each path in backticks that ends in `.py` is a file, by its whole name or by its last part."""
     files = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py") if ".venv" not in path.parts}
@@ -382,6 +386,35 @@ def test_design_and_contributing_name_files_that_are_there() -> None:
         named = re.findall(r"`([\w/]+\.py)`", (ROOT / page).read_text(encoding="utf-8"))
         assert named, f"{page} names no files"
         assert not [name for name in named if name not in known], page
+
+
+@pytest.mark.parametrize("readme", READMES, ids=lambda path: path.parent.relative_to(ROOT).as_posix())
+def test_a_room_says_what_is_there_and_what_it_may_import(readme: Path) -> None:
+    """Files and folders exist, in the room, from the root, or for links; the last line names whom the plan allows."""
+    text, room = readme.read_text(encoding="utf-8"), readme.parent
+    named = re.findall(r"`([\w/]+(?:\.(?:py|h|cpp|swz|md)|/[\w/]+))`", text)
+    assert any(name.endswith(".py") for name in named)
+    assert not [name for name in named if not ((room / name).exists() or (ROOT / name).exists())]
+    assert not [link for link in re.findall(r"\]\(([^)#]+)\)", text) if not (room / link).exists()]
+    own = ".".join(room.relative_to(ROOT).parts)
+    allowed = {
+        ".".join(other.split(".")[:2]) for each in ROOMS if _readme(each) == readme for other in ROOMS[each].split()
+    }
+    stated = re.search(r"^\*\*May import\*\* of its own package: ([^.]+)\.$", text, re.MULTILINE)
+    assert stated is not None
+    assert set(re.findall(r"`([\w/]+)`", stated[1])) == {other.replace(".", "/") for other in allowed - {own}}
+
+
+def test_every_room_has_a_page_in_the_table() -> None:
+    """A room's README stands in its folder, or in the folder of its wing; docs/design.md leads to all of them."""
+    assert {_readme(room) for room in ROOMS} == set(READMES)
+    linked = re.findall(r"\]\(\.\./([\w/]+/README\.md)\)", (ROOT / "docs/design.md").read_text(encoding="utf-8"))
+    assert sorted(linked) == [path.relative_to(ROOT).as_posix() for path in READMES]
+
+
+def _readme(room: str) -> Path | None:
+    folder = ROOT.joinpath(*room.split("."))
+    return next((path for at in (folder, *folder.parents) if (path := at / "README.md") in READMES), None)
 
 
 def _endings(file: str) -> list[str]:
