@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from msgspec import Struct, field
 
@@ -37,25 +37,29 @@ def _datum_operator(op: str, swap: bool = False) -> Callable[[Datum, Any], Any]:
         if right is None:
             return NotImplemented
         a, b = (right, self) if swap else (self, right)
+        if self.own is not None or right.own is not None:
+            return Datum.by_type(op, *((other, self) if swap else (self, other)))
         if op == "-":
             return _combined("+", a, -b)
         return _combined(op, a, b)
 
     def product(self: Datum, other: Any) -> Any:
         """Return a product of two values that are no products, of which most are: its term is made at once."""
-        if type(other) is Datum and (a := self._term) is not None and (b := other._term) is not None:
+        if type(other) is not Datum or self.own is not other.own:
+            return method(self, other)
+        if (a := self._term) is not None and (b := other._term) is not None:
             terms = self.terms
             made = terms.product_of_two(a, b)
             if made is not None:
-                return Datum(terms, made, None, _wider(self.kind, other.kind))
+                return Datum(terms, made, None, _wider(self.kind, other.kind), self.own)
         return method(self, other)
 
     def added(self: Datum, other: Any) -> Any:
         """Note an item of a sum that is noted already."""
-        if type(other) is Datum and (item := other._term) is not None:
+        if type(other) is Datum and self.own is other.own and (item := other._term) is not None:
             chain = self._chain
             if chain is not None and chain[0] == "+":
-                return Datum(self.terms, None, ("+", self, item), _wider(self.kind, other.kind))
+                return Datum(self.terms, None, ("+", self, item), _wider(self.kind, other.kind), self.own)
         return method(self, other)
 
     return product if op == "*" else added if op == "+" and not swap else method
@@ -164,6 +168,8 @@ def pick(where: Callable[[str, Any, Any, Any, Any], Any], condition: Any, then: 
 def _comparison(op: str) -> Callable[[Datum, Any], Any]:
     def method(self: Datum, other: Any) -> Any:
         right = self.lift(other)
+        if right is not None and (self.own is not None or right.own is not None):
+            return Datum.by_type(op, self, other)
         return NotImplemented if right is None else DataComparison(op, (self, right))
 
     return method
@@ -174,13 +180,16 @@ class Datum(Struct, eq=False, gc=False):
 
     A sum that grows by one item at a time is a chain of notes until its term is asked for, so that the terms of
     partial sums, each as long as what has been summed, are not made. Values are many and no cycles: they are not
-    looked at by the cyclic collector. `kind` is the float type that a part of it was converted to, if any.
+    looked at by the cyclic collector. `kind` is the float type that a part of it was converted to, if any; `own` is
+    NumPy's type of a scalar, where such types are followed, and `by_type` what a function of NumPy's is of such ones.
     """
 
     terms: Terms
     _term: Term | None
     _chain: tuple[str, Datum, Term] | None = None
     kind: DType | None = None
+    own: Any = None
+    by_type: ClassVar[Callable[..., Any]]
 
     @property
     def noted(self) -> str:
@@ -239,6 +248,8 @@ class Datum(Struct, eq=False, gc=False):
         """Return a product of equal factors: `x**2` is `x * x`."""
         if not isinstance(exponent, int) or not 1 <= exponent <= MOST_FACTORS:
             raise self._power()
+        if self.own is not None:
+            return reduce(operator.mul, [self] * exponent)
         return Datum(self.terms, self.terms.apply("*", (self.term,) * exponent), None, self.kind)
 
     def __rpow__(self, base: Any) -> Datum:
@@ -268,6 +279,8 @@ class Datum(Struct, eq=False, gc=False):
             raise TypeError(f"a shift by {amount!r}")
         if not self.terms.is_const(right.term):
             raise right._shift_by()
+        if self.own is not None:
+            return Datum.by_type(op, self, amount)
         return _combined(op, self, right)
 
     def _shift_by(self) -> SwizzleError:
@@ -278,12 +291,18 @@ class Datum(Struct, eq=False, gc=False):
         )
 
     def __neg__(self) -> Datum:
+        if self.own is not None:
+            return Datum.by_type("negative", self)
         return Datum(self.terms, unary(self.terms, "-", self.term), None, self.kind)
 
     def __abs__(self) -> Datum:
+        if self.own is not None:
+            return Datum.by_type("absolute", self)
         return Datum(self.terms, self.terms.apply("abs", (self.term,)), None, self.kind)
 
     def __invert__(self) -> Datum:
+        if self.own is not None:
+            return Datum.by_type("~", self)
         return Datum(self.terms, self.terms.apply("~", (self.term,)))
 
     def refused(self, what: str, fix: str = _OPAQUE) -> SwizzleError:
@@ -375,6 +394,9 @@ class Datum(Struct, eq=False, gc=False):
         if any(value is None for value in lifted):
             raise TypeError(f"{function} of what is no number")
         some = [value for value in lifted if value is not None]
+        if any(value.own is not None for value in some):
+            typed: Datum = Datum.by_type(function, *arguments)
+            return typed
         kinds = [value.kind for value in (some[2:] if is_choice(function) else some)]
         return Datum(self.terms, self.terms.apply(function, [each.term for each in some]), None, reduce(_wider, kinds))
 
@@ -398,6 +420,8 @@ class Datum(Struct, eq=False, gc=False):
         lifted = self.lift(other)
         if lifted is None:
             raise TypeError(f"{op} of data and {other!r}")
+        if self.own is not None or lifted.own is not None:
+            return Datum.by_type(op, *((other, self) if swapped else (self, other)))
         return _combined(op, lifted, self) if swapped else _combined(op, self, lifted)
 
 

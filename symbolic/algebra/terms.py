@@ -27,6 +27,7 @@ from symbolic.algebra.exact import content, folded, is_finite, over
 from symbolic.algebra.joined_words import JoinedWords
 from symbolic.algebra.operator_laws import LAWS, Law, find_law, infix, law_of
 from symbolic.algebra.states import StateLaw, States
+from symbolic.algebra.whole_ranges import WholeRanges
 from symbolic.ir.functions import (
     AND_THEN,
     GROUPED,
@@ -69,6 +70,7 @@ class Terms:
     def __init__(self) -> None:
         self.scalars: set[str] = set()
         self.types: dict[str, Any] = {}  # of the elements of arrays, where that is known
+        self.whole: WholeRanges | None = None  # of a specification in NumPy's own types
         self.nodes: list[tuple[str, tuple[Any, ...]]] = [("unwritten", ())]
         self._index: dict[tuple[str, tuple[Any, ...]], Term] = {}
         self.lanes: dict[tuple[str, int], Any] = {}  # variables of arrays, as arrays of numbers

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Final
 
 from cuda_out.ptx.instructions.mathematics import term_name
 from cuda_out.ptx.instructions.normal import Normal
@@ -16,8 +17,12 @@ from cuda_out.ptx.running.gathers import gather_name
 from cuda_out.ptx.running.operators import of_kind
 from symbolic.algebra.conversions import WIDEN
 from symbolic.algebra.terms import Term
+from symbolic.algebra.whole_ranges import Range, WholeRanges, within
 from symbolic.ir.functions import ChoiceFunction, External, Gather, Joined, WordFunction, row_of
 from symbolic.ir.program import DType, FunctionName, OperatorName
+
+
+_DTYPES: Final = {ptx: dtype for dtype, ptx in KIND_OF.items() if not dtype.is_float}
 
 
 class Expected:
@@ -63,6 +68,8 @@ class Expected:
         if width(kind) < 32 and not is_float(kind) and op not in ("const", "atom"):
             wide = "s64" if width(self._own_kind(term, "") or "s32") > 32 else "s32"
             return normal.narrowed(kind, self.written_out(wide, term))
+        if terms.whole is not None and (whole := self._whole_number(terms.whole, kind, term)) is not None:
+            return whole
         if op == "const":
             return self._constant(kind, args[0])
         if op == "atom":
@@ -128,6 +135,56 @@ class Expected:
             case _:
                 return terms.apply(f"{op}:{kind}", tuple(parts))
 
+    def _whole_number(self, ranges: WholeRanges, kind: str, term: Term) -> Term | None:
+        """Return an integer of exact terms where it is not computed in the output's own type: a number that is cut off
+        to a type, and what needs a type that has its operands."""
+        normal, (op, args) = self.normal, self.normal.terms.nodes[term]
+        if op.startswith(("to_", WIDEN)):
+            target, inner = DType(op.rpartition("_")[2]), ranges.of(args[0])
+            if target.is_float or inner is None:
+                return None
+            to = number_kind(target)
+            if not is_float(kind) and (width(kind) <= width(to) or within(inner, target)):
+                return normal.narrowed(kind, self.written_out(kind, args[0]))
+            found = self.written_out(to, args[0])
+        elif op in ("//", "%", ">>", "min", "max", "abs"):
+            given = [ranges.of(arg) for arg in (args[:1] if op == ">>" else args)]
+            own = ranges.of(term)
+            some = [each for each in given if each is not None]
+            if own is None or len(some) < len(given):
+                return None
+            to = self._holding(kind, some, own)
+            if to == kind:
+                return None
+            if not is_float(kind):
+                ranges.wide.setdefault(normal.terms.show(term), to)
+            found = self.written_out(to, term) if to else normal.terms.apply(f"{op} of more than 64 bits", args)
+            to = to or "s64"
+        else:
+            return None
+        if is_float(kind):
+            return normal.rounded(kind, normal.real_of(to, found))
+        return normal.extended(to, found) if width(kind) > width(to) else normal.narrowed(kind, found)
+
+    def _holding(self, kind: str, operands: Sequence[Range], result: Range) -> str:
+        """Return a type in which an operation on numbers is exact, that of the output if it can be; '' for none."""
+        for each in ([kind] if not is_float(kind) else []) + ["s32", "u32", "s64", "u64"]:
+            dtype = _DTYPES[each]
+            if all(within(operand, dtype) for operand in operands):
+                if within(result, dtype) or (not is_float(kind) and width(kind) <= width(each)):
+                    return each
+        return ""
+
+    def _source(self, term: Term, default: str) -> str:
+        """Return the type that what is converted, compared or an index is computed in."""
+        own, ranges = self._own_kind(term, "") or default, self.normal.terms.whole
+        found = ranges.of(term) if ranges is not None else None
+        if ranges is None or is_float(own):
+            return own
+        if found is None:
+            return own if self.normal.terms.nodes[term][0] != "/" else "f64"
+        return self._holding(own, [found], found) or own
+
     def _words(self, op: FunctionName, row: WordFunction, args: tuple[Term, ...]) -> Term:
         """Return a function on words, each of which has a type of its own."""
         kinds, terms = [KIND_OF[dtype] for dtype in row.given], self.normal.terms
@@ -165,13 +222,21 @@ class Expected:
         """Return a choice between two values by a comparison of two others, which have a type of their own."""
         normal = self.normal
         compared = self._own_kind(args[0], "") or self._own_kind(args[1], kind)
+        if normal.terms.whole is not None and not is_float(compared):
+            both = [normal.terms.whole.of(arg) for arg in args[:2]]
+            some = [each for each in both if each is not None]
+            if len(some) == 2:
+                holding = self._holding(compared, some, some[0])
+                if not holding:
+                    return normal.terms.apply(f"{op} of more than 64 bits", args)
+                compared = holding
         a, b = (self.written_out(compared, arg) for arg in args[:2])
         condition = normal.less(compared, a, b) if op == "<" else normal.equal(compared, a, b)
         return normal.select(kind, condition, *(self.written_out(kind, arg) for arg in args[2:]))
 
     def _gathered(self, array: str, place: Term) -> Term:
         """Return an element that data chooses: a function of its place, a number of 64 bits."""
-        normal, source = self.normal, self._own_kind(place, "s32")
+        normal, source = self.normal, self._source(place, "s32")
         index = normal.add("s64", normal.extended(source, self.written_out(source, place)))
         found = normal.terms.apply(gather_name(array, KIND_OF[self.arrays[array]]), (index,))
         return normal.bf16_number(found) if self.arrays[array] is DType.BF16 else found
@@ -187,7 +252,7 @@ class Expected:
         op, args = normal.terms.nodes[operand]
         if is_float(to) and op.startswith(WIDEN) and not DType(op.removeprefix(WIDEN)).is_float:
             (operand,) = args  # a wider integer is the same number
-        source = self._own_kind(operand, to)
+        source = self._source(operand, to)
         inner = self.written_out(source, operand)
         if is_float(to):
             if is_float(source):

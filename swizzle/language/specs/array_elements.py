@@ -42,7 +42,7 @@ def objects(value: Any) -> Objects:
     if isinstance(value, np.ndarray):
         return value.view(np.ndarray).astype(object, copy=False)
     made = np.empty((), object)
-    made[()] = value.item() if isinstance(value, np.generic) else value
+    made[()] = value.item() if isinstance(value, np.generic) else without_type(value)
     return made
 
 
@@ -93,7 +93,7 @@ def kind_of(value: Any) -> Kind:
     if isinstance(value, DataComparison):
         return np.dtype(bool)
     if isinstance(value, Datum):
-        return _kind_of_datum(value)
+        return _kind_of_datum(value) if value.own is None else value.own
     if is_data(value):
         own = getattr(value, "kind", None)
         return value.value.dtype if own is None and hasattr(value, "lift") else kind_of_type(own or DType.F64)
@@ -150,6 +150,13 @@ def common_kind(kinds: Sequence[Kind]) -> np.dtype[Any]:
 def converted(some: Objects, source: Kind, target: Kind, explicit: bool) -> Objects:
     """Return elements as a type has them: of `astype`, or (not `explicit`) of what is written into an array, where
     nothing is rounded or cut off that the type has anyway."""
+    if isinstance(source, np.dtype) and source.kind in "iu" and source != target:
+        target = np.dtype(target)
+        wider = target.kind not in "iu" or target.itemsize > source.itemsize
+        if _follows_types(some):
+            some = settled(some, source) if wider else some
+            if target.kind in "iu":
+                return settled(some, target)
     if is_bool(target):
         return np.asarray(np.frompyfunc(as_condition, 1, 1)(some), object)
     if is_bool(source):
@@ -182,6 +189,59 @@ def converted(some: Objects, source: Kind, target: Kind, explicit: bool) -> Obje
 
     with np.errstate(all="ignore"):
         return np.asarray(np.frompyfunc(one, 1, 1)(some), object)
+
+
+# -- NumPy's own integer types ----------------------------------------------------------------------------------------
+
+
+def with_type(value: Any, kind: Kind) -> Any:
+    """Return a scalar that knows NumPy's type of it, where such types are followed."""
+    if type(value) is Datum and value.terms.whole is not None:
+        return Datum(value.terms, value.term, None, value.kind, np.dtype(kind))
+    return value
+
+
+def without_type(value: Any) -> Any:
+    """Return a scalar as an element of an array, which knows the type."""
+    return Datum(value.terms, value.term, None, value.kind) if type(value) is Datum and value.own is not None else value
+
+
+def _follows_types(some: Objects) -> bool:
+    return any(type(value) is Datum and value.terms.whole is not None for value in some.reshape(-1).tolist())
+
+
+def settled(some: Objects, kind: Kind) -> Objects:
+    """Return integers as their type has them, where NumPy's types are followed: what may be beyond it is cut off.
+
+    Sums, products and bits of a type need it at the end only, before something that wrapping does not commute with.
+    """
+    if not (isinstance(kind, np.dtype) and kind.kind in "iu") or not _follows_types(some):
+        return some
+    dtype = type_of_kind(kind)
+
+    def one(value: Any) -> Any:
+        if type(value) is not Datum or value.terms.whole is None or value.terms.whole.fits(value.term, dtype):
+            return value
+        terms = value.terms
+        if terms.is_const(value.term):
+            return np.array(int(terms.nodes[value.term][1][0]) & (1 << 64) - 1, np.uint64).astype(kind).item()
+        return Datum(terms, terms.apply(f"to_{dtype.value}", (value.term,)))
+
+    return np.asarray(np.frompyfunc(one, 1, 1)(some), object)
+
+
+_COMMUTES: Final = frozenset({
+    "add", "subtract", "multiply", "negative", "positive", "conjugate", "square", "invert", "left_shift",
+    "bitwise_and", "bitwise_or", "bitwise_xor",
+})  # fmt: skip
+"""What may be computed of integers that have not been cut off to their type yet."""
+
+
+def _operands(name: str, some: Sequence[Objects], kinds: Sequence[Kind], kind: Kind) -> list[Objects]:
+    """Return the operands of a function, cut off where it is more than sums, products and bits in their own type."""
+    return [
+        each if name in _COMMUTES and own == kind else settled(each, own) for each, own in zip(some, kinds, strict=True)
+    ]
 
 
 # -- functions of elements ------------------------------------------------------------------------------------------
@@ -356,6 +416,7 @@ def element_function(ufunc: np.ufunc, kinds: Sequence[Kind]) -> tuple[Callable[.
 def on_elements(ufunc: np.ufunc, some: Sequence[Objects], kinds: Sequence[Kind]) -> tuple[Objects, np.dtype[Any]]:
     """Return a function of arrays, element by element: where no operand is data, NumPy's own."""
     found, kind = element_function(ufunc, kinds)
+    some = _operands(ufunc.__name__, some, kinds, kind)
 
     def one(*values: Any) -> Any:
         for value in values:
@@ -424,6 +485,7 @@ def reduced_rows(ufunc: np.ufunc, rows: Objects, kind: Kind) -> Objects:
     """Return what a function of two makes of each row, which has an element at least."""
     name = ufunc.__name__
     found, result = element_function(ufunc, (kind, kind))
+    (rows,) = _operands(name, [rows], [kind], result)
     several = rows.shape[1] > 1
     if several and name in _SYMBOLS and not is_bool(kind):
         given = ids_of(rows.reshape(-1).tolist())
@@ -451,6 +513,7 @@ def reduced_rows(ufunc: np.ufunc, rows: Objects, kind: Kind) -> Objects:
 def summed_products(a: Objects, b: Objects, kinds: tuple[Kind, Kind]) -> tuple[Objects, np.dtype[Any]]:
     """Return the sums of the products of two arrays of one shape, over the last axis, which is not empty."""
     (kind,) = resulting(np.multiply, kinds)
+    a, b = _operands("multiply", [a, b], kinds, kind)
     if not any(map(is_bool, kinds)):
         sides = [_base(each) for each in (a, b)]
         given = ids_of([*sides[0].reshape(-1).tolist(), *sides[1].reshape(-1).tolist()])

@@ -17,6 +17,7 @@ from swizzle.language.specs.array_elements import (
     objects,
     plain_numbers,
     refused,
+    settled,
 )
 from swizzle.language.specs.data_array import (
     FUNCTIONS,
@@ -44,7 +45,7 @@ def _moving(function: Callable[..., Any]) -> Callable[..., Any]:
         def plain(value: Any) -> Any:
             if isinstance(value, DataArray):
                 kinds.append(value.kind)
-                return cells(value) if has_data(cells(value)) else value.plain()
+                return settled(cells(value), value.kind) if has_data(cells(value)) else value.plain()
             if is_data(value):
                 array = array_of(value)
                 kinds.append(array.kind)
@@ -283,7 +284,7 @@ def _arg(sign: str) -> Callable[..., Any]:
         some = array_of(array)
         np.argmax(np.zeros(some.shape), axis=axis)  # what is wrong, NumPy says
         flat = some.reshape(-1) if axis is None or not some.ndim else some
-        rows = np.moveaxis(cells(flat), axis or 0, 0)
+        rows = np.moveaxis(settled(cells(flat), some.dtype), axis or 0, 0)
         best, at = objects(rows[0]), np.frompyfunc(lambda _: 0, 1, 1)(rows[0])
 
         def better(x: Any, y: Any) -> Any:
@@ -362,6 +363,7 @@ def _where(condition: Any, x: Any = _UNSET, y: Any = _UNSET) -> Any:
     if x is _UNSET or y is _UNSET:
         raise refused("where with a condition only", "write np.where(mask, x, y): shapes do not depend on data here")
     some = [cells(each) for each in (condition, x, y)]
+    some = [settled(part, kind_of_array(each, part)) for each, part in zip((condition, x, y), some, strict=True)]
     kind = common_kind([kind_of_array(x, some[1]), kind_of_array(y, some[2])])
     if kind.kind != "b":
         some[1:] = [np.asarray(np.frompyfunc(as_number, 1, 1)(each), object) for each in some[1:]]

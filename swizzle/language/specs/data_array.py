@@ -27,11 +27,13 @@ from swizzle.language.specs.array_elements import (
     plain_numbers,
     reduced_rows,
     refused,
+    settled,
+    with_type,
 )
 from symbolic.algebra.datum import DataComparison, Datum
 from symbolic.algebra.terms import Terms
 from symbolic.errors import SwizzleError
-from symbolic.ir.functions import ChoiceFunction, Gather, StateFunction, applied, gathered
+from symbolic.ir.functions import ChoiceFunction, Gather, StateFunction, applied, gathered, row_of
 from symbolic.ir.program import DType, FunctionName
 
 FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {}
@@ -105,7 +107,9 @@ class DataArray(np.ndarray[Any, Any]):
             found = super().__getitem__(key)
         except IndexError as error:
             raise self._out_of_bounds(key, error) from None
-        return self.kind.type(found) if type(found) in _PLAIN else found
+        if type(found) in _PLAIN:
+            return self.kind.type(found)
+        return with_type(found, self.kind) if self.kind.kind in "iu" else found
 
     def _out_of_bounds(self, key: Any, error: IndexError) -> IndexError:
         for part, size in zip(key if isinstance(key, tuple) else (key,), self.shape, strict=False):
@@ -166,17 +170,18 @@ class DataArray(np.ndarray[Any, Any]):
         table, name, offset = self.source("reads at an index that is data")
         read = gathered(name)
         found = np.frompyfunc(lambda place: _read(self, table, read, offset, place), 1, 1)(at)
-        return made(objects(found), self.kind) if np.ndim(found) else found
+        return made(objects(found), self.kind) if np.ndim(found) else with_type(found, self.kind)
 
     def gather(self, indices: Sequence[Any]) -> Any:
         """Return the element at an index for each dimension, data or not."""
         table, name, offset = self.source("gathers from")
         place: Any = 0
         for at, index in enumerate(indices):
+            index = settled(cells(index), kind_of(index))[()] if is_data(index) else index
             if not is_data(index) and not 0 <= index < self.shape[at]:
                 raise IndexError(f"index {index} is out of bounds for {name} with size {self.shape[at]}")
             place = place + index * prod(self.shape[at + 1 :])
-        return _read(self, table, gathered(name), offset, place)
+        return with_type(_read(self, table, gathered(name), offset, place), self.kind)
 
     def source(self, does: str) -> tuple[Terms, str, int]:
         """Return the table, the input and the place of the first element, if this is an input or a part of one."""
@@ -309,7 +314,9 @@ def _index(part: Any) -> Any:
         part = array_of(part) if any(map(has_arrays, part)) else np.array(part)
     if isinstance(part, Datum | DataComparison):
         part = array_of(part)
-    return part if not isinstance(part, DataArray) or has_data(cells(part)) else part.plain()
+    if not isinstance(part, DataArray):
+        return part
+    return made(settled(cells(part), part.kind), part.kind) if has_data(cells(part)) else part.plain()
 
 
 def made(some: Objects, kind: Kind, label: str = "") -> DataArray:
@@ -324,7 +331,7 @@ def result(some: Objects, kind: Kind) -> Any:
     if some.ndim:
         return made(some, kind)
     value = some[()]
-    return np.dtype(kind).type(value) if type(value) in _PLAIN else value
+    return np.dtype(kind).type(value) if type(value) in _PLAIN else with_type(value, kind)
 
 
 def cells(value: Any) -> Objects:
@@ -340,6 +347,8 @@ def kind_of_array(value: Any, some: Objects) -> Kind:
     """Return the kind of a value whose elements these are."""
     if isinstance(value, DataArray):
         return value.kind
+    if isinstance(value, list | tuple) and isinstance(whole := array_of(value), DataArray):
+        return whole.kind
     if (isinstance(value, np.ndarray) and value.dtype == object) or isinstance(value, list | tuple):
         return common_kind([kind_of(each) for each in some.reshape(-1).tolist()] or [float])
     return kind_of(value)
@@ -370,7 +379,8 @@ def array_of(value: Any) -> Any:
         )
     some = np.empty((len(parts), *parts[0].shape), object)
     for at, part in enumerate(parts):
-        some[at] = cells(part) if part.ndim else cells(part)[()]
+        own = settled(cells(part), kind_of_array(part, cells(part)))
+        some[at] = own if part.ndim else own[()]
     return made(some, common_kind([kind_of_array(part, cells(part)) for part in parts]))
 
 
@@ -378,10 +388,20 @@ def symbolic_array(table: Terms, name: str, shape: tuple[int, ...]) -> DataArray
     """Return an input array of distinct variables, or one datum for the shape `()`."""
     if not shape:
         table.scalars.add(name)
-        return Datum(table, table.atom(name, 0))
+        return with_type(Datum(table, table.atom(name, 0)), kind_of_type(table.types.get(name, DType.F64)))
     some = np.empty(prod(shape), object)
     some[:] = [Datum(table, term) for term in table.atoms(name, len(some))]
     return made(some.reshape(shape), kind_of_type(table.types.get(name, DType.F64)), name)
+
+
+def in_own_type(value: Any) -> Any:
+    """Return what a specification gives, with its integers as their type has them."""
+    if isinstance(value, list | tuple):
+        return [in_own_type(part) for part in value]
+    if isinstance(value, DataArray) or (isinstance(value, Datum) and value.own is not None):
+        some = settled(cells(value), kind_of_array(value, cells(value)))
+        return some if some.ndim else some[()]
+    return value
 
 
 # -- functions of elements ------------------------------------------------------------------------------------------
@@ -484,7 +504,8 @@ def _of_elements(ufunc: np.ufunc, given: Sequence[Any], named: dict[str, Any]) -
         return _called(np.floor_divide, "__call__", given, {}), _called(np.remainder, "__call__", given, {})
     some = [cells(each) for each in given]
     if all(set(types) <= set("O->") for types in ufunc.types):  # a user's, of np.vectorize or np.frompyfunc
-        return array_of(ufunc(*some))
+        typed = np.frompyfunc(with_type, 2, 1)
+        return array_of(ufunc(*(typed(each, kind_of_array(one, each)) for one, each in zip(given, some, strict=True))))
     return result(
         *on_elements(ufunc, some, [kind_of_array(each, part) for each, part in zip(given, some, strict=True)])
     )
@@ -558,3 +579,25 @@ def _changed_at(ufunc: np.ufunc, array: Any, indices: Any, *operands: Any) -> No
     for number, place in enumerate(order.reshape(-1).tolist()):
         at = np.unravel_index(place, array.shape)
         array[at] = _called(ufunc, "__call__", [array[at], *(each.reshape(-1)[number] for each in values)], {})
+
+
+_BY_SIGN: Final[dict[str, Any]] = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "//": np.floor_divide, "%": np.remainder,
+    "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "~": np.invert, "<<": np.left_shift,
+    ">>": np.right_shift, "min": np.minimum, "max": np.maximum, "negative": np.negative, "absolute": np.absolute,
+    "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal,
+}  # fmt: skip
+
+
+def _by_type(op: str, *operands: Any) -> Any:
+    """Return a function of scalars of NumPy's types, or a function of mathematics of them."""
+    if op in _BY_SIGN:
+        return called(_BY_SIGN[op], *operands)
+    kinds = [kind_of(each) for each in operands]
+    some = [settled(cells(each), kind)[()] for each, kind in zip(operands, kinds, strict=True)]
+    first = next(each for each in some if isinstance(each, Datum))
+    chosen = isinstance(row_of(op), ChoiceFunction)
+    return with_type(first.apply_function(op, some), common_kind(kinds[2:]) if chosen else np.float64)
+
+
+Datum.by_type = staticmethod(_by_type)

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from swizzle.language.other_names import IN_NUMPY, here
 from swizzle.language.specs.array_elements import kind_of_type
-from swizzle.language.specs.data_array import exact_integers, made, symbolic_array
+from swizzle.language.specs.data_array import exact_integers, in_own_type, made, symbolic_array
 from swizzle.language.specs.numpy_names import Names
 from swizzle.language.specs.spec import Spec
 from swizzle.language.specs.wrapping import unwrapped, wrapping_array
@@ -25,6 +25,7 @@ from symbolic.algebra.datum import DataComparison, Datum, symbolic_input
 from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, as_numbers
 from symbolic.algebra.residues import converted
 from symbolic.algebra.terms import Term, Terms
+from symbolic.algebra.whole_ranges import WholeRanges
 from symbolic.elements import is_exact
 from symbolic.errors import Place, SwizzleError, user_place
 from symbolic.ir.index import cell_name
@@ -34,6 +35,7 @@ from symbolic.solve.interrupt import gc_paused
 
 MANY: Final = 1 << 11
 """So many elements are worth reading the specification's text."""
+_OWN_TYPES: ContextVar[bool] = ContextVar("_OWN_TYPES", default=False)
 
 
 def inputs(program: Program) -> tuple[Parameter, ...]:
@@ -70,6 +72,8 @@ def postcondition(program: Program, spec: Callable[..., Any], terms: Terms) -> d
     large = sum(prod(p.shape) for p in program.parameters) >= MANY
     with gc_paused(), np.errstate(all="ignore"):  # terms are many, and no cycles
         seen = _on_data(spec)
+        if _OWN_TYPES.get() and seen is not None and any(not p.dtype.is_float for p in inputs(program)):
+            terms.whole, large = terms.whole or WholeRanges(terms), False
         make = symbolic_input if seen is None else symbolic_array
         arrays = [make(terms, p.name, p.shape) for p in inputs(program)]
         run = partial(seen.on_symbols, terms) if large and seen is not None else seen
@@ -77,7 +81,7 @@ def postcondition(program: Program, spec: Callable[..., Any], terms: Terms) -> d
     found: dict[str, list[Term]] = {}
     for parameter in outputs(program):
         flat: list[Term] = []
-        _flatten(parameter, returned[parameter.name], parameter.shape, terms, flat, place)
+        _flatten(parameter, in_own_type(returned[parameter.name]), parameter.shape, terms, flat, place)
         narrow = parameter.dtype.is_narrow
         found[parameter.name] = [Datum(terms, term).kept_by(parameter.dtype) for term in flat] if narrow else flat
     _refuse_namesakes(program, terms, place)
@@ -167,6 +171,17 @@ def remembering() -> Iterator[None]:
         _SHARED.reset(token)
 
 
+@contextmanager
+def own_types() -> Iterator[None]:
+    """Let integers have the types that NumPy gives them, and wrap there, in terms and in numbers; those of 8 and 16
+    bits are `int32` all the same."""
+    token = _OWN_TYPES.set(True)
+    try:
+        yield
+    finally:
+        _OWN_TYPES.reset(token)
+
+
 def numbers(
     program: Program, spec: Callable[..., Any], arrays: Mapping[str, npt.NDArray[Any]]
 ) -> dict[str, npt.NDArray[Any]]:
@@ -217,6 +232,8 @@ def _widened(array: npt.NDArray[Any], target: DType) -> npt.NDArray[Any]:
     """Return integers as those of the type that an output of another type is computed in; other arrays as they are."""
     if array.dtype.kind not in "iu":
         return array
+    if _OWN_TYPES.get():
+        return array.astype(np.int32) if array.dtype.itemsize < 4 else array
     source = DType(f"{array.dtype.kind}{8 * array.dtype.itemsize}")
     if source.is_narrow and target.is_narrow:
         return array.astype(np.int32)

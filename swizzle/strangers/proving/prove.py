@@ -16,6 +16,7 @@ from cuda_out.compile.children import confined
 from cuda_out.ptx.running.arithmetic import assumptions
 from cuda_out.ptx.running.validate import OutputDifference
 from swizzle.language.specs.spec import Spec
+from swizzle.language.specs.specification import own_types
 from swizzle.strangers.proving.launched import LaunchedKernel, chain_of
 from swizzle.strangers.proving.lengths import every_length
 from swizzle.strangers.proving.proof import KernelProof, ProofFinding, apart
@@ -205,7 +206,7 @@ def prove(
         )  # fmt: skip
     text = _text(Path(file), includes, defines)
     names, launches, arguments = (_words(each) for each in (kernel, launch, args))
-    with confined(not trust):
+    with confined(not trust), own_types():
         try:
             if against is not None:
                 kernels, others = _both(text, str(against), names, launches, arguments)
