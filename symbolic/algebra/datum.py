@@ -189,7 +189,7 @@ class Datum(Struct, eq=False, gc=False):
     _chain: tuple[str, Datum, Term] | None = None
     kind: DType | None = None
     own: Any = None
-    by_type: ClassVar[Callable[..., Any]]
+    by_type: ClassVar[Callable[..., Datum]]
 
     @property
     def noted(self) -> str:
@@ -362,6 +362,10 @@ class Datum(Struct, eq=False, gc=False):
             return self
         found = Canonical(self.terms).cast(np.array([self.term]), types.pop(), target)
         return Datum(self.terms, int(found[0]), None, target if target.is_float else None)
+
+    def astype(self, dtype: Any) -> Any:
+        """Return a scalar as a type of NumPy's has it."""
+        return Datum.by_type("astype", self, dtype)
 
     def kept_by(self, target: DType) -> Term:
         """Return what an output of 8 or 16 bits holds as much of, without the conversions that it makes anyway."""

@@ -21,7 +21,6 @@ from symbolic.algebra.whole_ranges import Range, WholeRanges, within
 from symbolic.ir.functions import ChoiceFunction, External, Gather, Joined, WordFunction, row_of
 from symbolic.ir.program import DType, FunctionName, OperatorName
 
-
 _DTYPES: Final = {ptx: dtype for dtype, ptx in KIND_OF.items() if not dtype.is_float}
 
 
@@ -154,10 +153,10 @@ class Expected:
             if own is None or len(some) < len(given):
                 return None
             to = self._holding(kind, some, own)
+            if width(to or "s64") == 64:
+                ranges.wide.setdefault(normal.terms.show(term), to or "s64")
             if to == kind:
                 return None
-            if not is_float(kind):
-                ranges.wide.setdefault(normal.terms.show(term), to)
             found = self.written_out(to, term) if to else normal.terms.apply(f"{op} of more than 64 bits", args)
             to = to or "s64"
         else:
@@ -170,9 +169,9 @@ class Expected:
         """Return a type in which an operation on numbers is exact, that of the output if it can be; '' for none."""
         for each in ([kind] if not is_float(kind) else []) + ["s32", "u32", "s64", "u64"]:
             dtype = _DTYPES[each]
-            if all(within(operand, dtype) for operand in operands):
-                if within(result, dtype) or (not is_float(kind) and width(kind) <= width(each)):
-                    return each
+            low = not is_float(kind) and width(kind) <= width(each)
+            if all(within(operand, dtype) for operand in operands) and (low or within(result, dtype)):
+                return each
         return ""
 
     def _source(self, term: Term, default: str) -> str:
@@ -230,6 +229,8 @@ class Expected:
                 if not holding:
                     return normal.terms.apply(f"{op} of more than 64 bits", args)
                 compared = holding
+                if width(compared) == 64:
+                    normal.terms.whole.wide.setdefault(" and ".join(map(normal.terms.show, args[:2])), compared)
         a, b = (self.written_out(compared, arg) for arg in args[:2])
         condition = normal.less(compared, a, b) if op == "<" else normal.equal(compared, a, b)
         return normal.select(kind, condition, *(self.written_out(kind, arg) for arg in args[2:]))

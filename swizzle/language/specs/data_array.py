@@ -54,6 +54,10 @@ WRITING: Final = (np.copyto, np.fill_diagonal)
 """What changes its first argument."""
 _PLAIN: Final[tuple[type, ...]] = (int, float, bool)
 _UNSET: Final = object()
+_NEVER_WRAPS: Final = frozenset({
+    "maximum", "minimum", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "bitwise_and",
+    "bitwise_or", "bitwise_xor",
+})  # fmt: skip
 
 
 def _method(name: str) -> Callable[..., Any]:
@@ -109,6 +113,8 @@ class DataArray(np.ndarray[Any, Any]):
             raise self._out_of_bounds(key, error) from None
         if type(found) in _PLAIN:
             return self.kind.type(found)
+        if type(found) is Datum:
+            note_widened([self])
         return with_type(found, self.kind) if self.kind.kind in "iu" else found
 
     def _out_of_bounds(self, key: Any, error: IndexError) -> IndexError:
@@ -246,6 +252,7 @@ class DataArray(np.ndarray[Any, Any]):
             named = {name: each_array(value, plain) for name, value in kwargs.items()}
             found = func(*each_array(args, plain), **named)
             return each_array(found, _exact_or_constant if any(exact) else constants)
+        note_widened(args)
         found = FUNCTIONS.get(func)
         if found is None:
             module = func.__module__.removeprefix("numpy").lstrip(".")
@@ -372,6 +379,7 @@ def array_of(value: Any) -> Any:
         return np.asarray(value)
     if not isinstance(value, list | tuple):
         return made(objects(value), kind_of(value))
+    note_widened(value)
     parts = [array_of(part) for part in value]
     if len({part.shape for part in parts}) > 1:
         raise ValueError(
@@ -388,7 +396,8 @@ def symbolic_array(table: Terms, name: str, shape: tuple[int, ...]) -> DataArray
     """Return an input array of distinct variables, or one datum for the shape `()`."""
     if not shape:
         table.scalars.add(name)
-        return with_type(Datum(table, table.atom(name, 0)), kind_of_type(table.types.get(name, DType.F64)))
+        scalar: Datum = with_type(Datum(table, table.atom(name, 0)), kind_of_type(table.types.get(name, DType.F64)))
+        return scalar
     some = np.empty(prod(shape), object)
     some[:] = [Datum(table, term) for term in table.atoms(name, len(some))]
     return made(some.reshape(shape), kind_of_type(table.types.get(name, DType.F64)), name)
@@ -414,6 +423,8 @@ def called(ufunc: np.ufunc, *operands: Any) -> Any:
 
 def _called(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: dict[str, Any]) -> Any:
     """Return a call of a function of elements, or of one of its methods, of arrays or data."""
+    if ufunc.__name__ not in _NEVER_WRAPS:
+        note_widened(inputs)
     given = [array_of(each) if isinstance(each, list | tuple) or is_data(each) else each for each in inputs]
     given = [array_of(each) if isinstance(each, np.ndarray) and each.dtype == object else each for each in given]
     if method != "at":
@@ -449,6 +460,19 @@ def _called(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: dict[str
     else:
         return _changed_at(ufunc, *given)
     return _written(ufunc, out, found)
+
+
+def note_widened(values: Sequence[Any]) -> None:
+    """Note inputs of 8 and 16 bits with which is computed as they are, so not in NumPy's type of them."""
+    for value in values:
+        if isinstance(value, list | tuple):
+            note_widened(value)
+        if not isinstance(value, DataArray) or not value.label or not value.size:
+            continue
+        first = cells(value).reshape(-1)[0]
+        whole = first.terms.whole if type(first) is Datum else None
+        if whole is not None and first.terms.types[value.label].is_narrow:
+            whole.widened[value.label] = None
 
 
 def exact_integers(value: Any) -> DataArray:
@@ -593,6 +617,9 @@ def _by_type(op: str, *operands: Any) -> Any:
     """Return a function of scalars of NumPy's types, or a function of mathematics of them."""
     if op in _BY_SIGN:
         return called(_BY_SIGN[op], *operands)
+    if op == "astype":
+        found = array_of(operands[0]).astype(operands[1])
+        return result(cells(found), found.kind)
     kinds = [kind_of(each) for each in operands]
     some = [settled(cells(each), kind)[()] for each, kind in zip(operands, kinds, strict=True)]
     first = next(each for each in some if isinstance(each, Datum))

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from swizzle.language.specs import array_products  # noqa: F401  (what it notes in FUNCTIONS)
 from swizzle.language.specs.array_elements import is_data
 from swizzle.language.specs.array_functions import filled
-from swizzle.language.specs.data_array import FUNCTIONS, DataArray, array_of, constants, has_arrays
+from swizzle.language.specs.data_array import FUNCTIONS, DataArray, array_of, constants, has_arrays, note_widened
 from swizzle.language.specs.spec import Spec
 from symbolic.errors import is_ours
 
@@ -101,6 +101,7 @@ class _Function:
         function = self._function
         if not any(map(_is_no_array, (*arguments, *named.values()))):
             return function(*arguments, **named)
+        note_widened(arguments)
         if function in FUNCTIONS:
             return FUNCTIONS[function](*arguments, **named)
         return function(*(array_of(each) if _is_no_array(each) else each for each in arguments), **named)

@@ -19,7 +19,7 @@ from swizzle.language.specs.spec import Spec
 from swizzle.language.specs.specification import own_types
 from swizzle.strangers.proving.launched import LaunchedKernel, chain_of
 from swizzle.strangers.proving.lengths import every_length
-from swizzle.strangers.proving.proof import KernelProof, ProofFinding, apart
+from swizzle.strangers.proving.proof import Counterexample, KernelProof, ProofFinding, apart
 from swizzle.strangers.proving.reference import KernelReference, ProofReference, SpecificationReference
 from swizzle.strangers.proving.reproducer import write_reproducer
 from swizzle.strangers.proving.running import ChainRun, Undefined, run_chain, with_indices
@@ -103,8 +103,12 @@ class KernelProver:
             return self._proof(verdict="undecided", why=why if more in why else f"{why}; on numbers: {more}",
                                findings=findings)  # fmt: skip
         if shown is None:
+            why = "; ".join([why, *self.reference.widths()])
             return self._proof(verdict="undecided", why=why, findings=findings)
-        numbers, self.tried = shown
+        return self._shown(*shown, findings)
+
+    def _shown(self, numbers: Counterexample, tried: OneTry, findings: tuple[ProofFinding, ...] = ()) -> KernelProof:
+        self.tried = tried
         if not findings:
             findings = (
                 ProofFinding(numbers.where, numbers.line, numbers.thread, str(numbers.found), str(numbers.wanted)),
@@ -115,6 +119,8 @@ class KernelProver:
 
     def _equal(self, ran: ChainRun) -> KernelProof:
         try:
+            if (shown := counterexample(self.subject, self.reference, whole_numbers=True)) is not None:
+                return self._shown(*shown)
             errors = float_errors(self.subject, self.reference)
         except Undefined as error:
             return self._proof(verdict="undecided", why=f"equal where it is defined; on some numbers {error}")
@@ -174,6 +180,7 @@ class KernelProver:
         for machine in ran.machines:
             written = [name for name, region in machine.arrays.items() if region.writable]
             found += [each for each in assumptions(machine, written) if each not in found]
+        found += self.reference.assumed()
         found += [f"{name} holds what the file says, and the host sets nothing else" for name in self._given_data()]
         found.append("the PTX is what the kernel is: what a compiler leaves out of undefined C++ is not seen")
         return tuple(dict.fromkeys(found))

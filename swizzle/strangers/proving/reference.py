@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from msgspec.structs import replace
@@ -27,6 +27,8 @@ from symbolic.algebra.terms import Terms
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import DType, Parameter, Program
 
+_SHOWN: Final = 72
+
 
 class ProofReference(Protocol):
     """What outputs are compared with; `says` is how it is called in what is told."""
@@ -39,6 +41,12 @@ class ProofReference(Protocol):
 
     def differences(self, ran: ChainRun) -> Iterator[OutputDifference]:
         """Yield the outputs of a run on variables that are not what they should be."""
+
+    def assumed(self) -> list[str]:
+        """Return what counts as what it is not, in words."""
+
+    def widths(self) -> list[str]:
+        """Return what is computed in more or fewer bits than the kernel may have, in words."""
 
     def numbers(self, given: Mapping[str, Array]) -> dict[str, Array]:
         """Return what the outputs must be for some inputs; floats of specifications in double precision."""
@@ -61,6 +69,23 @@ class SpecificationReference:
         for parameter in self.subject.outputs:
             wanted = self.meaning.wanted[parameter.name]
             yield from differences(ran.machine(parameter.name), self._written, parameter, wanted)
+
+    def assumed(self) -> list[str]:
+        whole = self.meaning.terms.whole
+        some = " and ".join(whole.widened if whole is not None else ())
+        said = f"{some} of 8 and 16 bits are int32 in the specification, and do not wrap as NumPy's do"
+        return [said] if some else []
+
+    def widths(self) -> list[str]:
+        whole = self.meaning.terms.whole
+        for shown, kind in whole.wide.items() if whole is not None else ():
+            name = f"{'u' * (kind[0] == 'u')}int{kind[1:]}"
+            said = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+            return [
+                f"the specification computes {said} in {name}: compute in {name} in the kernel too, or write "
+                ".astype(np.int32) or .astype(np.uint32) where it should wrap"
+            ]
+        return []
 
     def numbers(self, given: Mapping[str, Array]) -> dict[str, Array]:
         program = in_double(self.subject.program)
@@ -112,6 +137,12 @@ class KernelReference:
                     yield different_output(
                         mine, parameter, cell, f"is {show(got[0])}, {self.says} says {show(goal[0])}"
                     )
+
+    def assumed(self) -> list[str]:
+        return []
+
+    def widths(self) -> list[str]:
+        return []
 
     def numbers(self, given: Mapping[str, Array]) -> dict[str, Array]:
         found, _ = on_numbers(self.other, given)

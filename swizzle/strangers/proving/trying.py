@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -53,6 +54,17 @@ def _inputs(subject: Subject) -> Iterator[dict[str, Array]]:
     for seed, scale in enumerate((1.0, 2.0**-8), len(_WHOLE)):
         rng = np.random.default_rng(seed)
         yield {each.name: _drawn(each, rng, scale) for each in subject.inputs}
+    if any(not each.dtype.is_float for each in subject.inputs):
+        for end in (1, 0, 2):
+            yield {each.name: _extreme(each, end) for each in subject.inputs}
+
+
+def _extreme(parameter: Parameter, end: int) -> Array:
+    """Return the least, the greatest or the last number in each place, and ones among floats."""
+    if parameter.dtype.is_float:
+        return np.ones(parameter.shape, NUMPY_DTYPES[parameter.dtype])
+    low, high = bounds_of(parameter)
+    return np.full(parameter.shape, (low, high, max(low, -1))[end], NUMPY_DTYPES[parameter.dtype])
 
 
 def _whole(parameter: Parameter, rng: np.random.Generator, low: int, high: int) -> Array:
@@ -76,25 +88,32 @@ def _drawn(parameter: Parameter, rng: np.random.Generator, scale: float) -> Arra
 # ---- counterexamples ---------------------------------------------------------------------------------------------
 
 
-def counterexample(subject: Subject, reference: ProofReference) -> tuple[Counterexample, OneTry] | None:
+def counterexample(
+    subject: Subject, reference: ProofReference, whole_numbers: bool = False
+) -> tuple[Counterexample, OneTry] | None:
     """Return inputs on which kernels and reference differ, made as simple as a few runs make them; None for none found.
+    Of `whole_numbers` only outputs of integers count, and inputs are of every magnitude.
 
     Raises Undefined and Undecided of the kernels.
     """
-    for inputs in _inputs(subject):
+    if whole_numbers and all(each.dtype.is_float for each in subject.outputs):
+        return None
+    for inputs in islice(_inputs(subject), len(_WHOLE) if whole_numbers else 0, None):
         tried = on_both(subject, reference, inputs)
-        if _differing(subject, tried) is not None:
-            tried = _simpler(subject, reference, tried)
-            found = _differing(subject, tried)
+        if _differing(subject, tried, whole_numbers) is not None:
+            tried = _simpler(subject, reference, tried, whole_numbers)
+            found = _differing(subject, tried, whole_numbers)
             assert found is not None
             return _told(subject, reference, tried, *found), tried
     return None
 
 
-def _differing(subject: Subject, tried: OneTry) -> tuple[Parameter, int] | None:
+def _differing(subject: Subject, tried: OneTry, whole_numbers: bool = False) -> tuple[Parameter, int] | None:
     """Return the first output element whose numbers differ by more than rounding explains."""
     for each in subject.outputs:
         got, want = (np.ravel(some[each.name]) for some in (tried.found, tried.wanted))
+        if whole_numbers and each.dtype.is_float:
+            continue
         if not each.dtype.is_float:
             wrong = got != want.astype(got.dtype)
         else:
@@ -121,7 +140,7 @@ def tolerance(subject: Subject) -> float:
     return _TOLERANCE[16 if halves else 64 if doubles else 32]
 
 
-def _simpler(subject: Subject, reference: ProofReference, tried: OneTry) -> OneTry:
+def _simpler(subject: Subject, reference: ProofReference, tried: OneTry, whole_numbers: bool) -> OneTry:
     """Return a try that differs, too, of whose inputs fewer are not 0."""
     left = SHRINKING
     for name in sorted(tried.inputs, key=lambda name: tried.inputs[name].size):
@@ -135,7 +154,7 @@ def _simpler(subject: Subject, reference: ProofReference, tried: OneTry) -> OneT
             changed[part] = 0
             with np.errstate(all="ignore"):
                 now = on_both(subject, reference, {**tried.inputs, name: changed.reshape(tried.inputs[name].shape)})
-            if _differing(subject, now) is not None:
+            if _differing(subject, now, whole_numbers) is not None:
                 tried = now
             elif len(part) > 1:
                 parts += [part[: len(part) // 2], part[len(part) // 2 :]]
