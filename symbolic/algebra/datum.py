@@ -191,6 +191,8 @@ class Datum(Struct, eq=False, gc=False):
     own: Any = None
     by_type: ClassVar[Callable[..., Datum]]
 
+    __array_priority__ = -1.0  # numbers of NumPy's leave arithmetic to data, arrays do not
+
     @property
     def noted(self) -> str:
         """The operator of a value whose term is not made yet, or ''."""

@@ -264,6 +264,14 @@ class DataArray(np.ndarray[Any, Any]):
         target = np.dtype(dtype)
         return made(converted(cells(self).copy(), self.kind, target, explicit=True), target)
 
+    def tolist(self) -> Any:
+        """Return nested lists; what were integers of Python's have 64 bits where types are followed."""
+        return _scalars(self, cells(self)).tolist()
+
+    def item(self, *place: Any) -> Any:
+        """Return an element as `tolist` does."""
+        return made(objects(cells(self).item(*place)), self.kind).tolist()
+
     def copy(self, order: Any = "C") -> DataArray:
         """Return an array of its own."""
         return made(cells(self).copy(), self.kind)
@@ -528,11 +536,19 @@ def _of_elements(ufunc: np.ufunc, given: Sequence[Any], named: dict[str, Any]) -
         return _called(np.floor_divide, "__call__", given, {}), _called(np.remainder, "__call__", given, {})
     some = [cells(each) for each in given]
     if all(set(types) <= set("O->") for types in ufunc.types):  # a user's, of np.vectorize or np.frompyfunc
-        typed = np.frompyfunc(with_type, 2, 1)
-        return array_of(ufunc(*(typed(each, kind_of_array(one, each)) for one, each in zip(given, some, strict=True))))
+        return array_of(ufunc(*map(_scalars, given, some)))
     return result(
         *on_elements(ufunc, some, [kind_of_array(each, part) for each, part in zip(given, some, strict=True)])
     )
+
+
+def _scalars(array: Any, some: Objects) -> Objects:
+    """Return elements as Python's numbers, of which integers have 64 bits where types are followed."""
+    whole = kind_of_array(array, some)
+    if not (isinstance(whole, np.dtype) and whole.kind in "iu"):
+        return some
+    found = np.frompyfunc(lambda value: with_type(value, np.int64), 1, 1)(settled(some, whole))
+    return np.asarray(found, object)
 
 
 def _ones(array: DataArray) -> Any:

@@ -89,6 +89,12 @@ WRONG: dict[str, tuple[str, Any, str]] = {
     "a scalar's square": (
         "y[i] = (long long)x[i] * x[i];", lambda x: [x[j] * x[j] for j in range(32)], "i32[32],i64.out[32]",
     ),
+    "scalars of NumPy's": (
+        "y[i] = (int)((unsigned)x[i] * 3u) >> 1;", lambda x: [(np.int64(3) * v) >> 1 for v in x], I32,
+    ),
+    "Python's integers": (
+        "y[i] = (int)((unsigned)x[i] * (unsigned)x[i]);", lambda x: [v * v for v in x.tolist()], "i32[32],i64.out[32]",
+    ),
     "a sum that is cut off again": (
         SUM.format("long long", "x[j]") + "(int)(s >> 1);",
         lambda x: np.array([x.sum().astype(np.int32) >> 1]), "i32[8],i32.out[1]",
