@@ -147,7 +147,7 @@ class Registers:
         if any(each.any() for each in near):
             made = self.memory.near(self.numbers(result)[0]) if width(operation.result) == 64 else 0 * near[0]
             rows = np.stack([*near, numbers[-1] == 0, made])[:, ~np.any(data, axis=0)]
-            for *sides, null, of_result in np.unique(rows, axis=1).T.tolist():
+            for *sides, null, of_result in _distinct(rows):
                 if any(sides) and not _keeps(operation.name, sides, bool(null), of_result):
                     where = next(side for side in sides if side)
                     raise NotInterpreted(f"{operation.name} of the address of {self.memory.of_number(where)}")
@@ -189,6 +189,17 @@ class Registers:
             raise NotInterpreted("a part of an array's address")
         rows = [symbolic.unpack(self.deferred.normal, row[0], size, count) for row in _rows([value])]
         return [_columns([row[place] for row in rows]) for place in range(count)]
+
+
+def _distinct(rows: Lanes) -> list[list[int]]:
+    """Return the columns of a few rows of small numbers, each once."""
+    code = rows[0]
+    for row in rows[1:]:
+        code = code * (1 + int(row.max(initial=0))) + row
+    alone = (code == code[:1]).all()
+    first = slice(1) if alone else np.unique(code, return_index=True)[1]
+    found: list[list[int]] = rows[:, first].T.tolist()
+    return found
 
 
 def _keeps(name: str, sides: Sequence[int], null: bool, result: int) -> bool:
