@@ -46,6 +46,12 @@ def _whole_term(o: Operation, n: Normal, v: list[Term]) -> Term:
     return n.terms.apply(f"trunc.{o.result}", (whole,))
 
 
+def _to_tf32(o: Operation, a: Typed) -> Typed:
+    bits = np.ascontiguousarray(a).view(np.uint32)
+    found: Typed = (bits + np.uint32(0x1000) & np.uint32(0xFFFFE000)).view(np.float32)
+    return np.where(np.isfinite(a), found, a)
+
+
 CONVERSIONS: Final = (
     InstructionRow(
         ((rf"cvt\.(?P<t>{_BYTES})\.(?P<s>{_BYTES})", "=wider s"),),
@@ -91,6 +97,11 @@ CONVERSIONS: Final = (
         numbers=_cast,
         term=lambda o, n, v: v[0],
         converts=("", ""),
+    ),
+    InstructionRow(  # to the nearest, of two as near the one away from 0
+        ((r"cvt\.rna\.tf32\.(?P<t>f32)", "=t t"),),
+        name="tf32",
+        numbers=_to_tf32,
     ),
     InstructionRow(  # a number between 0 and 1; what is no number is 0
         ((r"cvt\.sat(?:\.ftz)?\.(?P<t>f32)\.(?P<s>f32)", "=t s"),),

@@ -64,7 +64,7 @@ EFFECTS: Final[Forms] = (
     (rf"ldmatrix{_MATRIX}", "=pieces in_shared"),
     (rf"stmatrix{_MATRIX}", "in_shared pieces"),
     (r"movmatrix\.sync\.aligned\.m8n8\.trans\.(?P<t>b16)", "=b32 b32"),
-    (r"mma\.sync\.aligned\.m\d+n8k\d+\.row\.col(?:\.satfinite)?\.(?P<t>\w+)\.\w+\.\w+\.\w+", "fragments"),
+    (r"mma\.sync\.aligned\.m\d+n8k\d+\.row\.col(?:\.rn|\.satfinite)?\.(?P<t>\w+)\.\w+\.\w+\.\w+", "fragments"),
     (r"membar\.(?:cta|gl|sys)", ""),
     (r"fence\.(?:sc|acq_rel)\.(?:cta|gpu|sys)", ""),
     (r"nanosleep\.u32", "u32"),

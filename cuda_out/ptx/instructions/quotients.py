@@ -74,7 +74,6 @@ QUOTIENTS: Final = (
     ),
     InstructionRow(  # pairs of halves, and types that NumPy lacks
         (
-            (r"cvt\.rna\.(?P<t>tf32)\.(?P<s>f32)", "=b32 s"),
             (r"cvt\.rn(?:\.relu)?\.(?P<t>f16x2|bf16x2)\.(?P<s>f32)", "=b32 s s"),
             (r"cvt\.rn(?:\.relu)?\.(?P<t>bf16)\.(?P<s>f32)", "=b16 s"),
             (r"(?:add|sub|mul|min|max)(?:\.rn)?(?:\.ftz)?\.(?P<t>f16x2|bf16x2)", "=b32 b32 b32"),

@@ -39,7 +39,8 @@ def evaluate_sum(normal: Normal, sums: Sequence[Summand]) -> Value:
     kind = first.result
     for operation, row, by in sums:
         assert operation.row.parts is not None
-        v = [None if value is None else of_value(normal, kind, value) for value in row]
+        kinds = zip(operation.sources, row, strict=True)
+        v = [None if value is None else of_value(normal, source, value) for source, value in kinds]
         added = (term for term in operation.row.parts(operation, normal, v) if term is not None)
         parts += [term if by is None else normal.multiply(kind, term, by) for term in added]
     join = normal.exclusive_or if first.row.ring == "^" else normal.add

@@ -1,16 +1,20 @@
 """ldmatrix, stmatrix, movmatrix and mma: what a whole warp does with the fragments of small matrices.
 
 A matrix has 8 rows of 16 bytes; lane 8 * j + i says where row i of matrix j begins. Of each matrix, lane l has the
-halves 2 * (l % 4) and the next one of row l // 4; with `.trans`, of column l // 4. A product of matrices is a function
-of all fragments of the warp, and nothing else is known of it.
+halves 2 * (l % 4) and the next one of row l // 4; with `.trans`, of column l // 4. A product of matrices has its
+meaning by the table of `cuda_out.ptx.instructions.products`; of one that is not there, nothing is known but that it is
+a function of all fragments of the warp.
 """
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from cuda_out.ptx.instructions.operation import InstructionForm, Operation
-from cuda_out.ptx.kinds import Typed
+from cuda_out.ptx.instructions.products import FACTORS, MatrixProduct, dot_product
+from cuda_out.ptx.kinds import Typed, width
 from cuda_out.ptx.running.memory import Broken, Lanes, Region
 from cuda_out.ptx.running.registers import Register
 from cuda_out.ptx.running.transfers import Transfers
@@ -99,8 +103,71 @@ class Matrices:
     # -- products ----------------------------------------------------------------------------------------------------
 
     def multiply(self, instruction: Instruction, at: Lanes) -> None:
-        """Give each lane its part of a product: a function of all that the lanes of its warp have."""
+        """Give each lane its part of a product."""
         self._whole_warps(instruction, at)
+        shape = re.fullmatch(r"m(\d+)n(\d+)k(\d+)", instruction.op[3])
+        d, a, b, c = instruction.op[-4:]
+        assert shape is not None
+        product = MatrixProduct(int(shape[1]), int(shape[2]), int(shape[3]), a, b, c)
+        if product.exists and d == c and "satfinite" not in instruction.op:
+            self._product(instruction, product, at)
+        else:
+            self._function(instruction, at)
+
+    def _product(self, instruction: Instruction, product: MatrixProduct, at: Lanes) -> None:
+        result, *given = instruction.operands
+        a, b, c = (
+            self._matrix(instruction, operand, product, which, at) for operand, which in zip(given, "abc", strict=True)
+        )
+        rows, columns = (each.reshape(-1) for each in np.indices((product.m, product.n)))
+        values = [
+            (bits[:, rows, k].reshape(-1), terms[:, rows, k].reshape(-1))
+            for k in range(product.k)
+            for bits, terms in [a]
+        ]
+        values += [
+            (bits[:, k, columns].reshape(-1), terms[:, k, columns].reshape(-1))
+            for k in range(product.k)
+            for bits, terms in [b]
+        ]
+        values.append((c[0].reshape(-1), c[1].reshape(-1)))
+        operation = dot_product(product.a, product.b, product.c, product.k)
+        bits, terms = self.registers.computed(operation, values, np.arange(len(values[0][0])))
+        bits, terms = (each.reshape(-1, product.m, product.n) for each in (bits, terms))
+        elements = [
+            (bits[:, row, column].reshape(-1), terms[:, row, column].reshape(-1)) for row, column in product.places("c")
+        ]
+        assert isinstance(result, Group)
+        size = width(product.c)
+        per = max(1, 32 // size)
+        for number, item in enumerate(result.items):
+            own = elements[number * per : (number + 1) * per]
+            self.registers.write(item, own[0] if per == 1 else self.registers.packed(own, size), at)
+
+    def _matrix(
+        self, instruction: Instruction, operand: Operand, product: MatrixProduct, which: str, at: Lanes
+    ) -> Register:
+        """Return the elements of an operand, for each warp a matrix."""
+        assert isinstance(operand, Group)
+        kind, places = product.c, product.places(which)
+        factor = FACTORS[product.a if which == "a" else product.b]
+        size = width(product.c) if which == "c" else factor.bits
+        per = max(1, 32 // size)
+        if len(operand.items) * per != len(places):
+            raise NotInterpreted(f"{instruction} (fragments of other sizes)")
+        shape = {"a": (product.m, product.k), "b": (product.k, product.n), "c": (product.m, product.n)}[which]
+        bits = np.zeros((len(at) // LANES, *shape), np.uint64)
+        terms = np.zeros((len(at) // LANES, *shape), np.int64)
+        elements = []
+        for item in operand.items:
+            value = self.registers.read(item, kind if which == "c" and per == 1 else f"b{size * per}", at)
+            elements += [value] if per == 1 else self.registers.unpacked(value, size, per)
+        for (row, column), (own, term) in zip(places, elements, strict=True):
+            bits[:, row, column], terms[:, row, column] = own.reshape(-1, LANES), term.reshape(-1, LANES)
+        return bits, terms
+
+    def _function(self, instruction: Instruction, at: Lanes) -> None:
+        """Give each lane a function of all that the lanes of its warp have."""
         name, result = "_".join(instruction.op), instruction.operands[0]
         assert isinstance(result, Group)
         given: list[Register] = []

@@ -129,6 +129,7 @@ CONVERSIONS: list[tuple[str, int, int]] = [
     ("cvt.rni.s32.f32", 0x7F800000, 0x7FFFFFFF),  # infinity
     ("cvt.rzi.u32.f32", 0xC0200000, 0),
     ("cvt.rn.f16.f32", 0x3FC00000, 0x3E00),
+    ("cvt.rna.tf32.f32", 0x3F801000, 0x3F802000),
     ("cvt.rn.f32.s32", 0xFFFFFFFF, 0xBF800000),
     ("brev.b32", 1, 0x80000000),
     ("clz.b32", 1, 31),

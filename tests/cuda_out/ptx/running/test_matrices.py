@@ -80,11 +80,11 @@ def test_a_warp_transposes_a_matrix() -> None:
 
 
 def test_whole_warps_only() -> None:
-    """A warp of 16 lanes has no matrices; products of numbers are not computed."""
+    """A warp of 16 lanes has no matrices; a product that saturates is not computed."""
     with pytest.raises(Broken, match="not there as a whole"):
         ran(f"{FILL} {ADDRESS} {loaded('')} y[t] = r[0];", threads=16)
     product = (
-        'asm volatile("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%0, %1}, {%0, %1}, {%2}, {%0, %1};" '
+        'asm volatile("mma.sync.aligned.m8n8k16.row.col.satfinite.s32.s8.s8.s32 {%0, %1}, {%2}, {%2}, {%0, %1};" '
         ': "+r"(r[0]), "+r"(r[1]) : "r"(r[2]));'
     )
     with pytest.raises(NotInterpreted, match="on numbers"):

@@ -1,0 +1,78 @@
+"""Kernels with tensor cores are proved to be the products that they are, and their mutants are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cuda_out.compile.toolchain import available_tools
+from swizzle.strangers.proving.prove import prove
+from tests.swizzle.strangers.proving.proved import proof_of
+
+pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
+PRODUCTS = Path(__file__).parent / "products"
+
+
+def product(A: Any, B: Any) -> Any:
+    return A.astype(np.float32) @ B.astype(np.float32)
+
+
+def of_bytes(A: Any, B: Any) -> Any:
+    return A.astype(np.int32) @ B.astype(np.int32).T
+
+
+def of_doubles(A: Any, B: Any) -> Any:
+    return A @ B
+
+
+SPECIFICATIONS = {
+    "f16": product, "bf16": product, "tf32": of_doubles, "f64": of_doubles, "s8": of_bytes, "tile": product,
+}  # fmt: skip
+CUT = "factors of matrix products count as they are, and are cut to tf32"
+
+
+@pytest.mark.parametrize("name", SPECIFICATIONS)
+def test_a_product_is_proved(name: str) -> None:
+    """Of all inputs; what tf32 leaves out is said, and measured."""
+    found = prove(PRODUCTS / f"{name}.cu", SPECIFICATIONS[name], kernel=name)
+    assert found, found
+    least = {"tf32": 1e-5, "s8": 0.0}.get(name, 1e-18)
+    assert all(least <= each.error < 1e-3 for each in found.errors)
+    assert (CUT in found.assumed) == (name == "tf32")
+
+
+MUTANTS = [
+    ("f16", '"r"(a[1]), "r"(a[2])', '"r"(a[2]), "r"(a[1])', "different"),
+    ("f16", '"r"(b[0]), "r"(b[1])', '"r"(b[1]), "r"(b[0])', "different"),
+    ("f16", "(g + i / 2 * 8) * 8", "(g + i % 2 * 8) * 8", "different"),
+    ("f16", "f32.f16.f16.f32", "f32.bf16.bf16.f32", "different"),
+    ("bf16", "f32.bf16.bf16.f32", "f32.f16.f16.f32", "different"),
+    ("bf16", "<< 16", "<< 15", "different"),
+    ("s8", "s32.s8.s8.s32", "s32.u8.s8.s32", "different"),
+    ("s8", "r / 2 * 16", "r / 2 * 8", "different"),
+    ("tf32", "t + r / 2 * 4", "t + r % 2 * 4", "different"),
+    ("f64", "t * 8 + g", "g * 4 + t", "different"),
+    ("tile", ".x4.trans", ".x4", "different"),
+    ("tile", "row / 2 % 4", "row % 4", "equal"),
+    ("tile", "at(a, t / 4, t % 4)", "at(a, t / 4, 0)", "race"),
+    ("tile", "lane % 16, k / 8 + lane / 16", "lane % 16, k / 8", "different"),
+    ("tile", "top + lane % 16", "lane % 16", "different"),
+    ("tile", "  __syncthreads();\n", "", "race"),
+    ("tile", '  asm volatile("cp.async.wait_group 0;");\n', "", "undefined"),
+    ("tile", "wait_group 0", "wait_group 1", "undefined"),
+    ("tile", "n[2 * j]", "n[j]", "different"),
+]  # fmt: skip
+"""A kernel, what is changed of its text and into what, and the verdict; another swizzle is no mistake."""
+
+
+@pytest.mark.parametrize(("name", "old", "new", "verdict"), MUTANTS)
+def test_a_mutant_has_its_verdict(tmp_path: Path, name: str, old: str, new: str, verdict: str) -> None:
+    """Swapped registers, rows and types; a barrier or a wait that is missing."""
+    text = (PRODUCTS / f"{name}.cu").read_text()
+    assert text.count(old) >= 1
+    found = proof_of(tmp_path, text.replace(old, new, 1), SPECIFICATIONS[name], kernel=name)
+    assert found.verdict == verdict, found
+    assert (found.numbers is not None) == (verdict == "different")
