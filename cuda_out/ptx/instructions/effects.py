@@ -19,6 +19,7 @@ _MATRIX: Final = (
     r"\.shared(?:::cta)?\.(?P<t>b16)"
 )
 """ptxas takes the shape and the number of matrices in any order, CUTLASS's among them."""
+_WMMA: Final = r"\.sync\.aligned\.(?:row|col)\.m\d+n\d+k\d+(?:\.(?P<space>global|shared)(?:::cta)?)?\.\w+"
 _VALUE: Final = r"(?P<vector>\.v2|\.v4)?\.(?P<t>[bus](?:8|16|32|64)|f32|f64)"
 _LOADED: Final = "=loaded address|=loaded address b64"
 _STORED: Final = "address stored|address stored b64"
@@ -65,6 +66,9 @@ EFFECTS: Final[Forms] = (
     (rf"stmatrix{_MATRIX}", "in_shared pieces"),
     (r"movmatrix\.sync\.aligned\.m8n8\.trans\.(?P<t>b16)", "=b32 b32"),
     (r"mma\.sync\.aligned\.m\d+n8k\d+\.row\.col(?:\.rn|\.satfinite)?\.(?P<t>\w+)\.\w+\.\w+\.\w+", "fragments"),
+    (rf"wmma\.load\.[abc]{_WMMA}", "=fragment address|=fragment address u32"),
+    (rf"wmma\.store\.d{_WMMA}", "address fragment|address fragment u32"),
+    (r"wmma\.mma\.sync\.aligned(?:\.(?:row|col)){2}\.m\d+n\d+k\d+(?:\.rn)?\.(?P<t>\w+)(?:\.\w+)+", "fragments"),
     (r"membar\.(?:cta|gl|sys)", ""),
     (r"fence\.(?:sc|acq_rel)\.(?:cta|gpu|sys)", ""),
     (r"nanosleep\.u32", "u32"),

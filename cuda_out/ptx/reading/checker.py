@@ -69,13 +69,19 @@ class Checker:
         """Return why operands are no fragments of matrices: four groups of registers, of 32 or 64 bits."""
         if len(operands) != 4 or not all(isinstance(operand, Group) for operand in operands):
             return "not four fragments"
-        for number, operand in enumerate(operands):
-            for item in operand.items if isinstance(operand, Group) else ():
-                kind = self.registers.get(item.text, "") if isinstance(item, Name) else ""
-                if isinstance(item, Immediate) and number == 3:
-                    continue
-                if kind in ("", "pred") or width(kind) not in (32, 64):
-                    return f"{item} in a fragment"
+        whys = [self._fragment(operand, literals=number == 3) for number, operand in enumerate(operands)]
+        return next((why for why in whys if why), "")
+
+    def _fragment(self, operand: Operand, *, literals: bool = False) -> str:
+        """Return why an operand is no group of registers, of 32 or 64 bits, '' for one that is."""
+        if not isinstance(operand, Group):
+            return "no fragment"
+        for item in operand.items:
+            kind = self.registers.get(item.text, "") if isinstance(item, Name) else ""
+            if isinstance(item, Immediate) and literals:
+                continue
+            if kind in ("", "pred") or width(kind) not in (32, 64):
+                return f"{item} in a fragment"
         return ""
 
     def _operand(self, found: InstructionForm, says: str, operand: Operand) -> str:
@@ -90,6 +96,8 @@ class Checker:
                     return f"not {found.count} registers"
                 whys = [self._register("b32", item) for item in operand.items]
                 return next((why for why in whys if why), "")
+            case "fragment":
+                return self._fragment(operand)
             case "address":
                 return self._address(found, operand, written="stored" in found.ways[0])
             case "label":

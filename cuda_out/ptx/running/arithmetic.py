@@ -19,7 +19,7 @@ from cuda_out.ptx.kinds import KINDS, is_float, width
 from cuda_out.ptx.running.machine import PtxMachine
 from cuda_out.ptx.syntax import Kernel, Name, Operand
 
-_ROUNDS = frozenset(("add", "sub", "mul", "mad", "fma", "div", "rcp", "sqrt", "math", "product"))
+_ROUNDS = frozenset(("add", "sub", "mul", "mad", "fma", "div", "rcp", "sqrt", "math"))
 _CHOOSES = frozenset(("setp", "selp", "min", "max"))
 _SMALL = ("bf16", "f16")
 _SHOWN = 4
@@ -81,7 +81,7 @@ def _name(operand: Operand) -> str:
 def assumptions(machine: PtxMachine, names: Iterable[str]) -> tuple[str, ...]:
     """Return what the contents of some arrays, left by a run, count as that they are not, in words: approximations as
     what they approximate, arithmetic in 16 bits as that of real numbers."""
-    found, kinds, tf32 = [], set[str](), False
+    found, kinds = [], set[str]()
     if loose := sorted(_loose(machine.kernel)):
         found.append(f"approximations count as what they approximate: {_some(loose)}")
     terms = [term for name in names for term in machine.arrays[name].terms.tolist()]
@@ -89,13 +89,14 @@ def assumptions(machine: PtxMachine, names: Iterable[str]) -> tuple[str, ...]:
         head, *parts = operation.name.split(".")
         if head == "halves":
             kinds |= {kind for kind in _SMALL if kind in parts[0]}
-        elif head == "product" and "tf32" in parts:
-            tf32 = True
         elif head in _ROUNDS and operation.result in _SMALL:
             kinds.add(operation.result)
+    ops = [each.op for body in (machine.kernel, *machine.kernel.functions.values()) for each in body.instructions]
+    products = [op for op in ops if op[0] == "mma" or op[:2] == ("wmma", "mma")]  # which end in the type of their sums
+    kinds |= {op[-1] for op in products if op[-1] in _SMALL}
     if kinds:
         found.append(f"arithmetic in {_some(sorted(kinds))} counts as that of real numbers")
-    if tf32:
+    if any("tf32" in op for op in products):
         found.append("factors of matrix products count as they are, and are cut to tf32")
     return tuple(found)
 

@@ -25,6 +25,7 @@ from cuda_out.ptx.instructions.table import decode
 from cuda_out.ptx.kinds import KINDS, Bits, Typed, record_size, typed, untyped, width
 from cuda_out.ptx.running.arguments import LaunchArgument, LaunchArray, LaunchRecord, LaunchScalar, bits_of, parts_of
 from cuda_out.ptx.running.async_copies import AsyncCopies
+from cuda_out.ptx.running.fragments import Fragments, moved_bytes
 from cuda_out.ptx.running.matrices import Matrices
 from cuda_out.ptx.running.memory import Broken, Lanes, PtxMemory, Region
 from cuda_out.ptx.running.notes import Notes
@@ -46,7 +47,7 @@ MOST_STATIC: Final = 48 * 1024
 MOST_SHARED: Final = 227 * 1024
 """As many a block has on any architecture, with those that the launch gives."""
 _SPACES: Final = ("global", "shared", "local", "const")
-MATRICES: Final = frozenset(("ldmatrix", "stmatrix", "movmatrix", "mma"))
+MATRICES: Final = frozenset(("ldmatrix", "stmatrix", "movmatrix", "mma", "wmma"))
 _OUTSIDE: Final = MATRICES | frozenset(
     ("cp", "shfl", "bar", "barrier", "vote", "match", "redux", "activemask", "atom", "red", "exit", "trap")
 )
@@ -65,7 +66,8 @@ class PtxMachine:
     unless `any_order` says that one order will do. `early_returns`: barriers and shuffles wait for no thread that has
     ended, which is so from sm_70 on; else it is an error that threads miss a barrier, as CUDA's guide has it. Variables
     of the module that are `written` begin as the module is loaded, and are outputs; others are read-only, and hold what
-    the host may have put there, unless the module is `just_loaded`.
+    the host may have put there, unless the module is `just_loaded`. `fragments` is at which of many places WMMA's
+    fragments lie, 0 where such instructions are refused.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class PtxMachine:
         early_returns: bool = False,
         just_loaded: bool = False,
         written: Collection[str] = (),
+        fragments: int = 0,
     ) -> None:
         assert shape.warp_size == LANES
         _check_block(kernel, shape)
@@ -96,6 +99,7 @@ class PtxMachine:
         self.transfers = Transfers(self.registers, self.parameters, self.kinds)
         self.warps = Warps(self.transfers)
         self.matrices, self.copies = Matrices(self.transfers), AsyncCopies(self.transfers)
+        self.fragments = Fragments(self.matrices, fragments)
         self.arrays: dict[str, Region] = {}
         named = Counter(name for i in kernel.instructions for part in (*i.operands, i.guard) for name in names_of(part))
         self._used_results = {
@@ -177,6 +181,7 @@ class PtxMachine:
             and i.op[-1] in KINDS
             and (space in i.op or not set(_SPACES) & set(i.op))
         ]
+        sizes += [moved_bytes(i) for i in self.kernel.instructions if i.op[0] == "wmma" and i.op[1] != "mma"]
         heads = {i.op[0] for i in self.kernel.instructions}
         if space == "shared" and heads & {"ldmatrix", "stmatrix"}:
             sizes.append(2)
@@ -378,6 +383,8 @@ class PtxMachine:
                 self.matrices.transpose(instruction, at)
             case "mma":
                 self.matrices.multiply(instruction, at)
+            case "wmma":
+                self.fragments.execute(instruction, place, at)
             case "cp":
                 self.copies.execute(instruction, place, at)
             case "call":

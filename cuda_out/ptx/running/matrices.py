@@ -13,12 +13,12 @@ import re
 import numpy as np
 
 from cuda_out.ptx.instructions.operation import InstructionForm, Operation
-from cuda_out.ptx.instructions.products import FACTORS, MatrixProduct, dot_product
+from cuda_out.ptx.instructions.products import FACTORS, MatrixProduct, Places, dot_product
 from cuda_out.ptx.kinds import Typed, width
 from cuda_out.ptx.running.memory import Broken, Lanes, Region
 from cuda_out.ptx.running.registers import Register
 from cuda_out.ptx.running.transfers import Transfers
-from cuda_out.ptx.syntax import Group, Instruction, Name, NotInterpreted, Operand
+from cuda_out.ptx.syntax import Group, Immediate, Instruction, Name, NotInterpreted, Operand
 from symbolic.ir.program import LANES
 
 _ROW = InstructionForm("b32", "", "shared", 4, ())
@@ -55,7 +55,7 @@ class Matrices:
 
     def transpose(self, instruction: Instruction, at: Lanes) -> None:
         """Give each lane its part of the matrix that the warp holds, transposed."""
-        self._whole_warps(instruction, at)
+        self.whole_warps(instruction, at)
         target, source = instruction.operands
         halves = self.registers.unpacked(self.registers.read(source, "b32", at), 8 * _HALF, 2)
         bits = np.stack([half[0] for half in halves], axis=1).reshape(-1)
@@ -80,7 +80,7 @@ class Matrices:
     ) -> list[tuple[Region, Lanes]]:
         """Return for each matrix its array, and for each lane of a warp where the row begins that it would name: of
         matrix j, the lanes 0 to 7 of what is returned are those that 8 * j to 8 * j + 7 name."""
-        self._whole_warps(instruction, at)
+        self.whole_warps(instruction, at)
         lane = np.arange(len(at)) % LANES
         naming = np.flatnonzero(lane < 8 * count)
         where = self.transfers.addresses(instruction, operand, at[naming])
@@ -95,7 +95,8 @@ class Matrices:
         by_warp = first.reshape(-1, LANES)
         return [(region, np.roll(by_warp, -8 * number, axis=1).reshape(-1)) for number in range(count)]
 
-    def _whole_warps(self, instruction: Instruction, at: Lanes) -> None:
+    def whole_warps(self, instruction: Instruction, at: Lanes) -> None:
+        """Raise Broken where a lane of a warp is missing."""
         warps = self.shape.warp_base[at]
         if len(at) % LANES or (warps.reshape(-1, LANES) != warps[::LANES, None]).any():
             raise Broken(f"{instruction}: {self.shape.describe(int(at[0]))} is in a warp that is not there as a whole")
@@ -104,7 +105,7 @@ class Matrices:
 
     def multiply(self, instruction: Instruction, at: Lanes) -> None:
         """Give each lane its part of a product."""
-        self._whole_warps(instruction, at)
+        self.whole_warps(instruction, at)
         shape = re.fullmatch(r"m(\d+)n(\d+)k(\d+)", instruction.op[3])
         d, a, b, c = instruction.op[-4:]
         assert shape is not None
@@ -115,56 +116,55 @@ class Matrices:
             self._function(instruction, at)
 
     def _product(self, instruction: Instruction, product: MatrixProduct, at: Lanes) -> None:
-        result, *given = instruction.operands
+        result, *operands = instruction.operands
+        sizes = FACTORS[product.a].bits, FACTORS[product.b].bits, width(product.c)
+        shapes = (product.m, product.k), (product.k, product.n), (product.m, product.n)
         a, b, c = (
-            self._matrix(instruction, operand, product, which, at) for operand, which in zip(given, "abc", strict=True)
+            self.gathered(instruction, operand, size, shape, product.places(which), at)
+            for operand, size, shape, which in zip(operands, sizes, shapes, "abc", strict=True)
         )
+        self.spread(result, width(product.c), self.product(product, a, b, c), product.places("c"), at)
+
+    def product(self, product: MatrixProduct, a: Register, b: Register, c: Register) -> Register:
+        """Return A @ B + C, for each warp a matrix."""
         rows, columns = (each.reshape(-1) for each in np.indices((product.m, product.n)))
-        values = [
-            (bits[:, rows, k].reshape(-1), terms[:, rows, k].reshape(-1))
-            for k in range(product.k)
-            for bits, terms in [a]
-        ]
-        values += [
-            (bits[:, k, columns].reshape(-1), terms[:, k, columns].reshape(-1))
-            for k in range(product.k)
-            for bits, terms in [b]
-        ]
+        values = [(bits.reshape(-1), terms.reshape(-1)) for k in range(product.k)
+                  for bits, terms in [(a[0][:, rows, k], a[1][:, rows, k])]]  # fmt: skip
+        values += [(bits.reshape(-1), terms.reshape(-1)) for k in range(product.k)
+                   for bits, terms in [(b[0][:, k, columns], b[1][:, k, columns])]]  # fmt: skip
         values.append((c[0].reshape(-1), c[1].reshape(-1)))
         operation = dot_product(product.a, product.b, product.c, product.k)
-        bits, terms = self.registers.computed(operation, values, np.arange(len(values[0][0])))
-        bits, terms = (each.reshape(-1, product.m, product.n) for each in (bits, terms))
-        elements = [
-            (bits[:, row, column].reshape(-1), terms[:, row, column].reshape(-1)) for row, column in product.places("c")
-        ]
-        assert isinstance(result, Group)
-        size = width(product.c)
-        per = max(1, 32 // size)
-        for number, item in enumerate(result.items):
-            own = elements[number * per : (number + 1) * per]
-            self.registers.write(item, own[0] if per == 1 else self.registers.packed(own, size), at)
+        found = self.registers.computed(operation, values, np.arange(c[0].size))
+        return found[0].reshape(c[0].shape), found[1].reshape(c[1].shape)
 
-    def _matrix(
-        self, instruction: Instruction, operand: Operand, product: MatrixProduct, which: str, at: Lanes
+    def gathered(
+        self, instruction: Instruction, operand: Operand, size: int, shape: tuple[int, int], places: Places, at: Lanes
     ) -> Register:
-        """Return the elements of an operand, for each warp a matrix."""
+        """Return the elements that fragments have, for each warp a matrix."""
         assert isinstance(operand, Group)
-        kind, places = product.c, product.places(which)
-        factor = FACTORS[product.a if which == "a" else product.b]
-        size = width(product.c) if which == "c" else factor.bits
         per = max(1, 32 // size)
         if len(operand.items) * per != len(places):
             raise NotInterpreted(f"{instruction} (fragments of other sizes)")
-        shape = {"a": (product.m, product.k), "b": (product.k, product.n), "c": (product.m, product.n)}[which]
         bits = np.zeros((len(at) // LANES, *shape), np.uint64)
         terms = np.zeros((len(at) // LANES, *shape), np.int64)
-        elements = []
+        elements = list[Register]()
         for item in operand.items:
-            value = self.registers.read(item, kind if which == "c" and per == 1 else f"b{size * per}", at)
+            kind = f"{'f' if isinstance(item, Immediate) and item.width else 'b'}{max(size, 32)}"
+            value = self.registers.read(item, kind, at)
             elements += [value] if per == 1 else self.registers.unpacked(value, size, per)
         for (row, column), (own, term) in zip(places, elements, strict=True):
             bits[:, row, column], terms[:, row, column] = own.reshape(-1, LANES), term.reshape(-1, LANES)
         return bits, terms
+
+    def spread(self, result: Operand, size: int, matrix: Register, places: Places, at: Lanes) -> None:
+        """Give lanes the elements of each warp's matrix."""
+        assert isinstance(result, Group)
+        bits, terms = matrix
+        elements = [(bits[:, row, column].reshape(-1), terms[:, row, column].reshape(-1)) for row, column in places]
+        per = max(1, 32 // size)
+        for number, item in enumerate(result.items):
+            own = elements[number * per : (number + 1) * per]
+            self.registers.write(item, own[0] if per == 1 else self.registers.packed(own, size), at)
 
     def _function(self, instruction: Instruction, at: Lanes) -> None:
         """Give each lane a function of all that the lanes of its warp have."""

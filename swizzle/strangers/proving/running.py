@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ from swizzle.strangers.proving.launched import LaunchedKernel
 from swizzle.strangers.proving.proof import ProofFinding
 from swizzle.strangers.proving.subject import Subject
 from swizzle.strangers.reading.compiled import Undecided, refusal
-from swizzle.strangers.reading.run import Inputs
+from swizzle.strangers.reading.run import Inputs, Ran
 from symbolic.algebra.numbers import from_memory, in_memory
 from symbolic.algebra.terms import Terms
 from symbolic.ir.index import cell_name
@@ -63,7 +64,8 @@ def run_chain(kernels: Sequence[LaunchedKernel], notes: Notes, held: Held | None
     now, machines, last, widest = dict(held or {}), list[PtxMachine](), dict[str, int](), dict[str, int]()
     for number, kernel in enumerate(kernels):
         try:
-            ran = Inputs(kernel.arguments, kernel.launch, notes=notes, held=now).run(kernel.entry, BranchingMachine)
+            ran = _run(kernel, notes, now, 1)
+            other = _run(kernel, notes, now, 2) if _has_fragments(kernel) else ran
         except NotInterpreted as error:
             raise Undecided(refusal(kernel.text.path, kernel.ptx, str(error))) from None
         except Broken as error:
@@ -74,6 +76,8 @@ def run_chain(kernels: Sequence[LaunchedKernel], notes: Notes, held: Held | None
             raise Undefined(_finding(kernel, ran.races[0]), race=True)
         if why := _in_one_order(ran.machine):
             raise Undecided(f"not interpreted: {kernel.in_words(why)}")
+        if why := _placed(kernel, ran.machine, other.machine):
+            raise Undefined(_finding(kernel, why))
         machines.append(ran.machine)
         for access in ran.seen:
             widest[access.region] = max(widest.get(access.region, 0), access.size)
@@ -86,6 +90,28 @@ def run_chain(kernels: Sequence[LaunchedKernel], notes: Notes, held: Held | None
                     raise Undefined(_finding(kernel, why))
                 now[each.name] = bits, terms
     return ChainRun(tuple(machines), last, widest)
+
+
+def _run(kernel: LaunchedKernel, notes: Notes, held: Held, fragments: int) -> Ran:
+    machine = partial(BranchingMachine, fragments=fragments)
+    return Inputs(kernel.arguments, kernel.launch, notes=notes, held=held).run(kernel.entry, machine)
+
+
+def _has_fragments(kernel: LaunchedKernel) -> bool:
+    return any(each.op[0] == "wmma" for each in kernel.entry.instructions)
+
+
+def _placed(kernel: LaunchedKernel, one: PtxMachine, other: PtxMachine) -> str:
+    """Return which element depends on where WMMA's fragments lie, '' for none."""
+    for each in kernel.given:
+        if one is not other and each.role in ("out", "inout") and each.shape:
+            (bits, terms), (others, other_terms) = (machine.forms(each.name)[0] for machine in (one, other))
+            if len(bad := np.flatnonzero((terms != other_terms) | (bits != others) & (terms == 0))):
+                return (
+                    f"{each.name}[{bad[0]}] depends on where WMMA's fragments lie, which is not to be relied on: do "
+                    "the same to all elements of a fragment, and store it by store_matrix_sync"
+                )
+    return ""
 
 
 def _in_one_order(machine: PtxMachine) -> str:

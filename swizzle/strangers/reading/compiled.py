@@ -257,7 +257,8 @@ def is_named(symbol: str, name: str) -> bool:
 _REFUSED: Final = {
     r"\b(?:tex|tld4|txq)\.": "a texture; hand the kernel an array, and read x[i] instead of tex1Dfetch, tex1D or tex2D",
     r"\b(?:suld|sust|sured|suq)\.": "a surface; hand the kernel an array, and read and write x[i]",
-    r"\bwmma\.": "WMMA, whose fragments lie where the compiler wants; mma.sync and ldmatrix, in inline PTX, are read",
+    r"\bwmma\.": "WMMA, whose fragments lie where the compiler wants: `swizzle prove` reads factors of one type; "
+    "mma.sync and ldmatrix, in inline PTX, are read",
     r"\b(?:wgmma|tcgen05)\.": "a product of a warp group; mma.sync and ldmatrix are read",
     r"\bcp\.(?:reduce\.)?async\.bulk": "a copy by TMA; cp.async, as <cuda_pipeline.h> makes it, is read",
     r"\b(?:mbarrier|cp\.async\.mbarrier)\.": "an mbarrier, of cuda::barrier or of a pipeline that threads share; a "

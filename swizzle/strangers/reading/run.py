@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
@@ -108,7 +108,7 @@ class Inputs:
             at, most = at + size, max(most, size)
         return LaunchRecord(at + -at % most, tuple(parts))
 
-    def run(self, kernel: Kernel, kind: type[PtxMachine] = PtxMachine) -> Ran:
+    def run(self, kernel: Kernel, kind: Callable[..., PtxMachine] = PtxMachine) -> Ran:
         """Run a kernel on some kind of machine, again where it turns out to write a variable of its module. Raises
         Broken, NotInterpreted."""
         while True:

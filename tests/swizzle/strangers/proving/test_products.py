@@ -28,20 +28,27 @@ def of_doubles(A: Any, B: Any) -> Any:
     return A @ B
 
 
+def doubled(A: Any, B: Any) -> Any:
+    return 2 * product(A, B)
+
+
 SPECIFICATIONS = {
     "f16": product, "bf16": product, "tf32": of_doubles, "f64": of_doubles, "s8": of_bytes, "tile": product,
+    "wmma": doubled, "wmma_bytes": of_bytes, "f16_sums": of_doubles,
 }  # fmt: skip
 CUT = "factors of matrix products count as they are, and are cut to tf32"
+HALVES = "arithmetic in f16 counts as that of real numbers"
 
 
 @pytest.mark.parametrize("name", SPECIFICATIONS)
 def test_a_product_is_proved(name: str) -> None:
-    """Of all inputs; what tf32 leaves out is said, and measured."""
-    found = prove(PRODUCTS / f"{name}.cu", SPECIFICATIONS[name], kernel=name)
+    """Of all inputs; what tf32 and sums of halves leave out is said, and measured."""
+    found = prove(PRODUCTS / f"{name}.cu", SPECIFICATIONS[name])
     assert found, found
-    least = {"tf32": 1e-5, "s8": 0.0}.get(name, 1e-18)
+    least = {"tf32": 1e-5, "s8": 0.0, "wmma_bytes": 0.0, "f16_sums": 1e-5}.get(name, 1e-18)
     assert all(least <= each.error < 1e-3 for each in found.errors)
     assert (CUT in found.assumed) == (name == "tf32")
+    assert (HALVES in found.assumed) == (name == "f16_sums")
 
 
 MUTANTS = [
@@ -64,15 +71,39 @@ MUTANTS = [
     ("tile", '  asm volatile("cp.async.wait_group 0;");\n', "", "undefined"),
     ("tile", "wait_group 0", "wait_group 1", "undefined"),
     ("tile", "n[2 * j]", "n[j]", "different"),
+    ("wmma", "_b, 16, 16, 16, __half, wmma::row", "_b, 16, 16, 16, __half, wmma::col", "different"),
+    ("wmma", "A + k, 32", "A + k, 16", "different"),
+    ("wmma", "mem_row_major", "mem_col_major", "different"),
+    ("wmma", "c.x[i] *= alpha", "c.x[i] *= i ? alpha : 1", "undefined"),
+    ("wmma", "A + k, 32", "A + k, 33", "undefined"),
+    ("wmma", "A + k, 32", "A + 8 * (threadIdx.x & 1), 32", "undefined"),
+    ("wmma", "__align__(32) ", "", "undefined"),
+    ("wmma", "    __syncwarp();\n    wmma", "    wmma", "race"),
+    ("wmma", "    __syncwarp();\n    for", "    for", "race"),
+    ("wmma_bytes", "32, 16, signed char, wmma::col", "32, 16, signed char, wmma::row", "different"),
 ]  # fmt: skip
 """A kernel, what is changed of its text and into what, and the verdict; another swizzle is no mistake."""
 
 
 @pytest.mark.parametrize(("name", "old", "new", "verdict"), MUTANTS)
 def test_a_mutant_has_its_verdict(tmp_path: Path, name: str, old: str, new: str, verdict: str) -> None:
-    """Swapped registers, rows and types; a barrier or a wait that is missing."""
+    """Swapped registers, rows and types; a barrier or a wait that is missing; strides of WMMA."""
     text = (PRODUCTS / f"{name}.cu").read_text()
     assert text.count(old) >= 1
-    found = proof_of(tmp_path, text.replace(old, new, 1), SPECIFICATIONS[name], kernel=name)
+    found = proof_of(tmp_path, text.replace(old, new, 1), SPECIFICATIONS[name])
     assert found.verdict == verdict, found
     assert (found.numbers is not None) == (verdict == "different")
+
+
+BY_PLACES = """  int lane = threadIdx.x;
+  for (int i = 0; i < 8; ++i) C[(lane / 4 + i / 2 % 2 * 8) * 16 + lane % 4 * 2 + i % 2 + i / 4 * 8] = c.x[i];
+"""
+
+
+def test_places_of_fragments_are_not_relied_on(tmp_path: Path) -> None:
+    """Where the hardware of today has them: the answer is not that of the layout, but that there is none."""
+    text = (PRODUCTS / "wmma.cu").read_text()
+    store = "  wmma::store_matrix_sync(C, c, 16, wmma::mem_row_major);\n"
+    assert store in text
+    found = proof_of(tmp_path, text.replace(store, BY_PLACES), doubled)
+    assert found.verdict == "undefined" and "where WMMA's fragments lie" in str(found)
