@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -25,10 +25,15 @@ from cuda_out.compile.toolchain import include_directories
 from symbolic.errors import SwizzleError
 
 Shape3: TypeAlias = tuple[int, int, int]
+MOST_BLOCKS: Final = (2**31 - 1, 65535, 65535)
+"""As many blocks may a grid have along x, y and z, as CUDA's guide says (compute capabilities)."""
+MOST_IN_Z: Final = 64
+"""As many threads may a block have along z; along x and y as many as in all."""
 
 
 def check_shapes(grid: Shape3, block: Shape3) -> None:
-    """Raise SwizzleError unless grid and block have three positive sizes and a block at most 1024 threads."""
+    """Raise SwizzleError unless grid and block have three positive sizes within CUDA's limits and a block at most 1024
+    threads."""
     if len(grid) != 3 or len(block) != 3 or min(*grid, *block) < 1:
         raise SwizzleError(
             f"grid {grid} and block {block}",
@@ -41,6 +46,19 @@ def check_shapes(grid: Shape3, block: Shape3) -> None:
             expected="at most 1024 threads in a block",
             fix="launch smaller blocks, and more of them",
         )
+    if block[2] > MOST_IN_Z:
+        raise SwizzleError(
+            f"a block of {block} threads",
+            expected=f"at most {MOST_IN_Z} threads along z: CUDA launches no more",
+            fix="count them along x or y",
+        )
+    for axis, blocks, most in zip("xyz", grid, MOST_BLOCKS, strict=True):
+        if blocks > most:
+            raise SwizzleError(
+                f"a grid of {blocks} blocks along {axis}",
+                expected=f"at most {most} blocks along {axis}: CUDA launches no more",
+                fix="count them along x" if axis != "x" else "give each block more elements",
+            )
 
 
 _TOKEN = re.compile(

@@ -58,6 +58,11 @@ class LaunchedKernel(Struct, frozen=True):
         return {name for i in self.entry.instructions for part in (*i.operands, i.guard) for name in names_of(part)}
 
     @property
+    def static_shared(self) -> int:
+        """The bytes of shared memory that it declares with their sizes."""
+        return sum(each.size for each in self.entry.arrays if each.space == "shared" and each.name in self.used)
+
+    @property
     def spelled(self) -> str:
         """Its name, with the arguments of a template."""
         return f"{self.kernel.name}{self.instance}"

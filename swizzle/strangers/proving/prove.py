@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from cuda_out.compile.children import confined
 from cuda_out.ptx.running.arithmetic import assumptions
+from cuda_out.ptx.running.machine import MOST_STATIC
 from cuda_out.ptx.running.validate import OutputDifference
 from swizzle.language.specs.spec import Spec
 from swizzle.language.specs.specification import own_types
@@ -181,6 +182,11 @@ class KernelProver:
             written = [name for name, region in machine.arrays.items() if region.writable]
             found += [each for each in assumptions(machine, written) if each not in found]
         found += self.reference.assumed()
+        found += [
+            f"the host allows {each.name} so many bytes, by cudaFuncSetAttribute: "
+            f"cudaFuncAttributeMaxDynamicSharedMemorySize is {each.launch.dynamic}"
+            for each in self.subject.kernels if each.static_shared + each.launch.dynamic > MOST_STATIC
+        ]  # fmt: skip
         found += [f"{name} holds what the file says, and the host sets nothing else" for name in self._given_data()]
         found.append("the PTX is what the kernel is: what a compiler leaves out of undefined C++ is not seen")
         return tuple(dict.fromkeys(found))

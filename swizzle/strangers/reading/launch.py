@@ -233,7 +233,7 @@ def parse_launch(words: str) -> KernelLaunch:
     try:
         check_shapes(grid, block)  # type: ignore[arg-type]
     except SwizzleError as error:
-        raise SwizzleError(f"--launch {words}: {error.found}", expected=error.expected, fix=EXAMPLE) from None
+        raise SwizzleError(f"--launch {words}: {error.found}", expected=error.expected, fix=error.fix) from None
     return KernelLaunch(grid, block, dynamic)  # type: ignore[arg-type]
 
 

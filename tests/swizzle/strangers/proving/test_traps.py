@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cuda_out.compile.toolchain import available_tools
+from symbolic.errors import SwizzleError
 from tests.swizzle.strangers.proving.proved import proof_of
 
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
@@ -168,3 +169,24 @@ def test_an_index_that_is_data(tmp_path: Path) -> None:
     text += "__global__ void k(const int* at, const float* x, float* y) { y[threadIdx.x] = x[at[threadIdx.x]]; }\n"
     found = proof_of(tmp_path, text, lambda at, x: x[at])
     assert found.verdict == "undecided" and "out of bounds" in found.why, found
+
+
+@pytest.mark.parametrize(
+    ("launch", "limit"),
+    [("1x65536,1", "65535 blocks along y"), ("1x1x65536,1", "65535 blocks along z"), ("1,1x1x65", "64 threads along z"),
+     ("2147483648,1", "2147483647 blocks along x"), ("1,33x32", "1024 threads")],
+)  # fmt: skip
+def test_a_launch_that_cuda_refuses(tmp_path: Path, launch: str, limit: str) -> None:
+    """It computes nothing, whatever the kernel says."""
+    with pytest.raises(SwizzleError) as refused:
+        proof_of(tmp_path, one_warp("y[threadIdx.x % 32] = x[threadIdx.x % 32];", launch=launch), same)
+    assert limit in refused.value.expected and launch in refused.value.found
+
+
+@pytest.mark.parametrize(("bytes_", "asked"), [(49152, False), (49156, True), (65536, True)])
+def test_shared_memory_that_the_host_allows(tmp_path: Path, bytes_: int, asked: bool) -> None:
+    """More than 48 KiB are launched only after an attribute of the function is set."""
+    body = "extern __shared__ float s[]; s[i] = x[i]; __syncthreads(); y[i] = s[i];"
+    found = proof_of(tmp_path, one_warp(body, launch=f"1,32,{bytes_}"), same)
+    said = [each for each in found.assumed if "cudaFuncAttributeMaxDynamicSharedMemorySize" in each]
+    assert found and bool(said) == asked and all(str(bytes_) in each for each in said), found
