@@ -53,16 +53,20 @@ class Counterexample(Struct, frozen=True):
 
 
 class FloatError(Struct, frozen=True):
-    """How far floats are off at inputs of some magnitude: the largest error relative to the largest output, and how
-    many outputs are infinite or no number where they should be one."""
+    """How far floats are off at some inputs: the largest error relative to the largest output, and how many outputs are
+    infinite or no number where they should be one. `far`: too far, where the specification in the same floats is near.
+    What is not `plain` is told where it is worse."""
 
+    inputs: str
+    plain: bool
     scale: float
     error: float
     lost: int = 0
+    far: bool = False
 
     def __str__(self) -> str:
         lost = f" ({self.lost} outputs are lost to infinity or NaN)" if self.lost else ""
-        return f"{self.error:.1e} at inputs near {self.scale:g}{lost}"
+        return f"{self.error:.1e} at {self.inputs}{lost}"
 
 
 class KernelProof(Struct, frozen=True):
@@ -100,7 +104,9 @@ class KernelProof(Struct, frozen=True):
         if self.numbers is not None:
             found.append(f"numbers   {self.numbers}")
         if self.errors:
-            found.append(f"floats    off by at most, of the largest output: {', '.join(map(str, self.errors))}")
+            usual = max(each.error for each in self.errors if each.plain)
+            told = [each for each in self.errors if each.plain or each.far or each.lost or each.error > 4 * usual]
+            found.append(f"floats    off by at most, of the largest output: {', '.join(map(str, told))}")
         if self.verdict == "equal" and self.covers != "launch":
             found.append(f"covers    {self.covers}")
         found += [f"assumes   {each}" for each in self.assumed]
@@ -137,7 +143,10 @@ class KernelProof(Struct, frozen=True):
                 "where": numbers.where, "found": numbers.found, "wanted": numbers.wanted,
             },
             "assumed": list(self.assumed),
-            "errors": [{"scale": each.scale, "error": each.error, "lost": each.lost} for each in self.errors],
+            "errors": [
+                {"inputs": each.inputs, "scale": each.scale, "error": each.error, "lost": each.lost}
+                for each in self.errors
+            ],
             "why": self.why or None, "seconds": round(self.seconds, 3), "files": list(self.files),
         }  # fmt: skip
 

@@ -26,7 +26,7 @@ from swizzle.strangers.proving.reproducer import write_reproducer
 from swizzle.strangers.proving.running import ChainRun, Undefined, run_chain, with_indices
 from swizzle.strangers.proving.specifications import specification_of
 from swizzle.strangers.proving.subject import Subject, fitted, subject_of
-from swizzle.strangers.proving.trying import OneTry, counterexample, float_errors
+from swizzle.strangers.proving.trying import WORST, OneTry, counterexample, float_errors
 from swizzle.strangers.reading.compiled import Undecided, own_name
 from swizzle.strangers.reading.files import cuda_text
 from swizzle.strangers.reading.launch import said_flags
@@ -36,8 +36,6 @@ from symbolic.ir.program import LANES
 
 SHOWN: Final = 3
 """As many outputs that differ are told."""
-WORST: Final = 2.0**-4
-"""An error of floats at inputs near 1, relative to the largest output, from which on equal real numbers say nothing."""
 REGISTERS: Final = 65536
 """The registers of a multiprocessor, which a warp takes so many at once of:"""
 REGISTERS_AT_ONCE: Final = 256
@@ -131,15 +129,19 @@ class KernelProver:
         if why := self._not_launched():
             return self._proof(verdict="undecided", why=why)
         assumed = self._assumed(ran)
+        far = [each.inputs for each in errors if each.far]
         if errors[0].lost or errors[0].error > WORST:
-            why = "equal as real numbers, and in the kernel's own floats far off"
+            far = list(dict.fromkeys([errors[0].inputs, *far]))
+        if far:
+            why = f"equal as real numbers, and in the kernel's own floats far off at {', at '.join(far)}"
             return self._proof(verdict="undecided", why=why, errors=errors, assumed=assumed)
         covers = "launch"
         if isinstance(self.reference, SpecificationReference):
             every = every_length(self.subject, self.reference.spec)
             if every is not None:
                 covers, assumed = every.covers, (*assumed, *every.assumed)
-        return self._proof(verdict="equal", errors=errors, assumed=assumed, covers=covers)
+        shown = errors if REALS in assumed else ()
+        return self._proof(verdict="equal", errors=shown, assumed=assumed, covers=covers)
 
     def _given_data(self) -> list[str]:
         """Return the module's variables that kernels use, which have an initialiser."""

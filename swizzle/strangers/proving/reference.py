@@ -51,6 +51,10 @@ class ProofReference(Protocol):
     def numbers(self, given: Mapping[str, Array]) -> dict[str, Array]:
         """Return what the outputs must be for some inputs; floats of specifications in double precision."""
 
+    def in_floats(self, given: Mapping[str, Array], *, halves: bool) -> dict[str, Array] | None:
+        """Return the same as NumPy computes it in the parameters' own floats, or in halves; None for what is computed
+        in them anyway."""
+
 
 class SpecificationReference:
     """A specification, whose inputs are in the subject's order."""
@@ -86,6 +90,19 @@ class SpecificationReference:
                 ".astype(np.int32) or .astype(np.uint32) where it should wrap"
             ]
         return []
+
+    def in_floats(self, given: Mapping[str, Array], *, halves: bool) -> dict[str, Array] | None:
+        if not halves:
+            return numbers(self.subject.program, self.spec, given)
+        parameters = self.subject.program.parameters
+        narrow = replace(
+            self.subject.program,
+            parameters=tuple(replace(p, dtype=DType.F16) if p.dtype.is_float else p for p in parameters),
+        )
+        with np.errstate(all="ignore"):
+            less = {p.name: np.asarray(given[p.name]).astype(np.float16) if p.dtype.is_float else given[p.name]
+                    for p in self.subject.inputs}  # fmt: skip
+        return numbers(narrow, self.spec, less)
 
     def numbers(self, given: Mapping[str, Array]) -> dict[str, Array]:
         program = in_double(self.subject.program)
@@ -143,6 +160,9 @@ class KernelReference:
 
     def widths(self) -> list[str]:
         return []
+
+    def in_floats(self, given: Mapping[str, Array], *, halves: bool) -> dict[str, Array] | None:
+        return None
 
     def numbers(self, given: Mapping[str, Array]) -> dict[str, Array]:
         found, _ = on_numbers(self.other, given)

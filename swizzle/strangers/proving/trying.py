@@ -9,11 +9,14 @@ from typing import Any, Final
 import numpy as np
 from msgspec import Struct
 
+from cuda_out.ptx.kinds import typed
+from cuda_out.ptx.syntax import Immediate
 from swizzle.strangers.proving.proof import Counterexample, FloatError
 from swizzle.strangers.proving.reference import ProofReference
 from swizzle.strangers.proving.running import Array, ChainRun, on_numbers
 from swizzle.strangers.proving.subject import Subject
 from symbolic.algebra.numbers import NUMPY_DTYPES, as_numbers, bounds_of
+from symbolic.errors import SwizzleError
 from symbolic.ir.index import cell_name
 from symbolic.ir.program import DType, Parameter
 
@@ -24,6 +27,14 @@ _TOLERANCE: Final = {16: 2.0**-5, 32: 2.0**-10, 64: 2.0**-30}
 taken to change. A difference that is smaller is no counterexample."""
 _WHOLE: Final = ((1, 1), (0, 1), (-3, 3), (-8, 8))
 """Between which whole numbers the first inputs are."""
+SMALL: Final = 0.001
+"""A small magnitude of inputs."""
+APART: Final = 0.125
+"""By how much large numbers differ that cancel."""
+WORST: Final = 2.0**-4
+"""An error of floats, relative to the largest output, from which on equal real numbers say nothing."""
+MOST_CONSTANTS: Final = 24
+_EXTREME: Final = 1e6
 SHRINKING: Final = 48
 """So many runs make a counterexample smaller."""
 
@@ -129,15 +140,19 @@ def _differing(subject: Subject, tried: OneTry, whole_numbers: bool = False) -> 
 
 def tolerance(subject: Subject) -> float:
     """Return how far outputs may be off, relative to the largest, before their numbers count as different."""
+    doubles = all(each.dtype is DType.F64 for each in subject.program.parameters if each.dtype.is_float)
+    return _TOLERANCE[16 if _has_halves(subject) else 64 if doubles else 32]
+
+
+def _has_halves(subject: Subject) -> bool:
+    """Return whether anything is a float of 16 bits."""
     given = [each for kernel in subject.kernels for each in kernel.given]
-    halves = any(each.kind in ("f16", "b16") for each in given) or any(
+    return any(each.kind in ("f16", "b16") for each in given) or any(
         "f16" in op or "bf16" in op or op.endswith(("f16x2", "bf16x2"))
         for kernel in subject.kernels
         for instruction in kernel.entry.instructions
         for op in instruction.op
     )
-    doubles = all(each.dtype is DType.F64 for each in subject.program.parameters if each.dtype.is_float)
-    return _TOLERANCE[16 if halves else 64 if doubles else 32]
 
 
 def _simpler(subject: Subject, reference: ProofReference, tried: OneTry, whole_numbers: bool) -> OneTry:
@@ -189,29 +204,95 @@ def _listed(array: Array) -> Any:
 
 
 def float_errors(subject: Subject, reference: ProofReference) -> tuple[FloatError, ...]:
-    """Return how far the kernels' own floats are from the reference's numbers at inputs of several magnitudes; of what
-    has no floats at one, where all must agree."""
+    """Return how far the kernels' own floats are from the reference's numbers at inputs of several magnitudes, at such
+    as cancel, and at ties; of what has no floats at one, where all must agree."""
     kinds = [each.dtype for each in (*subject.inputs, *subject.outputs)]
-    return tuple(
-        _error_at(subject, reference, scale) for scale in (SCALES if any(k.is_float for k in kinds) else SCALES[:1])
-    )
+    if not any(kind.is_float for kind in kinds):
+        return (_error_at(subject, reference, "any integers", 1.0, _at_scale(subject, 1.0)),)
+    found = [
+        _error_at(subject, reference, f"inputs near {scale:g}", scale, _at_scale(subject, scale)) for scale in SCALES
+    ]
+    for name, scale, inputs in (
+        (f"inputs near {SMALL:g}", SMALL, _at_scale(subject, SMALL)),
+        (f"{SCALES[-1]:g} and up to {APART:g} more or less", SCALES[-1], _close(subject)),
+        ("ties and zeros", 1.0, _ties(subject)),
+    ):
+        try:
+            found.append(_error_at(subject, reference, name, scale, inputs, plain=False))
+        except SwizzleError:  # a specification need not take every number
+            continue
+    return tuple(found)
 
 
-def _error_at(subject: Subject, reference: ProofReference, scale: float) -> FloatError:
+def _at_scale(subject: Subject, scale: float) -> dict[str, Array]:
     rng = np.random.default_rng(0)
-    inputs = {each.name: _drawn(each, rng, scale) for each in subject.inputs}
-    tried, most, lost = on_both(subject, reference, inputs), 0.0, 0
+    return {each.name: _drawn(each, rng, scale if each.dtype.is_float else 1.0) for each in subject.inputs}
+
+
+def _close(subject: Subject) -> dict[str, Array]:
+    """Return inputs that are large, and almost the same: differences of them cancel."""
+    rng = np.random.default_rng(0)
+    return {
+        each.name: np.asarray(as_numbers(SCALES[-1] + APART * rng.uniform(-1, 1, each.shape), each.dtype))
+        if each.dtype.is_float
+        else _drawn(each, rng, 1.0)
+        for each in subject.inputs
+    }
+
+
+def _ties(subject: Subject) -> dict[str, Array]:
+    """Return zeros, ones, and the numbers that the kernels' code names, each with its neighbours, in a random order."""
+    rng, found = np.random.default_rng(0), dict[str, Array]()
+    named = _constants(subject)
+    for each in subject.inputs:
+        found[each.name] = _drawn(each, rng, 1.0)
+        if each.dtype.is_float:
+            own = np.asarray(as_numbers(np.array(named), each.dtype))
+            sides = [np.nextafter(own[2:], own.dtype.type(side)) for side in (-np.inf, np.inf)]
+            some = np.unique(np.asarray(as_numbers(np.concatenate([own, *sides]), each.dtype)))
+            drawn = np.resize(rng.permutation(some), max(1, found[each.name].size))
+            found[each.name] = rng.permutation(drawn).reshape(each.shape)
+    return found
+
+
+def _constants(subject: Subject) -> list[float]:
+    """Return 0 and 1, and the floats that instructions have as operands, of no extreme magnitude."""
+    found = dict.fromkeys((0.0, 1.0))
+    for kernel in subject.kernels:
+        for instruction in kernel.entry.instructions:
+            for operand in instruction.operands:
+                if isinstance(operand, Immediate) and operand.width in (32, 64):
+                    value = float(typed(np.array([operand.bits], np.uint64), f"f{operand.width}")[0])
+                    if abs(value) < _EXTREME:
+                        found[value] = None
+    return list(found)[:MOST_CONSTANTS]
+
+
+def _error_at(
+    subject: Subject, reference: ProofReference, name: str, scale: float, inputs: Mapping[str, Array],
+    *, plain: bool = True,
+) -> FloatError:  # fmt: skip
+    tried = on_both(subject, reference, inputs)
+    try:
+        plainly = reference.in_floats(inputs, halves=_has_halves(subject)) or tried.wanted
+    except SwizzleError:  # it computes in double precision only
+        plainly = tried.wanted
+    most, lost, far = 0.0, 0, False
     for each in subject.outputs:
-        got, want = np.asarray(tried.found[each.name]), np.asarray(tried.wanted[each.name])
+        got, want, own = (np.asarray(some[each.name]) for some in (tried.found, tried.wanted, plainly))
         if not each.dtype.is_float:
-            most = max(most, float(np.any(got != want.astype(got.dtype))))
+            wrong = got != want.astype(got.dtype)
+            most, far = max(most, float(np.any(wrong))), far or bool(np.any(wrong & (own == want)))
             continue
         with np.errstate(all="ignore"):
-            wide, said = got.astype(np.float64), want.astype(np.float64)
+            wide, said, near = (some.astype(np.float64) for some in (got, want, own))
             there = np.isfinite(np.asarray(as_numbers(want, each.dtype)).astype(np.float64))
             lost += int(np.count_nonzero(there & ~np.isfinite(wide)))
             both = there & np.isfinite(wide)
             largest = float(np.max(np.abs(said[both]), initial=0.0))
             error = float(np.max(np.abs(wide - said)[both], initial=0.0))
+            bound = WORST * (float(np.max(np.abs(said[there]), initial=0.0)) or 1.0)
+            counts = there & (np.abs(near - said) <= bound / 4)
+            far |= bool(np.any(counts & ~(np.abs(wide - said) <= bound)))
         most = max(most, error / largest if largest else error)
-    return FloatError(scale, most, lost)
+    return FloatError(name, plain, scale, most, lost, far)

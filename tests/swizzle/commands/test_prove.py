@@ -60,7 +60,7 @@ def test_equal(files: Path) -> None:
     assert found.keys() >= contract
     assert (found["kernel"], found["against"], found["verdict"], found["outputs"]) == ("scale", "scale", "equal", 40)
     assert (found["launch"], found["findings"], found["numbers"]) == ("2,32", [], None)
-    assert [each["scale"] for each in found["errors"]] == [1, 30, 1000]
+    assert [each["scale"] for each in found["errors"]] == [1, 30, 1000, 0.001, 1000, 1]
     assert any(each.startswith("floats are real numbers") for each in found["assumed"])
     status, out, _ = call(files / "scale.cu", files / "spec.py", *GIVEN)
     assert status == 0 and out.startswith(

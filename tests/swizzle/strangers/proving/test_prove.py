@@ -19,7 +19,7 @@ def test_a_kernel_is_proved(name: str) -> None:
     found = prove(KERNELS / f"{name}.cu", SPECIFICATIONS[name], kernel=CHAINS.get(name))
     assert found, found
     assert found.verdict == "equal" and not found.findings and found.numbers is None
-    assert all(each.error < 1e-5 and not each.lost for each in found.errors)
+    assert all(each.error < 1e-5 and not each.lost for each in found.errors if each.plain)
 
 
 @pytest.mark.parametrize(("name", "old", "new", "verdict"), MUTANTS)
