@@ -430,11 +430,11 @@ def _wrong_shape(parameter: Parameter, shape: tuple[int, ...], place: Place, one
     return SwizzleError(
         f"the specification gives {parameter.name} the shape {shape}",
         place=place,
-        expected=f"the shape {parameter.shape}, as @sketch declares it",
+        expected=f"the shape {parameter.shape}, which the output has",
         fix=(
             f"return it as an array: np.reshape(value, {parameter.shape})"
             if one_number and prod(parameter.shape) == 1
-            else "make the two agree"
+            else "make the two agree: return the one, or declare the other"
             if shape or not parameter.shape
             else "return a list of all elements, without `yield`"
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from msgspec import Struct
 
@@ -18,17 +19,23 @@ from swizzle.strangers.reading.compiled import (
     own_name,
 )
 from swizzle.strangers.reading.launch import (
+    KINDS,
     GivenArgument,
     KernelLaunch,
     arguments_of,
     chosen_kernel,
     flags_of,
     launch_of,
+    spelled,
     with_said_options,
 )
 from swizzle.strangers.reading.run import flat_arguments
 from swizzle.strangers.reading.text import CudaKernel, CudaText
 from symbolic.errors import SwizzleError
+
+KIND_NAMES: Final = {ptx: name for name, ptx in KINDS.items()}
+_ROUNDS: Final = ("add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh")
+_MOVES: Final = ("mov", "selp", "max", "min", "neg", "abs", "shfl", "cvt")
 
 
 class LaunchedKernel(Struct, frozen=True):
@@ -61,6 +68,37 @@ class LaunchedKernel(Struct, frozen=True):
     def static_shared(self) -> int:
         """The bytes of shared memory that it declares with their sizes."""
         return sum(each.size for each in self.entry.arrays if each.space == "shared" and each.name in self.used)
+
+    @property
+    def jumps(self) -> bool:
+        """Whether it compares floats that are rounded, or makes whole numbers of them."""
+        rounded, before = set[str](), -1
+        floats = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
+        while len(rounded) > before:
+            before = len(rounded)
+            for each in self.entry.instructions:
+                result, *taken = [name for part in each.operands for name in names_of(part)] or [""]
+                if (
+                    (each.op[0] in _ROUNDS
+                    and each.op[-1] in floats)
+                    or (each.op[0] in _MOVES and rounded.intersection(taken))
+                ):
+                    rounded.add(result)
+        return any(
+            each.op[0] in ("setp", "set", "slct") or (each.op[0] == "cvt" and {*each.op} & {"rni", "rzi", "rmi", "rpi"})
+            for each in self.entry.instructions
+            if rounded.intersection(name for part in each.operands[1:] for name in names_of(part))
+        )
+
+    @property
+    def other_signs(self) -> list[str]:
+        """What --args gives a sign that the kernel's text does not, or the other way round, in words."""
+        return [
+            f"{each.name}, which the kernel has as {own}, holds what {KIND_NAMES[each.kind]} says"
+            for each, parameter in zip(self.arguments, self.kernel.parameters, strict=True)
+            if each.shape and (own := spelled(parameter)[0]).startswith(("i", "u"))
+            and KIND_NAMES[each.kind][0] != own[0]
+        ]  # fmt: skip
 
     @property
     def spelled(self) -> str:

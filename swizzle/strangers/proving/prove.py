@@ -10,9 +10,11 @@ from math import prod
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from msgspec.structs import replace
 
 from cuda_out.compile.children import confined
+from cuda_out.ptx.columns import NEVER
 from cuda_out.ptx.running.arithmetic import assumptions
 from cuda_out.ptx.running.machine import MOST_STATIC
 from cuda_out.ptx.running.validate import OutputDifference
@@ -32,6 +34,7 @@ from swizzle.strangers.reading.files import cuda_text
 from swizzle.strangers.reading.launch import said_flags
 from swizzle.strangers.reading.text import CudaText
 from symbolic.errors import SwizzleError
+from symbolic.ir.index import cell_name
 from symbolic.ir.program import LANES
 
 SHOWN: Final = 3
@@ -178,6 +181,14 @@ class KernelProver:
         for each in arrays:
             if (size := ran.widest.get(each.name, 0)) > each.dtype.bits // 8:
                 found.append(f"the address of {each.name} is a multiple of {size}")
+        for each in self.subject.outputs:
+            if len(left := np.flatnonzero(ran.machine(each.name).elements(each.name)[1] == NEVER)):
+                first = cell_name(each.name, each.shape, int(left[0]))
+                more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+                found.append(f"nobody reads {first}{more}, which neither side writes")
+        if any(kernel.jumps for kernel in self.subject.kernels):
+            found.append("where a comparison or a rounding to a whole number jumps, rounding may choose the other side")
+        found += [said for kernel in self.subject.kernels for said in kernel.other_signs]
         if any(machine.left_out for machine in ran.machines):
             found.append("barriers do not wait for threads that have returned, as from sm_70 on")
         for machine in ran.machines:

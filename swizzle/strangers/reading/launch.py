@@ -342,7 +342,11 @@ def _argument(
 
 def _checked(argument: GivenArgument, kind: str, own: str, word: str, parameter: SpelledParameter) -> GivenArgument:
     number = kind.startswith(("i", "u"))
-    if own and (own.startswith(("i", "u")) != number or own.lstrip("bfiu") != kind.lstrip("bfiu")):
+    if own and (
+        {own, kind} == {"f16", "bf16"}
+        or own.startswith(("i", "u")) != number
+        or own.lstrip("bfiu") != kind.lstrip("bfiu")
+    ):
         raise SwizzleError(
             f"--args: {word!r} for {parameter.type} {parameter.name}", expected=f"elements of the type {own}",
             fix=word.replace(kind, own, 1),

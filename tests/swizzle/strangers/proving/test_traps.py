@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cuda_out.compile.toolchain import available_tools
@@ -190,3 +191,43 @@ def test_shared_memory_that_the_host_allows(tmp_path: Path, bytes_: int, asked: 
     found = proof_of(tmp_path, one_warp(body, launch=f"1,32,{bytes_}"), same)
     said = [each for each in found.assumed if "cudaFuncAttributeMaxDynamicSharedMemorySize" in each]
     assert found and bool(said) == asked and all(str(bytes_) in each for each in said), found
+
+
+def test_what_neither_kernel_writes(tmp_path: Path) -> None:
+    """What two kernels leave as it is they have in common, and it is told."""
+    text = one_warp("y[i] = x[i];", given="f32[32],f32.out[34]")
+    (tmp_path / "other.cu").write_text(text)
+    found = proof_of(tmp_path, text, None, against=tmp_path / "other.cu")
+    assert found and "nobody reads y[32] and 1 more, which neither side writes" in found.assumed, found
+
+
+@pytest.mark.parametrize(("kind", "given"), [("__half", "bf16"), ("__nv_bfloat16", "f16"), ("__half2", "bf16")])
+def test_the_other_float_of_16_bits(tmp_path: Path, kind: str, given: str) -> None:
+    """The same bits are other numbers in the other one."""
+    text = one_warp("y[i] = 0.f;", before="#include <cuda_bf16.h>", kind=kind, given=f"{given}[32],f32.out[32]")
+    with pytest.raises(SwizzleError) as refused:
+        proof_of(tmp_path, text, same)
+    assert refused.value.fix == f"{'bf16' if given == 'f16' else 'f16'}[32]"
+
+
+def test_integers_of_another_sign(tmp_path: Path) -> None:
+    """What the flag says holds, and that it is not what the text says is told; floats are no matter there."""
+    text = one_warp("y[i] = x[i];", kind="unsigned", given="i32[32],i32.out[32]").replace("float* y", "unsigned* y")
+    found = proof_of(tmp_path, text, same)
+    assert found and "x, which the kernel has as u32, holds what i32 says" in found.assumed, found
+    assert not found.errors and "floats" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [("y[i] = floorf(x[i] * 3.f);", True), ("y[i] = x[i] + 1.f > 0.3f ? 1.f : 0.f;", True),
+     ("y[i] = x[i] > 0.5f ? 1.f : 0.f;", False), ("y[i] = fmaxf(x[i] * 3.f, 0.f);", False)],
+)  # fmt: skip
+def test_results_that_jump(tmp_path: Path, body: str, told: bool) -> None:
+    """Rounding before a comparison or before a whole number may come out on the other side."""
+    meant = {
+        "f": lambda x: np.floor(x * 3), "1": lambda x: np.where(x + 1 > 0.3, 1, 0),
+        "5": lambda x: np.where(x > 0.5, 1, 0), "x": lambda x: np.maximum(x * 3, 0),
+    }["f" if "floor" in body else "1" if "+ 1" in body else "5" if "0.5f" in body else "x"]  # fmt: skip
+    found = proof_of(tmp_path, one_warp(body), meant)
+    assert any("jumps" in each for each in found.assumed) == told, found
