@@ -23,9 +23,11 @@ from swizzle.strangers.reading.launch import (
     GivenArgument,
     KernelLaunch,
     arguments_of,
+    check_counts,
     chosen_kernel,
     flags_of,
     launch_of,
+    said_chain,
     spelled,
     with_said_options,
 )
@@ -142,13 +144,11 @@ def chain_of(
 ) -> list[LaunchedKernel]:
     """Return the launches of one kernel or of several in order; flags that are left out stand in the file."""
     names: list[str | None] = list(kernels) or [None]
-    for flag, words in (("--launch", launches), ("--args", args)):
-        if len(words) > len(names):
-            raise SwizzleError(
-                f"{flag} is given {len(words)} times for {len(names)} kernel{'s' * (len(names) > 1)}",
-                expected=f"{flag} once for each --kernel, in the same order",
-                fix="--kernel first --launch 4,256 --kernel second --launch 1,32",
-            )
+    if not kernels and (chain := said_chain(text)):
+        names = [each.flags["--kernel"] for each in chain]
+        launches = launches or [each.flags["--launch"] for each in chain if "--launch" in each.flags]
+        args = args or [each.flags["--args"] for each in chain if "--args" in each.flags]
+    check_counts(launches, args, len(names))
     rows = zip(names, _padded(launches, len(names)), _padded(args, len(names)), strict=True)
     return [launched(text, *row) for row in rows]
 

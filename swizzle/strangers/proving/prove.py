@@ -31,7 +31,7 @@ from swizzle.strangers.proving.subject import Subject, fitted, subject_of
 from swizzle.strangers.proving.trying import WORST, OneTry, counterexample, float_errors
 from swizzle.strangers.reading.compiled import Undecided, own_name
 from swizzle.strangers.reading.files import cuda_text
-from swizzle.strangers.reading.launch import said_flags
+from swizzle.strangers.reading.launch import said_chain, said_flags
 from swizzle.strangers.reading.text import CudaText
 from symbolic.errors import SwizzleError
 from symbolic.ir.index import cell_name
@@ -232,6 +232,7 @@ def prove(
         )  # fmt: skip
     text = _text(Path(file), includes, defines)
     names, launches, arguments = (_words(each) for each in (kernel, launch, args))
+    called = names or [each.flags["--kernel"] for each in said_chain(text)] or [each.name for each in text.kernels()]
     with confined(not trust), own_types():
         try:
             if against is not None:
@@ -239,13 +240,14 @@ def prove(
                 prover = KernelProver(subject_of(kernels), lambda one: (one, KernelReference(one, others)))
             else:
                 assert specification is not None
-                own = _specified(specification, names or [each.name for each in text.kernels()])
+                own = _specified(specification, called)
                 prover = KernelProver(
                     subject_of(chain_of(text, names, launches, arguments)), partial(_by_specification, own)
                 )
         except Undecided as error:
-            name = ", ".join(names) or ", ".join(each.name for each in text.kernels())
-            return KernelProof(name, str(against or specification), "undecided", 0, "; ".join(launches), why=str(error))
+            return KernelProof(
+                ", ".join(called), str(against or specification), "undecided", 0, "; ".join(launches), why=str(error)
+            )
         found = prover.prove()
     if output is not None and found.numbers is not None and prover.tried is not None:
         files = write_reproducer(Path(output), prover.subject, prover.tried, found.numbers)
@@ -276,7 +278,7 @@ def _both(
     """Return kernels and those that they are compared with, of whose words the last ones are."""
     path, _, name = against.rpartition(":") if not Path(against).exists() else (against, "", "")
     other = _text(Path(path or against), text.includes, text.defines)
-    count = max(1, len(kernels))
+    count = max(1, len(kernels or said_chain(text)))
     own = chain_of(text, kernels, launches[:count], args[:count])
     theirs = (launches[count:], args[count:])
     if not theirs[1] and not said_flags(other):

@@ -82,7 +82,8 @@ class KernelLaunch(Struct, frozen=True):
 
 
 class SaidFlags(Struct, frozen=True):
-    """What a comment of a file says, and where it stands; `includes` and `defines` are its `-I` and `-D`."""
+    """What a comment of a file says of one kernel, and where it stands; `includes` and `defines` are its `-I` and `-D`.
+    A comment with several `--kernel` says something of each."""
 
     at: int
     flags: dict[str, str]
@@ -104,10 +105,38 @@ def said_flags(text: CudaText) -> list[SaidFlags]:
                 f"{unknown[0]} in a comment for swizzle {match[1]}", place=text.place(match.start(), match.end()),
                 expected=f"{', '.join(_FLAGS)}, each with a word", fix=f"// swizzle {match[1]}: {EXAMPLE}",
             )  # fmt: skip
-        pairs = list(zip(words[::2], words[1::2], strict=False))
-        includes, defines = (tuple(word for flag, word in pairs if flag == wanted) for wanted in ("-I", "-D"))
-        found.append(SaidFlags(match.start(), dict(pairs), includes, defines))
+        given: dict[str, list[str]] = {flag: [] for flag in _FLAGS}
+        for flag, word in zip(words[::2], words[1::2], strict=False):
+            given[flag].append(word)
+        count = max(1, len(given["--kernel"]))
+        try:
+            check_counts(given["--launch"], given["--args"], count)
+        except SwizzleError as error:
+            place = text.place(match.start(), match.end())
+            raise SwizzleError(error.found, place=place, expected=error.expected, fix=error.fix) from None
+        for number in range(count):
+            flags = {flag: words[number] for flag, words in given.items() if flag[1] == "-" and number < len(words)}
+            found.append(SaidFlags(match.start(), flags, tuple(given["-I"]), tuple(given["-D"])))
     return found
+
+
+def check_counts(launches: Sequence[str], args: Sequence[str], count: int) -> None:
+    """Raise SwizzleError for more launches or arguments than kernels."""
+    for flag, words in (("--launch", launches), ("--args", args)):
+        if len(words) > count:
+            raise SwizzleError(
+                f"{flag} is given {len(words)} times for {count} kernel{'s' * (count > 1)}",
+                expected=f"{flag} once for each --kernel, in the same order",
+                fix="--kernel first --launch 4,256 --kernel second --launch 1,32",
+            )
+
+
+def said_chain(text: CudaText) -> list[SaidFlags]:
+    """Return what the only comment with several kernels says of each, in order; none where there is no such one."""
+    said = said_flags(text)
+    chains = [[each for each in said if each.at == at] for at in dict.fromkeys(each.at for each in said)]
+    chains = [chain for chain in chains if len(chain) > 1]
+    return chains[0] if len(chains) == 1 else []
 
 
 def with_said_options(text: CudaText, kernel: CudaKernel) -> CudaText:

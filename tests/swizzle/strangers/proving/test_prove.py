@@ -8,6 +8,7 @@ import pytest
 
 from cuda_out.compile.toolchain import available_tools
 from swizzle.strangers.proving.prove import prove
+from symbolic.errors import SwizzleError
 from tests.swizzle.strangers.proving.proved import CHAINS, KERNELS, MUTANTS, SPECIFICATIONS, proof_of
 
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
@@ -31,3 +32,25 @@ def test_a_mutant_is_not_proved(tmp_path: Path, name: str, old: str, new: str, v
     assert found.verdict == verdict, found
     assert not found and (found.findings[0].line or found.findings[0].thread == "no thread stores it")
     assert (found.numbers is not None) == (verdict == "different")
+
+
+CHAIN = """// swizzle prove: --kernel k1 --kernel k2 --launch 1,4 --args f32.out[4],f32[4] --launch 1,4 {args}
+__global__ void k1(float* t, const float* a) {{ t[threadIdx.x] = a[threadIdx.x] + 1.f; }}
+__global__ void k2(float* o, const float* t, const float* a) {{ o[threadIdx.x] = t[threadIdx.x] * a[threadIdx.x]; }}
+"""
+
+
+def test_one_comment_says_a_chain(tmp_path: Path) -> None:
+    """Several --kernel of a comment are the chain that the same flags are."""
+    text = CHAIN.format(args="--args f32.out[4],f32[4],f32[4]")
+    found = proof_of(tmp_path, text, lambda a: (a + 1) * a)
+    assert found and found.kernel == "k1, k2" and found.launch == "1,4; 1,4"
+    assert proof_of(tmp_path, text, lambda a: (a + 2) * a).verdict == "different"
+
+
+def test_a_comment_with_more_words_than_kernels(tmp_path: Path) -> None:
+    """The mistake has the comment's place."""
+    text = CHAIN.format(args="--launch 1,4 --args f32.out[4],f32[4],f32[4]")
+    with pytest.raises(SwizzleError, match="--launch is given 3 times for 2 kernels") as raised:
+        proof_of(tmp_path, text, lambda a: (a + 1) * a)
+    assert raised.value.place is not None and raised.value.place.line == 1
