@@ -295,6 +295,11 @@ def _mending(error: Exception) -> str:
     """Say what to do about what a specification raised."""
     if isinstance(error, IndexError):
         return "check its indices against the shapes in @sketch(...)"
+    if bounds := re.search(r"out of bounds for (u?int\d+)", str(error)):
+        return (
+            f"NumPy wraps what it computes, not what it stores: sum in the array's own type, "
+            f"x.sum(dtype=np.{bounds[1]}), which wraps as a kernel does"
+        )
     if isinstance(error, NameError) and error.name:
         return here(error.name) or f"define {error.name} above the specification"
     if isinstance(error, ModuleNotFoundError) or re.search(r"\b(Tensor|Array|jax)\b", str(error)):

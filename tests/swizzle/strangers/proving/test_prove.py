@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from cuda_out.compile.toolchain import available_tools
@@ -54,3 +56,33 @@ def test_a_comment_with_more_words_than_kernels(tmp_path: Path) -> None:
     with pytest.raises(SwizzleError, match="--launch is given 3 times for 2 kernels") as raised:
         proof_of(tmp_path, text, lambda a: (a + 1) * a)
     assert raised.value.place is not None and raised.value.place.line == 1
+
+
+WINDOWS = """// swizzle prove: --launch 1,32 --args i32[34],i32.out[32]
+__global__ void w(const int* x, int* y) { int i = threadIdx.x; y[i] = x[i] + x[i + 1] + x[i + 2]; }
+"""
+
+
+def stored(x: Any) -> Any:
+    y = np.zeros(32, np.int32)
+    for i in range(32):
+        y[i] = x[i : i + 3].sum()
+    return y
+
+
+def wrapped(x: Any) -> Any:
+    y = np.zeros(32, np.int32)
+    for i in range(32):
+        y[i] = x[i : i + 3].sum(dtype=np.int32)
+    return y
+
+
+def test_what_numpy_does_not_store(tmp_path: Path) -> None:
+    """A sum in 64 bits raises where it is stored in 32; the message names the type to sum in, which is proved."""
+    with pytest.raises(OverflowError):
+        np.zeros(1, np.int32)[0] = np.full(3, 2**31 - 1, np.int32).sum(dtype=np.int64)
+    with pytest.raises(SwizzleError, match="out of bounds for int32") as raised:
+        proof_of(tmp_path, WINDOWS, stored)
+    assert "x.sum(dtype=np.int32)" in (raised.value.fix or "")
+    assert proof_of(tmp_path, WINDOWS, wrapped)
+    assert proof_of(tmp_path, WINDOWS.replace("x[i + 2]", "x[i + 1]"), wrapped).verdict == "different"
