@@ -637,7 +637,7 @@ def _by_type(op: str, *operands: Any) -> Any:
         found = array_of(operands[0]).astype(operands[1])
         return result(cells(found), found.kind)
     kinds = [kind_of(each) for each in operands]
-    some = [settled(cells(each), kind)[()] for each, kind in zip(operands, kinds, strict=True)]
+    some: list[Any] = [settled(cells(each), kind)[()] for each, kind in zip(operands, kinds, strict=True)]
     first = next(each for each in some if isinstance(each, Datum))
     chosen = isinstance(row_of(op), ChoiceFunction)
     return with_type(first.apply_function(op, some), common_kind(kinds[2:]) if chosen else np.float64)

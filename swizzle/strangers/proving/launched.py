@@ -80,10 +80,8 @@ class LaunchedKernel(Struct, frozen=True):
             before = len(rounded)
             for each in self.entry.instructions:
                 result, *taken = [name for part in each.operands for name in names_of(part)] or [""]
-                if (
-                    (each.op[0] in _ROUNDS
-                    and each.op[-1] in floats)
-                    or (each.op[0] in _MOVES and rounded.intersection(taken))
+                if (each.op[0] in _ROUNDS and each.op[-1] in floats) or (
+                    each.op[0] in _MOVES and rounded.intersection(taken)
                 ):
                     rounded.add(result)
         return any(

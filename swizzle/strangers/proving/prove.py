@@ -143,8 +143,8 @@ class KernelProver:
             every = every_length(self.subject, self.reference.spec)
             if every is not None:
                 covers, assumed = every.covers, (*assumed, *every.assumed)
-        shown = errors if REALS in assumed else ()
-        return self._proof(verdict="equal", errors=shown, assumed=assumed, covers=covers)
+        told = errors if REALS in assumed else ()
+        return self._proof(verdict="equal", errors=told, assumed=assumed, covers=covers)
 
     def _given_data(self) -> list[str]:
         """Return the module's variables that kernels use, which have an initialiser."""

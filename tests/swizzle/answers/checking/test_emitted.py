@@ -16,6 +16,7 @@ from cuda_out.c.printer import CudaSource
 from cuda_out.compile.children import is_confined
 from cuda_out.compile.sandbox import no_sandbox
 from cuda_out.compile.toolchain import available_tools
+from cuda_out.ptx.running.machine import PtxMachine
 from swizzle.answers.checking import emitted, on_disk
 from swizzle.answers.checking.compare import Compared
 from swizzle.answers.checking.on_disk import KernelText
@@ -105,8 +106,17 @@ def test_undefined_behaviour_of_the_text(tmp_path: Path, monkeypatch: pytest.Mon
     assert "writes y[64], out of bounds: y has 64 elements" in out
 
 
-def test_what_is_not_interpreted_is_undecided(tmp_path: Path) -> None:
-    """A quotient of long integers branches on data: status 3, as nothing is shown; numbers are tried all the same."""
+def test_both_ways_of_a_branch_on_data_are_validated(tmp_path: Path) -> None:
+    """A quotient of long integers branches on data in PTX."""
+    path = one_array(tmp_path, "x[t] // (x[0] | 1)", "x[i] // (x[0] | 1)", "i64")
+    status, out = checked(path, emitted=True)
+    assert status == 0
+    assert "verified for all inputs" in out
+
+
+def test_what_is_not_interpreted_is_undecided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without branches on data: status 3, as nothing is shown; numbers are tried all the same."""
+    monkeypatch.setattr("cuda_out.ptx.running.validate.BranchingMachine", PtxMachine)
     path = one_array(tmp_path, "x[t] // (x[0] | 1)", "x[i] // (x[0] | 1)", "i64")
     status, out = checked(path, emitted=True)
     assert status == 3
