@@ -7,7 +7,8 @@ on the way has that of the input elements in it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import islice
+from operator import ge
 from typing import Final
 
 from cuda_out.ptx.instructions.mathematics import term_name
@@ -31,6 +32,7 @@ class Expected:
     def __init__(self, normal: Normal, arrays: Mapping[str, DType], constants: DType | None = None) -> None:
         self.normal, self.arrays, self.constants = normal, arrays, constants
         self._memo: dict[tuple[str, Term], Term] = {}
+        self._own_floats = set[Term]()
         self._sequences: dict[FunctionName, dict[Term, Term]] = {}
         words = normal.terms.words
         if constants is None:
@@ -46,16 +48,22 @@ class Expected:
     def _is_written_out(self, op: str, args: Sequence[Term]) -> bool:
         """Tell whether a sum or product of floats is one of elements, or of products of them, each once and in order:
         it stands as it would be written out."""
-        nodes = self.normal.terms.nodes
-        if any(one >= next_ for one, next_ in pairwise(args)):
+        own, nodes = self._own_floats, self.normal.terms.nodes
+        if any(map(ge, args, islice(args, 1, None))):
             return False
         for part in args:
+            if part in own:
+                continue
             inner, factors = nodes[part]
             if op == "+" and inner == "*":
-                if not self._is_written_out("*", factors):
+                if not own.issuperset(factors) and not self._is_written_out("*", factors):
+                    return False
+                if any(map(ge, factors, factors[1:])):
                     return False
             elif inner != "atom" or not self._is_own_float(factors[0]):
                 return False
+            else:
+                own.add(part)
         return True
 
     def _is_own_float(self, array: str) -> bool:
