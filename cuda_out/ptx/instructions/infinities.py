@@ -100,6 +100,8 @@ class Infinities(Rings):
 
     def cancels(self, total: Term, parts: Sequence[Term]) -> bool:
         """Tell whether a part of some sums, or a product in one, is in what they come to no more."""
+        if not any(parts):
+            return False
         kept = self._as_sum(total)
         return any(not kept.keys() >= self._as_sum(part).keys() - {()} for part in parts if part)
 

@@ -8,7 +8,7 @@ the other ring, or to none, is a factor. A shift moves each bit for itself, so i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
@@ -134,6 +134,15 @@ class Rings:
         if len(left) * len(right) > LIMIT:
             return self._sum_term(kind, {tuple(sorted((a, b))): 1})
         return self._sum_term(kind, product_of(left, right))
+
+    def dot_product(self, kind: str, products: Sequence[tuple[Term, Term]], parts: Sequence[Term]) -> Term:
+        """Return a sum of products of two elements of floats each, in order, and of other numbers."""
+        intern = self.terms.intern
+        terms = [intern("*", factors) for factors in products]
+        others = [part for part in parts if part != self._zero]
+        if others or len(terms) < 2 or len(set(terms)) < len(terms):
+            return self.add(kind, *terms, *others)
+        return intern("+", tuple(sorted(terms)))  # as it stands: there is nothing to put together
 
     def scaled(self, kind: str, factor: int | Fraction, a: Term) -> Term:
         return self._sum_term(kind, {factors: factor * c for factors, c in self._as_sum(a).items()})

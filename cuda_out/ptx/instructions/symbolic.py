@@ -33,9 +33,12 @@ def evaluate(normal: Normal, operation: Operation, row: tuple[Value, ...], round
     return _result(normal, result, found)
 
 
-def evaluate_sum(normal: Normal, sums: Sequence[Summand]) -> Value:
-    """Return what sums of one ring come to together."""
-    first, parts = sums[0][0], list[Term]()
+def evaluate_sum(
+    normal: Normal, first: Operation, sums: Sequence[Summand], products: Sequence[tuple[Term, Term]] = ()
+) -> Value:
+    """Return what sums of one ring come to together, of which `first` is one, and with them products of two elements
+    of arrays of floats each, in order."""
+    parts = list[Term]()
     kind = first.result
     for operation, row, by in sums:
         assert operation.row.parts is not None
@@ -43,6 +46,8 @@ def evaluate_sum(normal: Normal, sums: Sequence[Summand]) -> Value:
         v = [None if value is None else of_value(normal, source, value) for source, value in kinds]
         added = (term for term in operation.row.parts(operation, normal, v) if term is not None)
         parts += [term if by is None else normal.multiply(kind, term, by) for term in added]
+    if products:
+        return _result(normal, kind, normal.dot_product(kind, products, parts))
     join = normal.exclusive_or if first.row.ring == "^" else normal.add
     return _result(normal, kind, join(kind, *parts))
 

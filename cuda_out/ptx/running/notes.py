@@ -54,6 +54,8 @@ class Notes:
         self._alike: list[Term] = []
         self._first_alike: dict[tuple[int, Operands], Term] = {}
         self._instructions: dict[tuple[str, tuple[str, ...], str], int] = {}
+        self._exponentials = set[Term]()
+        self._elements = set[Term]()
 
     def apply(self, operation: Operation, operands: Sequence[tuple[Bits, Lanes]]) -> Lanes:
         """Note an operation for some threads, of whose operands at least one is a term each; return its terms."""
@@ -70,6 +72,8 @@ class Notes:
             if term is None:
                 term = known[row] = FIRST + len(self._notes)
                 self._notes.append((operation, row))
+                if operation.name in _EXPONENTIALS:
+                    self._exponentials.add(term)
             found.append(term)
         result: Lanes = np.array(found, np.int64)
         for _, terms in reversed(operands):  # what was never written, of the first operand that is so
@@ -154,7 +158,7 @@ class Notes:
         return np.array(found, np.int64)
 
     def _write_out(self, asked: Iterable[Term]) -> None:
-        notes, written = self._notes, self._written
+        notes, written, scales = self._notes, self._written, bool(self._exponentials)
         uses, inner = Counter(asked), set[Term]()
         waiting = list(uses)
         needed = set(waiting)
@@ -163,15 +167,17 @@ class Notes:
             if term in written:
                 continue
             operation, row = notes[term - FIRST]
-            open_to, sums, scaled = operation.row.summands, operation.ring, self._scaled(term)
-            if scaled >= 0:
+            open_to, sums = operation.row.summands, operation.ring
+            if scales and (scaled := self._scaled(term)) >= 0:
                 open_to, sums = (*open_to, scaled), self._summed_in(term)
             for place, operand in enumerate(row):
                 if operand < FIRST or operand in written:
                     continue
                 uses[operand] += 1
-                if place in open_to and self._summed_in(operand) == sums:
-                    inner.add(operand)
+                if place in open_to:
+                    made_in = self._summed_in(operand) if scales else notes[operand - FIRST][0].ring
+                    if made_in == sums:
+                        inner.add(operand)
                 if operand not in needed:
                     needed.add(operand)
                     waiting.append(operand)
@@ -182,11 +188,12 @@ class Notes:
 
     def _scaled(self, term: Term) -> int:
         """Return which factor of a product of floats an exponential multiplies; -1 for any other note."""
-        operation, row = self._notes[term - FIRST]
-        if operation.name in ("mul", "mad") and is_float(operation.result):
-            for place in (0, 1):
-                if row[1 - place] >= FIRST and self._notes[row[1 - place] - FIRST][0].name in _EXPONENTIALS:
-                    return place
+        if self._exponentials:
+            operation, row = self._notes[term - FIRST]
+            if operation.name in ("mul", "mad") and is_float(operation.result):
+                for place in (0, 1):
+                    if row[1 - place] in self._exponentials:
+                        return place
         return -1
 
     def _summed_in(self, term: Term) -> tuple[str, bool, int] | None:
@@ -213,7 +220,11 @@ class Notes:
             if operation.name == "mul" and self.normal.vanished > vanished:
                 self._cancelling.add(term)
             return value
-        sums, waiting, kept = list[Summand](), list[tuple[Term, Term | None]]([(term, None)]), list[Value]()
+        products, rest = self._dot_product(term, inside) if ring is not None and ring[1] else ([], term)
+        sums, waiting, kept = list[Summand](), list[tuple[Term, Term | None]](), list[Value]()
+        if rest is not None:
+            waiting.append((rest, None))
+        first = operation
         while waiting:
             part, by = waiting.pop()
             operation, row = self._notes[part - FIRST]
@@ -229,10 +240,37 @@ class Notes:
                     waiting.append((code, times))
             sums.append((operation, tuple(values), by))
             kept += [value for value in values[operation.row.factors :] if value and by is None]
-        value = evaluate_sum(self.normal, sums)
+        value = evaluate_sum(self.normal, first, sums, products)
         if ring is not None and ring[1] and self.normal.cancels(value[1], [part[1] for part in kept]):
             self._cancelling.add(term)
         return value
+
+    def _dot_product(self, term: Term, inside: set[Term]) -> tuple[list[tuple[Term, Term]], Term | None]:
+        """Return the products of two elements each that a chain of fused multiply-adds of floats adds last, and the
+        note that it adds them to; None where that is 0."""
+        notes, products, part = self._notes, list[tuple[Term, Term]](), term
+        while True:
+            operation, row = notes[part - FIRST]
+            if operation.name != "mad":
+                return products, part
+            a, b, more = row
+            last = more < 0 and not self._numbers[~more]
+            if not (last or more in inside) or not (self._is_element(a) and self._is_element(b)):
+                return products, part
+            products.append((a, b) if a < b else (b, a))
+            if last:
+                return products, None
+            part = more
+
+    def _is_element(self, code: int) -> bool:
+        """Tell whether an operand is an element of an array of floats, as it is."""
+        if code in self._elements:
+            return True
+        normal = self.normal
+        if not 0 < code < FIRST or normal.terms.nodes[code][0] != "atom" or not normal.is_real(code):
+            return False
+        self._elements.add(code)
+        return True
 
     def _of_type(self, kind: str, code: int, source: str) -> Value | None:
         """Return what a type's own arithmetic gives where it is computed in a wider one; None for what is no more than
@@ -269,7 +307,7 @@ class Notes:
 
     def _evaluated(self, operation: Operation, given: Sequence[Value]) -> Value:
         if operation.ring is not None:
-            return evaluate_sum(self.normal, [(operation, tuple(given), None)])
+            return evaluate_sum(self.normal, operation, [(operation, tuple(given), None)])
         return evaluate(self.normal, operation, tuple(given))
 
     def _held(self, code: int, kind: str) -> FloatTypes:

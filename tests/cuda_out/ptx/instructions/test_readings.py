@@ -88,7 +88,7 @@ def test_terms_are_what_numbers_are(pattern: str) -> None:
                 rounds = operation.narrows if is_float(operation.sources[0]) else None
                 bits, term = symbolic.evaluate(normal, operation, tuple(row), rounds)
             else:
-                bits, term = symbolic.evaluate_sum(normal, [(operation, tuple(row), None)])
+                bits, term = symbolic.evaluate_sum(normal, operation, [(operation, tuple(row), None)])
             arrays = {f"x{n}": np.array([value]) for n, value in enumerate(values)}
             found = Evaluated(terms, arrays, operation)
             got = found.bits(operation.result, term) if term else bits

@@ -28,7 +28,7 @@ def at_once(normal: Normal, name: str, row: tuple[Value, ...]) -> Value:
     operation = next(each for each in OPERATIONS if each.name == name)
     if operation.ring is None:
         return symbolic.evaluate(normal, operation, row)
-    return symbolic.evaluate_sum(normal, [(operation, row, None)])
+    return symbolic.evaluate_sum(normal, operation, [(operation, row, None)])
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -60,6 +60,29 @@ def test_notes_come_to_the_same_terms(seed: int) -> None:
     for (bits, found), wanted in zip(late[::-1], early[::-1], strict=True):
         bits, found = deferred.written_out(bits, found)
         assert list(zip(bits.tolist(), found.tolist(), strict=True)) == wanted
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_dot_products_come_to_the_same_terms(seed: int) -> None:
+    """Chains of fused multiply-adds of elements: some twice, times a number or each other, begun at 0 or more."""
+    choose = random.Random(seed)
+    terms = Terms()
+    normal = Normal(terms, {"x": "f32", "i": "s32"})
+    deferred = Notes(normal)
+    fused = decode(("fma", "rn", "f32"))
+    elements = [(0, terms.atom("x", i)) for i in range(4)]
+    strange = [(0, terms.atom("i", 0)), (0x40000000, 0)]  # bits of an integer, and the number 2
+    total = late = choose.choice([(0, 0), (0x3F800000, 0), elements[0]])
+    operands = [*elements, *elements, *strange] if seed % 2 else elements
+    for _ in range(choose.randrange(2, 12)):
+        a, b = (choose.choice(operands) for _ in range(2))
+        if not (a[1] or b[1]):
+            continue
+        row = [(np.array([bits], np.uint64), np.array([term], np.int64)) for bits, term in (a, b, late)]
+        late = (0, int(deferred.apply(fused, row)[0]))
+        total = symbolic.evaluate_sum(normal, fused, [(fused, (a, b, total), None)])
+    bits, found = deferred.written_out(np.zeros(1, np.uint64), np.array([late[1]], np.int64))
+    assert (int(bits[0]), int(found[0])) == total
 
 
 def test_what_was_never_written_stays_so() -> None:
