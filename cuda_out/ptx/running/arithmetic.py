@@ -84,13 +84,11 @@ def assumptions(machine: PtxMachine, names: Iterable[str]) -> tuple[str, ...]:
     found, kinds = [], set[str]()
     if loose := sorted(_loose(machine.kernel)):
         found.append(f"approximations count as what they approximate: {_some(loose)}")
-    terms = [term for name in names for term in machine.arrays[name].terms.tolist()]
-    for operation, _ in machine.deferred.below(terms):
-        head, *parts = operation.name.split(".")
-        if head == "halves":
-            kinds |= {kind for kind in _SMALL if kind in parts[0]}
-        elif head in _ROUNDS and operation.result in _SMALL:
-            kinds.add(operation.result)
+    small = {operation: of for operation in machine.deferred.operations() if (of := _small(*operation))}
+    if small:
+        terms = [term for name in names for term in machine.arrays[name].terms.tolist()]
+        for operation, _ in machine.deferred.below(terms):
+            kinds |= small.get((operation.name, operation.result), set())
     ops = [each.op for body in (machine.kernel, *machine.kernel.functions.values()) for each in body.instructions]
     products = [op for op in ops if op[0] == "mma" or op[:2] == ("wmma", "mma")]  # which end in the type of their sums
     kinds |= {op[-1] for op in products if op[-1] in _SMALL}
@@ -99,6 +97,14 @@ def assumptions(machine: PtxMachine, names: Iterable[str]) -> tuple[str, ...]:
     if any("tf32" in op for op in products):
         found.append("factors of matrix products count as they are, and are cut to tf32")
     return tuple(found)
+
+
+def _small(name: str, result: str) -> set[str]:
+    """Return the types of 16 bits in which an operation rounds what it gives."""
+    head, *parts = name.split(".")
+    if head == "halves":
+        return {kind for kind in _SMALL if kind in parts[0]}
+    return {result} if head in _ROUNDS and result in _SMALL else set()
 
 
 def differences(mine: Arithmetic, printed: Arithmetic) -> tuple[str, ...]:

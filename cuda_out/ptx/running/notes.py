@@ -98,6 +98,10 @@ class Notes:
             seen |= new
             waiting += new
 
+    def operations(self) -> set[tuple[str, str]]:
+        """Return all operations that were noted: their names, and the types that they give."""
+        return {(name, result) for name, _, result in self._known}
+
     def cancel(self, terms: Iterable[Term]) -> bool:
         """Tell whether some terms that were written out are made of a sum of floats of which a part was 0 as a real
         number, or of a product of exponentials that was a constant."""
