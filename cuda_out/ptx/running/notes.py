@@ -9,7 +9,6 @@ multiplies what the sum is made of instead, each once with all that come behind.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Final, TypeAlias
@@ -59,23 +58,20 @@ class Notes:
 
     def apply(self, operation: Operation, operands: Sequence[tuple[Bits, Lanes]]) -> Lanes:
         """Note an operation for some threads, of whose operands at least one is a term each; return its terms."""
-        unwritten = np.logical_or.reduce([is_unwritten(terms) for _, terms in operands]).tolist()
-        rows = zip(unwritten, *(self._codes(bits, terms).tolist() for bits, terms in operands), strict=True)
+        written = ~np.logical_or.reduce([is_unwritten(terms) for _, terms in operands])
+        rows = zip(*(self._codes(bits, terms)[written].tolist() for bits, terms in operands), strict=True)
         known = self._known.setdefault((operation.name, operation.sources, operation.result), {})
-        found = []
-        for none, *codes in rows:
-            if none:
-                found.append(0)
-                continue
-            row = tuple(codes)
+        notes, found = self._notes, []
+        for row in rows:
             term = known.get(row)
             if term is None:
-                term = known[row] = FIRST + len(self._notes)
-                self._notes.append((operation, row))
+                term = known[row] = FIRST + len(notes)
+                notes.append((operation, row))
                 if operation.name in _EXPONENTIALS:
                     self._exponentials.add(term)
             found.append(term)
-        result: Lanes = np.array(found, np.int64)
+        result: Lanes = np.zeros(len(written), np.int64)
+        result[written] = found
         for _, terms in reversed(operands):  # what was never written, of the first operand that is so
             result = np.where(is_unwritten(terms), terms, result)
         return result
@@ -163,9 +159,8 @@ class Notes:
 
     def _write_out(self, asked: Iterable[Term]) -> None:
         notes, written, scales = self._notes, self._written, bool(self._exponentials)
-        uses, inner = Counter(asked), set[Term]()
-        waiting = list(uses)
-        needed = set(waiting)
+        needed, inner, shared = set(asked), set[Term](), set[Term]()
+        waiting = list(needed)
         while waiting:
             term = waiting.pop()
             if term in written:
@@ -177,18 +172,20 @@ class Notes:
             for place, operand in enumerate(row):
                 if operand < FIRST or operand in written:
                     continue
-                uses[operand] += 1
                 if place in open_to:
                     made_in = self._summed_in(operand) if scales else notes[operand - FIRST][0].ring
                     if made_in == sums:
                         inner.add(operand)
-                if operand not in needed:
+                if operand in needed:  # asked for, or an operand of another note or in another place
+                    shared.add(operand)
+                else:
                     needed.add(operand)
                     waiting.append(operand)
-        inside = {term for term in inner if uses[term] == 1}
-        for term in sorted(needed - inside):  # operands are older than what is made of them
+        inner -= shared
+        needed -= inner
+        for term in sorted(needed):  # operands are older than what is made of them
             if term not in written:
-                written[term] = self._evaluate(term, inside)
+                written[term] = self._evaluate(term, inner)
 
     def _scaled(self, term: Term) -> int:
         """Return which factor of a product of floats an exponential multiplies; -1 for any other note."""
