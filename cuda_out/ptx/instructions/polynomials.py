@@ -44,11 +44,17 @@ def sum_of(parts: Sequence[Polynomial]) -> Polynomial:
         whole: Polynomial = {}
         for part in parts:
             add_to(whole, {f: c.numerator * (common // c.denominator) for f, c in part.items()})
-        return {factors: Fraction(c, common) for factors, c in whole.items()}
+        return _over(whole, common)
     total: Polynomial = {}
     for part in parts:
         add_to(total, part)
     return total
+
+
+def _over(whole: Polynomial, common: int) -> Polynomial:
+    """Return a sum of integers divided by a number; its coefficients are few, and each is made once."""
+    made = {c: Fraction(c, common) for c in set(whole.values())}
+    return {factors: made[c] for factors, c in whole.items()}
 
 
 def product_of(left: Polynomial, right: Polynomial) -> Polynomial:
@@ -58,7 +64,7 @@ def product_of(left: Polynomial, right: Polynomial) -> Polynomial:
         if one * other > 1:
             first = {f: c.numerator * (one // c.denominator) for f, c in left.items()}
             second = {f: c.numerator * (other // c.denominator) for f, c in right.items()}
-            return {factors: Fraction(c, one * other) for factors, c in product_of(first, second).items()}
+            return _over(product_of(first, second), one * other)
     found: Polynomial = {}
     for a, x in left.items():
         for b, y in right.items():

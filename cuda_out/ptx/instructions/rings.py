@@ -47,7 +47,7 @@ class Rings:
         self._zero = terms.const(0)
         self._sums: dict[Term, Polynomial] = {}
         self._masks: dict[Term, Polynomial] = {}
-        self._products: dict[tuple[str, Any, Factors], Term] = {}
+        self._products: dict[tuple[str, int, int, Factors], Term] = {}
         self._narrowed: dict[tuple[int, Term], Term] = {}
         self._narrow: defaultdict[int, set[Term]] = defaultdict(set)
         self._plain: set[Term] = set()
@@ -172,7 +172,7 @@ class Rings:
         kept: Polynomial = {}
         for factors, coefficient in total.items():
             value = coefficient if is_float(kind) else signed(int(coefficient), width(kind))
-            if value != 0:
+            if value:
                 kept[factors] = value
         return self._joined("+", "*", kept, self._sums)
 
@@ -181,7 +181,7 @@ class Rings:
         neutral, parts, nodes = 1 if inner == "*" else -1, [], self.terms.nodes
         plain = outer == "+" and len(kept) > 1  # then nothing is to be put together
         for factors, coefficient in kept.items():
-            key = inner, coefficient, factors
+            key = inner, coefficient.numerator, coefficient.denominator, factors  # that of a fraction is dear to hash
             part = self._products.get(key)
             if part is None:
                 value = coefficient if isinstance(coefficient, int) else number(coefficient)
