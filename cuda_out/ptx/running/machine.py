@@ -411,7 +411,11 @@ class PtxMachine:
                 values = [read(operand, kind, at) for operand, kind in pairs]
                 if len(operands) != len(operation.sources) + 1:
                     raise NotInterpreted(str(instruction))
-                value = self.registers.apply(operation, values, at)
+                try:
+                    value = self.registers.apply(operation, values, at)
+                except NotInterpreted as error:
+                    said = str(error)
+                    raise NotInterpreted(said if "line " in said else f"line {instruction.line}: {said}") from None
                 self.registers.write(operands[0], self.registers.extended(operands[0], operation.result, value, at), at)
 
     def _changed_by(self, instruction: Instruction, at: Lanes) -> list[Register]:

@@ -262,7 +262,8 @@ def parse_launch(words: str) -> KernelLaunch:
     try:
         check_shapes(grid, block)  # type: ignore[arg-type]
     except SwizzleError as error:
-        raise SwizzleError(f"--launch {words}: {error.found}", expected=error.expected, fix=error.fix) from None
+        fix = error.fix if min(*grid, *block) > 0 else EXAMPLE
+        raise SwizzleError(f"--launch {words}: {error.found}", expected=error.expected, fix=fix) from None
     return KernelLaunch(grid, block, dynamic)  # type: ignore[arg-type]
 
 

@@ -86,3 +86,22 @@ def test_what_numpy_does_not_store(tmp_path: Path) -> None:
     assert "x.sum(dtype=np.int32)" in (raised.value.fix or "")
     assert proof_of(tmp_path, WINDOWS, wrapped)
     assert proof_of(tmp_path, WINDOWS.replace("x[i + 2]", "x[i + 1]"), wrapped).verdict == "different"
+
+
+ONE_SUM = """// swizzle prove: --launch 1,1 --args f32[64],f32.out[1]
+__global__ void k(const float* x, float* y) { float s = 0; for (int i = 0; i < 64; ++i) s += x[i]; *y = s; }
+"""
+
+
+@pytest.mark.parametrize(
+    "method", ["reshape(1)", "reshape((1,))", "ravel()", "astype(np.float32).reshape(-1)", "item()"]
+)
+def test_a_total_is_a_number_of_numpy(tmp_path: Path, method: str) -> None:
+    """What a sum over all elements gives has the methods that a NumPy number has."""
+    meant = {
+        "reshape(1)": lambda x: x.sum().reshape(1), "reshape((1,))": lambda x: x.sum().reshape((1,)),
+        "ravel()": lambda x: x.sum().ravel(), "item()": lambda x: [x.sum().item()],
+    }.get(method, lambda x: x.sum().astype(np.float32).reshape(-1))  # fmt: skip
+    assert proof_of(tmp_path, ONE_SUM, meant)
+    wrong = proof_of(tmp_path, ONE_SUM.replace("i = 0", "i = 1"), meant)
+    assert wrong.verdict == "different"
