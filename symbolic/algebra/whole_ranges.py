@@ -8,42 +8,46 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from symbolic.algebra.choices import is_choice
 from symbolic.algebra.conversions import WIDEN
 from symbolic.ir.functions import External, Gather, WordFunction, row_of
 from symbolic.ir.program import DType
 
-if TYPE_CHECKING:
-    from symbolic.algebra.terms import Term, Terms
-
-Range: TypeAlias = tuple[int, int]
+WholeBounds: TypeAlias = tuple[int, int]
 _MOST_BITS: Final = 1 << 12
+
+
+class _Table(Protocol):
+    """The table of terms."""
+
+    nodes: list[tuple[str, tuple[Any, ...]]]
+    types: dict[str, Any]
 
 
 class WholeRanges:
     """The least and the greatest number of each integer term of a table. `wide` are operations, in words, that need
     more bits than their output has; `widened` the arrays of 8 and 16 bits that are computed with as `int32`."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: _Table) -> None:
         self.terms = terms
         self.wide: dict[str, str] = {}
         self.widened: dict[str, None] = {}
-        self._known: dict[Term, Range | None] = {}
+        self._known: dict[int, WholeBounds | None] = {}
 
-    def of(self, term: Term) -> Range | None:
+    def of(self, term: int) -> WholeBounds | None:
         """Return the bounds of an integer, None of a float and of what may be anything."""
         if term not in self._known:
             self._known[term] = self._of(term)
         return self._known[term]
 
-    def fits(self, term: Term, dtype: DType) -> bool:
+    def fits(self, term: int, dtype: DType) -> bool:
         """Say whether a type is sure to have an integer; of what is none nothing is asked."""
         found = self.of(term)
         return found is None or within(found, dtype)
 
-    def _of(self, term: Term) -> Range | None:
+    def _of(self, term: int) -> WholeBounds | None:
         op, args = self.terms.nodes[term]
         if op == "const":
             return (int(args[0]),) * 2 if args[0] == args[0] // 1 and abs(args[0]) < 1 << _MOST_BITS else None
@@ -68,7 +72,7 @@ class WholeRanges:
         return hull(given) if is_choice(op) else _result(op, given)
 
 
-def bounds(dtype: DType | None) -> Range | None:
+def bounds(dtype: DType | None) -> WholeBounds | None:
     """Return the least and the greatest number of an integer type."""
     if dtype is None or dtype.is_float or not dtype.is_data:
         return None
@@ -77,17 +81,17 @@ def bounds(dtype: DType | None) -> Range | None:
     return (-most - 1 if signed else 0), most
 
 
-def within(some: Range, dtype: DType) -> bool:
+def within(some: WholeBounds, dtype: DType) -> bool:
     own = bounds(dtype)
     return own is not None and own[0] <= some[0] and some[1] <= own[1]
 
 
-def hull(some: Iterable[Range]) -> Range:
+def hull(some: Iterable[WholeBounds]) -> WholeBounds:
     lows, highs = zip(*some, strict=True)
     return min(lows), max(highs)
 
 
-def _result(op: str, given: list[Range]) -> Range | None:
+def _result(op: str, given: list[WholeBounds]) -> WholeBounds | None:
     first, rest = given[0], given[1:]
     match op:
         case "+":

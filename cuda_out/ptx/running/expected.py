@@ -18,7 +18,7 @@ from cuda_out.ptx.running.gathers import gather_name
 from cuda_out.ptx.running.operators import of_kind
 from symbolic.algebra.conversions import WIDEN
 from symbolic.algebra.terms import Term
-from symbolic.algebra.whole_ranges import Range, WholeRanges, within
+from symbolic.algebra.whole_ranges import WholeBounds, WholeRanges, within
 from symbolic.ir.functions import ChoiceFunction, External, Gather, Joined, WordFunction, row_of
 from symbolic.ir.program import DType, FunctionName, OperatorName
 
@@ -173,7 +173,7 @@ class Expected:
             return normal.rounded(kind, normal.real_of(to, found))
         return normal.extended(to, found) if width(kind) > width(to) else normal.narrowed(kind, found)
 
-    def _holding(self, kind: str, operands: Sequence[Range], result: Range) -> str:
+    def _holding(self, kind: str, operands: Sequence[WholeBounds], result: WholeBounds) -> str:
         """Return a type in which an operation on numbers is exact, that of the output if it can be; '' for none."""
         for each in ([kind] if not is_float(kind) else []) + ["s32", "u32", "s64", "u64"]:
             dtype = _DTYPES[each]

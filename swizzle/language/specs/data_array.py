@@ -30,10 +30,11 @@ from swizzle.language.specs.array_elements import (
     settled,
     with_type,
 )
+from swizzle.language.specs.widened import NEVER_WRAPS, note_widened
 from symbolic.algebra.datum import DataComparison, Datum
 from symbolic.algebra.terms import Terms
 from symbolic.errors import SwizzleError
-from symbolic.ir.functions import ChoiceFunction, Gather, StateFunction, applied, gathered, row_of
+from symbolic.ir.functions import ChoiceFunction, Gather, StateFunction, applied, gathered
 from symbolic.ir.program import DType, FunctionName
 
 FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {}
@@ -54,10 +55,6 @@ WRITING: Final = (np.copyto, np.fill_diagonal)
 """What changes its first argument."""
 _PLAIN: Final[tuple[type, ...]] = (int, float, bool)
 _UNSET: Final = object()
-_NEVER_WRAPS: Final = frozenset({
-    "maximum", "minimum", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "bitwise_and",
-    "bitwise_or", "bitwise_xor",
-})  # fmt: skip
 
 
 def _method(name: str) -> Callable[..., Any]:
@@ -400,27 +397,6 @@ def array_of(value: Any) -> Any:
     return made(some, common_kind([kind_of_array(part, cells(part)) for part in parts]))
 
 
-def symbolic_array(table: Terms, name: str, shape: tuple[int, ...]) -> DataArray | Datum:
-    """Return an input array of distinct variables, or one datum for the shape `()`."""
-    if not shape:
-        table.scalars.add(name)
-        scalar: Datum = with_type(Datum(table, table.atom(name, 0)), kind_of_type(table.types.get(name, DType.F64)))
-        return scalar
-    some = np.empty(prod(shape), object)
-    some[:] = [Datum(table, term) for term in table.atoms(name, len(some))]
-    return made(some.reshape(shape), kind_of_type(table.types.get(name, DType.F64)), name)
-
-
-def in_own_type(value: Any) -> Any:
-    """Return what a specification gives, with its integers as their type has them."""
-    if isinstance(value, list | tuple):
-        return [in_own_type(part) for part in value]
-    if isinstance(value, DataArray) or (isinstance(value, Datum) and value.own is not None):
-        some = settled(cells(value), kind_of_array(value, cells(value)))
-        return some if some.ndim else some[()]
-    return value
-
-
 # -- functions of elements ------------------------------------------------------------------------------------------
 
 
@@ -431,7 +407,7 @@ def called(ufunc: np.ufunc, *operands: Any) -> Any:
 
 def _called(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: dict[str, Any]) -> Any:
     """Return a call of a function of elements, or of one of its methods, of arrays or data."""
-    if ufunc.__name__ not in _NEVER_WRAPS:
+    if ufunc.__name__ not in NEVER_WRAPS:
         note_widened(inputs)
     given = [array_of(each) if isinstance(each, list | tuple) or is_data(each) else each for each in inputs]
     given = [array_of(each) if isinstance(each, np.ndarray) and each.dtype == object else each for each in given]
@@ -468,19 +444,6 @@ def _called(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: dict[str
     else:
         return _changed_at(ufunc, *given)
     return _written(ufunc, out, found)
-
-
-def note_widened(values: Sequence[Any]) -> None:
-    """Note inputs of 8 and 16 bits with which is computed as they are, so not in NumPy's type of them."""
-    for value in values:
-        if isinstance(value, list | tuple):
-            note_widened(value)
-        if not isinstance(value, DataArray) or not value.label or not value.size:
-            continue
-        first = cells(value).reshape(-1)[0]
-        whole = first.terms.whole if type(first) is Datum else None
-        if whole is not None and first.terms.types[value.label].is_narrow:
-            whole.widened[value.label] = None
 
 
 def exact_integers(value: Any) -> DataArray:
@@ -619,28 +582,3 @@ def _changed_at(ufunc: np.ufunc, array: Any, indices: Any, *operands: Any) -> No
     for number, place in enumerate(order.reshape(-1).tolist()):
         at = np.unravel_index(place, array.shape)
         array[at] = _called(ufunc, "__call__", [array[at], *(each.reshape(-1)[number] for each in values)], {})
-
-
-_BY_SIGN: Final[dict[str, Any]] = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "//": np.floor_divide, "%": np.remainder,
-    "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "~": np.invert, "<<": np.left_shift,
-    ">>": np.right_shift, "min": np.minimum, "max": np.maximum, "negative": np.negative, "absolute": np.absolute,
-    "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal,
-}  # fmt: skip
-
-
-def _by_type(op: str, *operands: Any) -> Any:
-    """Return a function of scalars of NumPy's types, or a function of mathematics of them."""
-    if op in _BY_SIGN:
-        return called(_BY_SIGN[op], *operands)
-    if op == "astype":
-        found = array_of(operands[0]).astype(operands[1])
-        return result(cells(found), found.kind)
-    kinds = [kind_of(each) for each in operands]
-    some: list[Any] = [settled(cells(each), kind)[()] for each, kind in zip(operands, kinds, strict=True)]
-    first = next(each for each in some if isinstance(each, Datum))
-    chosen = isinstance(row_of(op), ChoiceFunction)
-    return with_type(first.apply_function(op, some), common_kind(kinds[2:]) if chosen else np.float64)
-
-
-Datum.by_type = staticmethod(_by_type)

@@ -17,9 +17,10 @@ from msgspec import Struct
 
 from swizzle.language.other_names import IN_NUMPY, here
 from swizzle.language.specs.array_elements import kind_of_type
-from swizzle.language.specs.data_array import exact_integers, in_own_type, made, symbolic_array
+from swizzle.language.specs.data_array import exact_integers, made
 from swizzle.language.specs.numpy_names import Names
 from swizzle.language.specs.spec import Spec
+from swizzle.language.specs.typed_scalars import in_own_type, symbolic_array
 from swizzle.language.specs.wrapping import unwrapped, wrapping_array
 from symbolic.algebra.datum import DataComparison, Datum, symbolic_input
 from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, as_numbers

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from swizzle.language.specs.data_array import symbolic_array
 from swizzle.language.specs.numpy_names import Names
+from swizzle.language.specs.typed_scalars import symbolic_array
 from symbolic.algebra.terms import Terms
 from symbolic.ir.program import DType
 from tests.swizzle.language.specs.numbers_of_terms import Numbers

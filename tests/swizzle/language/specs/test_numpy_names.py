@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from swizzle import spec
-from swizzle.language.specs.data_array import DataArray, symbolic_array
+from swizzle.language.specs.data_array import DataArray
 from swizzle.language.specs.numpy_names import Names
+from swizzle.language.specs.typed_scalars import symbolic_array
 from symbolic.algebra.terms import Terms
 from symbolic.ir.program import DType
 from tests.swizzle.language.specs.numbers_of_terms import Numbers

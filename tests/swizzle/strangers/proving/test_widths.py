@@ -146,7 +146,7 @@ RIGHT: dict[str, tuple[str, Any, str]] = {
         SUM.format("unsigned", "x[j]") + "s;", lambda x: np.array([x.sum()]), "i32[8],i32.out[1]",
     ),
     "a hash": (
-        "unsigned h = x[i] * 1664525u + 1013904223u; h ^= h >> 16; h *= 2246822507u; y[i] = h / 3u;",
+        "unsigned h = x[i] * 1664525u + 1013904223u; h ^= h >> 16; h *= 2246822507u; y[i] = h >> 3;",
         lambda x: _hash(x), U32,
     ),
     "a hash by scalars": (
@@ -179,7 +179,7 @@ RIGHT: dict[str, tuple[str, Any, str]] = {
 def _hash(x: Any) -> Any:
     h = x * 1664525 + 1013904223
     h = h ^ (h >> 16)
-    return (h * 2246822507) // 3
+    return (h * 2246822507) >> 3
 
 
 @pytest.mark.parametrize("name", WRONG)
