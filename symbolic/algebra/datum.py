@@ -406,7 +406,7 @@ class Datum(Struct, eq=False, gc=False):
         kinds = [value.kind for value in (some[2:] if is_choice(function) else some)]
         return Datum(self.terms, self.terms.apply(function, [each.term for each in some]), None, reduce(_wider, kinds))
 
-    def reshape(self, *shape: Any) -> Any:
+    def reshape(self, *shape: Any, **_: Any) -> Any:
         """Return an array that has this one element, as NumPy's numbers do: `x.sum().reshape(1)`."""
         import numpy as np
 
@@ -414,27 +414,13 @@ class Datum(Struct, eq=False, gc=False):
         found[0] = self
         return found.reshape(*shape)
 
-    def ravel(self) -> Any:
+    def ravel(self, *_: Any, **__: Any) -> Any:
         """Return an array that has this one element."""
         return self.reshape(-1)
 
-    flatten = ravel
-
-    def item(self) -> Datum:
+    def item(self, *_: Any) -> Any:
         """Return the value, which is no Python number."""
         return self
-
-    def astype(self, dtype: Any) -> Datum:
-        """Return the value as a type has it, as a NumPy number does."""
-        import numpy as np
-
-        from symbolic.algebra.numbers import NUMPY_DTYPES
-
-        wanted = np.dtype(dtype)
-        targets = [each for each, own in NUMPY_DTYPES.items() if each is not DType.BF16 and np.dtype(own) == wanted]
-        if not targets:
-            raise self.refused(f"converts to {wanted}", "convert it to one of NumPy's types of 8 to 64 bits")
-        return self.converted_to(targets[0])
 
     def __round__(self, digits: int | None = None) -> Datum:
         """Return the nearest whole number, the even one of two, as Python's `round` does."""
