@@ -93,6 +93,7 @@ class PtxMachine:
         self.registers.symbols["%dynamic_smem_size"] = dynamic
         self.operators = operators or {}
         self.loops: Mapping[int, int] = {}
+        self.executed = 0  # instructions, each by all threads that come to it together
         self.parameters: dict[str, int | Register | dict[tuple[int, int], int | Register]] = {}
         parts = [part for each in arguments for part in parts_of(each)]
         self.kinds = {each.name: each.kind for each in parts if isinstance(each, LaunchArray)}
@@ -219,6 +220,7 @@ class PtxMachine:
             if place in self.loops:
                 self._begins_trip(place, at)
             instruction = code[place]
+            self.executed += 1
             if instruction.guard is not None and self._goes_both_ways(instruction, place, at, counter):
                 together = bool((counter == counter[0]).all()) and not waiting.any()
                 continue

@@ -84,7 +84,7 @@ class KernelProver:
 
     def _different(self, ran: ChainRun, different: Sequence[OutputDifference]) -> KernelProof:
         findings = tuple(self._finding(ran, each) for each in different)
-        return self._by_numbers("the terms differ, and the numbers that were tried agree", findings)
+        return self._by_numbers("the terms differ", findings)
 
     def _finding(self, ran: ChainRun, each: OutputDifference) -> ProofFinding:
         kernel = self.subject.kernels[ran.last[each.parameter.name]]
@@ -105,6 +105,7 @@ class KernelProver:
             return self._proof(verdict="undecided", why=why if more in why else f"{why}; on numbers: {more}",
                                findings=findings)  # fmt: skip
         if shown is None:
+            why = f"{why}, and the numbers that were tried agree up to rounding" if findings else why
             why = "; ".join([why, *self.reference.widths()])
             return self._proof(verdict="undecided", why=why, findings=findings)
         return self._shown(*shown, findings)

@@ -69,17 +69,20 @@ def _host_program(subject: Subject, tried: OneTry, numbers: Counterexample, file
         f"    double found = {shown}, wanted = {float(numbers.wanted)!r};",
         f'    std::printf("{numbers.where} is %.9g, wanted %.9g\\n", found, wanted);',
         "    double off = found < wanted ? wanted - found : found - wanted;",
-        f"    return off <= {_allowed(subject, tried, name)!r} ? 0 : 1;",
+        f"    return off <= {_allowed(subject, tried, name, numbers)!r} ? 0 : 1;",
         "}",
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
-def _allowed(subject: Subject, tried: OneTry, name: str) -> float:
+def _allowed(subject: Subject, tried: OneTry, name: str, numbers: Counterexample) -> float:
+    """Return from where on a GPU shows the difference: half of it, where it is smaller than the usual tolerance."""
     wanted = np.asarray(tried.wanted[name])
     if wanted.dtype.kind != "f":
         return 0.0
-    return tolerance(subject) * max(1.0, float(np.max(np.abs(wanted[np.isfinite(wanted)]), initial=0.0)))
+    usual = tolerance(subject) * max(1.0, float(np.max(np.abs(wanted[np.isfinite(wanted)]), initial=0.0)))
+    off = abs(float(numbers.wanted) - float(numbers.found)) if numbers.found != "never written" else np.inf
+    return min(usual, off / 2) if np.isfinite(off) else usual
 
 
 def _flat(where: str, tried: OneTry) -> int:

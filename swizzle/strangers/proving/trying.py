@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -24,7 +25,15 @@ SCALES: Final = (1.0, 30.0, 1000.0)
 """The magnitudes of inputs at which floats are compared."""
 _TOLERANCE: Final = {16: 2.0**-5, 32: 2.0**-10, 64: 2.0**-30}
 """Of the largest output, by the bits of the narrowest float: what no rounding of a right kernel on small numbers is
-taken to change. A difference that is smaller is no counterexample."""
+taken to change. A smaller difference is a counterexample where it is systematic (`_Rounding`)."""
+_HALF_UNIT: Final = {16: 2.0**-9, 32: 2.0**-24, 64: 2.0**-53}
+"""Half a unit in the last place of 1, by the same bits."""
+GENEROUS: Final = 8
+"""So many times half a unit for each instruction is taken for rounding, and so many times what the difference changes
+by when inputs do a little."""
+_NUDGED: Final = 3
+"""Inputs are changed a little so many times, by at most this part of themselves:"""
+_NUDGE: Final = 2.0**-10
 _WHOLE: Final = ((1, 1), (0, 1), (-3, 3), (-8, 8))
 """Between which whole numbers the first inputs are."""
 SMALL: Final = 0.001
@@ -46,6 +55,9 @@ class OneTry(Struct, frozen=True):
     found: Mapping[str, Array]
     wanted: Mapping[str, Array]
     ran: ChainRun
+
+
+Differing = Callable[[Subject, OneTry], tuple[Parameter, int] | None]
 
 
 def on_both(subject: Subject, reference: ProofReference, inputs: Mapping[str, Array]) -> OneTry:
@@ -109,18 +121,32 @@ def counterexample(
     """
     if whole_numbers and all(each.dtype.is_float for each in subject.outputs):
         return None
+    tries, differing = list[OneTry](), partial(_differing, whole_numbers=whole_numbers)
     for inputs in islice(_inputs(subject), len(_WHOLE) if whole_numbers else 0, None):
-        tried = on_both(subject, reference, inputs)
-        if _differing(subject, tried, whole_numbers) is not None:
-            tried = _simpler(subject, reference, tried, whole_numbers)
-            found = _differing(subject, tried, whole_numbers)
-            assert found is not None
-            return _told(subject, reference, tried, *found), tried
-    return None
+        tries.append(on_both(subject, reference, inputs))
+        if differing(subject, tries[-1]) is not None:
+            return _simplest(subject, reference, tries[-1], differing)
+    if whole_numbers:
+        return None
+    small = _Rounding(reference)
+    return next((_simplest(subject, reference, each, small) for each in tries if small(subject, each)), None)
 
 
-def _differing(subject: Subject, tried: OneTry, whole_numbers: bool = False) -> tuple[Parameter, int] | None:
-    """Return the first output element whose numbers differ by more than rounding explains."""
+def _simplest(
+    subject: Subject, reference: ProofReference, tried: OneTry, differing: Differing
+) -> tuple[Counterexample, OneTry]:  # fmt: skip
+    tried = _simpler(subject, reference, tried, differing)
+    element = differing(subject, tried)
+    assert element is not None
+    return _told(subject, reference, tried, *element), tried
+
+
+def _differing(
+    subject: Subject, tried: OneTry, most: float | None = None, whole_numbers: bool = False
+) -> tuple[Parameter, int] | None:
+    """Return the first output element whose numbers differ by more than rounding explains, or by more than a part of
+    the largest output or 1."""
+    most = tolerance(subject) if most is None else most
     for each in subject.outputs:
         got, want = (np.ravel(some[each.name]) for some in (tried.found, tried.wanted))
         if whole_numbers and each.dtype.is_float:
@@ -131,17 +157,66 @@ def _differing(subject: Subject, tried: OneTry, whole_numbers: bool = False) -> 
             with np.errstate(all="ignore"):
                 wide, said = got.astype(np.float64), as_numbers(want, each.dtype).astype(np.float64)
                 finite = np.abs(said[np.isfinite(said)])
-                allowed = tolerance(subject) * max(1.0, float(np.max(finite, initial=0.0)))
-                wrong = np.isfinite(said) & ~(np.abs(wide - said) <= allowed)
+                wrong = np.isfinite(said) & ~(
+                    np.abs(wide - said) <= most * max(1.0, float(np.max(finite, initial=0.0)))
+                )
         if wrong.any():
             return each, int(np.flatnonzero(wrong)[0])
     return None
 
 
+class _Rounding:
+    """Tells small differences from rounding: they are larger than each executed instruction's, and change by far less
+    than themselves when inputs do a little, of which roundings know nothing."""
+
+    def __init__(self, reference: ProofReference) -> None:
+        self.reference = reference
+
+    def __call__(self, subject: Subject, tried: OneTry) -> tuple[Parameter, int] | None:
+        executed = sum(machine.executed for machine in tried.ran.machines)
+        most = GENEROUS * executed * _HALF_UNIT[_narrowest(subject)] * max(1.0, *map(_largest, tried.inputs.values()))
+        if most >= tolerance(subject) or _differing(subject, tried, most) is None:
+            return None
+        rng = np.random.default_rng(0)
+        before, noise = _off(subject, tried), 0.0
+        for _ in range(_NUDGED):
+            near = {each.name: _nudged(each, tried.inputs[each.name], rng) for each in subject.inputs}
+            after = _off(subject, on_both(subject, self.reference, near))
+            noise = max(noise, *(_largest(after[name] - before[name]) for name in before))
+        return _differing(subject, tried, most + GENEROUS * noise)
+
+
+def _largest(array: Array) -> float:
+    """Return the largest magnitude of floats, 0 of integers."""
+    return float(np.max(np.abs(array), initial=0.0)) if array.dtype.kind == "f" else 0.0
+
+
+def _nudged(parameter: Parameter, array: Array, rng: np.random.Generator) -> Array:
+    if not parameter.dtype.is_float:
+        return array
+    return np.asarray(as_numbers(array * (1 + _NUDGE * rng.uniform(-1, 1, array.shape)), parameter.dtype))
+
+
+def _off(subject: Subject, tried: OneTry) -> dict[str, Array]:
+    """Return how far each output of floats is off, as parts of the largest one or 1."""
+    found = dict[str, Array]()
+    for each in subject.outputs:
+        if each.dtype.is_float:
+            got, want = (np.asarray(some[each.name]).astype(np.float64) for some in (tried.found, tried.wanted))
+            with np.errstate(all="ignore"):
+                found[each.name] = np.nan_to_num((got - want) / max(1.0, _largest(np.nan_to_num(want))), nan=np.inf)
+    return found
+
+
 def tolerance(subject: Subject) -> float:
     """Return how far outputs may be off, relative to the largest, before their numbers count as different."""
+    return _TOLERANCE[_narrowest(subject)]
+
+
+def _narrowest(subject: Subject) -> int:
+    """Return the bits of the narrowest float."""
     doubles = all(each.dtype is DType.F64 for each in subject.program.parameters if each.dtype.is_float)
-    return _TOLERANCE[16 if _has_halves(subject) else 64 if doubles else 32]
+    return 16 if _has_halves(subject) else 64 if doubles else 32
 
 
 def _has_halves(subject: Subject) -> bool:
@@ -155,7 +230,7 @@ def _has_halves(subject: Subject) -> bool:
     )
 
 
-def _simpler(subject: Subject, reference: ProofReference, tried: OneTry, whole_numbers: bool) -> OneTry:
+def _simpler(subject: Subject, reference: ProofReference, tried: OneTry, differing: Differing) -> OneTry:
     """Return a try that differs, too, of whose inputs fewer are not 0."""
     left = SHRINKING
     for name in sorted(tried.inputs, key=lambda name: tried.inputs[name].size):
@@ -169,7 +244,7 @@ def _simpler(subject: Subject, reference: ProofReference, tried: OneTry, whole_n
             changed[part] = 0
             with np.errstate(all="ignore"):
                 now = on_both(subject, reference, {**tried.inputs, name: changed.reshape(tried.inputs[name].shape)})
-            if _differing(subject, now, whole_numbers) is not None:
+            if differing(subject, now) is not None:
                 tried = now
             elif len(part) > 1:
                 parts += [part[: len(part) // 2], part[len(part) // 2 :]]

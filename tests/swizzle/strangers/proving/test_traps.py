@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -242,3 +243,33 @@ def test_results_that_jump(tmp_path: Path, body: str, told: bool) -> None:
 def test_what_is_not_read_has_a_place_and_a_way_out(tmp_path: Path, body: str, helps: str) -> None:
     found = proof_of(tmp_path, one_warp(body, before="#include <cuda_bf16.h>"), same)
     assert found.verdict == "undecided" and helps in found.why and "kernel.cu:6:" in found.why, found
+
+
+@pytest.mark.parametrize(
+    ("body", "specification"),
+    [
+        ("y[i] = 0.99951f * x[i];", lambda x: x),
+        ("y[i] = x[i] + 2e-5f;", lambda x: x),
+        ("y[i] = 0.5f * x[i] * (1 + tanhf(0.7978846f * (x[i] + 0.04715f * x[i] * x[i] * x[i])));",
+         lambda x: 0.5 * x * (1 + np.tanh(0.7978846 * (x + 0.044715 * x**3)))),
+    ],
+)  # fmt: skip
+def test_a_small_difference_has_numbers(tmp_path: Path, body: str, specification: Any) -> None:
+    """What a few roundings do not explain is different, with inputs that show it."""
+    found = proof_of(tmp_path, one_warp(body), specification, output=tmp_path / "shown")
+    assert found.verdict == "different" and found.numbers is not None, found
+    allowed = re.search(r"off <= (\S+) ", (tmp_path / "shown" / "k_reproduce.cu").read_text())
+    assert allowed is not None and 0 < float(allowed[1]) < abs(found.numbers.found - found.numbers.wanted)
+
+
+@pytest.mark.parametrize(
+    ("body", "specification"),
+    [
+        ("y[i] = sinf(2 * x[i]);", lambda x: 2 * np.sin(x) * np.cos(x)),
+        ("y[i] = (sinf(2 * x[i]) + 300.f) - 300.f;", lambda x: 2 * np.sin(x) * np.cos(x)),
+    ],
+)
+def test_rounding_is_no_difference(tmp_path: Path, body: str, specification: Any) -> None:
+    """Of what no law makes equal, numbers that are off by roundings alone decide nothing."""
+    found = proof_of(tmp_path, one_warp(body), specification)
+    assert found.verdict == "undecided" and "agree up to rounding" in found.why, found
