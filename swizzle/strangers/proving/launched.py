@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cuda_out.compile.toolchain import Resources
-from cuda_out.ptx.syntax import Instruction, Kernel, names_of
+from cuda_out.ptx.syntax import Instruction, Kernel, PtxVariable, names_of
 from swizzle.strangers.reading.compiled import (
     Undecided,
     assembled,
@@ -126,7 +128,7 @@ def launched(text: CudaText, kernel: str | None, launch: str | None, args: str |
     words, args, said = flags_of(text, found, launch, args)
     arguments = arguments_of(text, found, args)
     ptx = compiled_to_calls(text, found, instance)
-    entry = entry_of(ptx, found, text.path)
+    entry = _initialised(text, entry_of(ptx, found, text.path))
     how = launch_of(text, found, words, said, entry.most_threads)
     made = LaunchedKernel(text, found, instance, ptx, entry, how, tuple(arguments))
     _check_shared_size(made)
@@ -165,6 +167,26 @@ def _check_shared_size(made: LaunchedKernel) -> None:
         )  # fmt: skip
 
 
+def _initialised(text: CudaText, entry: Kernel) -> Kernel:
+    """Return a kernel whose module's variables hold zeros where its text says so: PTX leaves out an initialiser of
+    zeros, as if there was none."""
+    statements = [
+        file.code[entity.begin : entity.end]
+        for file in (text, *text.headers.values())
+        for entity in file.entities
+        if entity.kind != "function"
+    ]
+    said = [each for each in statements if re.search(r"__(?:device|constant|managed)__", each)]
+
+    def has_zeros(array: PtxVariable) -> bool:
+        name = re.escape(own_name(array.name))
+        initialiser = rf"\b{name}\s*(?:\[[^\]]*\]\s*)*[={{]"
+        return array.data is None and any(re.search(initialiser, each) for each in said)
+
+    arrays = [replace(a, data=bytes(a.size)) if has_zeros(a) else a for a in entry.arrays]
+    return replace(entry, arrays=tuple(arrays))
+
+
 def _check_host_data(made: LaunchedKernel) -> None:
     """Refuse a kernel that uses data of the module which the host may have set."""
     open_ = [a.name for a in made.entry.arrays if a.space in ("global", "const") and a.data is None]
@@ -172,5 +194,6 @@ def _check_host_data(made: LaunchedKernel) -> None:
     if open_:
         name = own_name(open_[0])
         raise Undecided(
-            f"{made.name} uses {name}, which the host may have set: give it an initialiser, or make it a parameter"
+            f"{made.name} uses {name}, which the host may have set, as it has no initialiser: no input of a "
+            "specification: give it an initialiser, or make it a parameter"
         )

@@ -17,13 +17,13 @@ from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.kinds import KIND_OF, Bits, typed, untyped
 from cuda_out.ptx.running.branches import BranchingMachine
 from cuda_out.ptx.running.machine import PtxMachine
-from cuda_out.ptx.running.memory import Broken, Lanes
+from cuda_out.ptx.running.memory import Broken, Lanes, Misaligned
 from cuda_out.ptx.running.notes import Notes
 from cuda_out.ptx.syntax import NotInterpreted
 from swizzle.strangers.proving.launched import LaunchedKernel
 from swizzle.strangers.proving.proof import ProofFinding
 from swizzle.strangers.proving.subject import Subject
-from swizzle.strangers.reading.compiled import Undecided, refusal
+from swizzle.strangers.reading.compiled import Undecided, own_name, refusal
 from swizzle.strangers.reading.run import Inputs, Ran
 from symbolic.algebra.numbers import from_memory, in_memory
 from symbolic.algebra.terms import Terms
@@ -71,7 +71,7 @@ def run_chain(kernels: Sequence[LaunchedKernel], notes: Notes, held: Held | None
         except Broken as error:
             if "by data, out of bounds" in str(error):
                 raise Undecided(f"{kernel.in_words(str(error))}: it depends on data") from None
-            raise Undefined(_finding(kernel, str(error))) from None
+            raise Undefined(_finding(kernel, f"{error}{_alignment(kernel, error)}")) from None
         if ran.races:
             raise Undefined(_finding(kernel, ran.races[0]), race=True)
         if why := _in_one_order(ran.machine):
@@ -125,6 +125,16 @@ def _in_one_order(machine: PtxMachine) -> str:
                         instruction = machine.kernel.instructions[each.key]
                         return f"{instruction}, several threads at {region.where(cell)}: it depends on their order"
     return ""
+
+
+def _alignment(kernel: LaunchedKernel, error: Broken) -> str:
+    """Return how an array is declared of which too many bytes are moved at once, '' for other errors."""
+    if not isinstance(error, Misaligned):
+        return ""
+    name = own_name(error.region)
+    declared = re.search(rf"__shared__[^;]*\b{re.escape(name)}\b", kernel.text.code)
+    where = f", where it is declared (line {kernel.text.line(declared.end())})" if declared else ""
+    return f"; add __align__({error.size}){where}: __shared__ __align__({error.size}) ... {name}[...]"
 
 
 def _finding(kernel: LaunchedKernel, message: str) -> ProofFinding:

@@ -273,3 +273,34 @@ def test_rounding_is_no_difference(tmp_path: Path, body: str, specification: Any
     """Of what no law makes equal, numbers that are off by roundings alone decide nothing."""
     found = proof_of(tmp_path, one_warp(body), specification)
     assert found.verdict == "undecided" and "agree up to rounding" in found.why, found
+
+
+def test_an_initialiser_of_zeros(tmp_path: Path) -> None:
+    """PTX does not tell it from none: the text does. What the host sets has none."""
+    body = "if (i == 0) count += 1; y[i] = x[i] + offsets[1];"
+    variables = "__device__ int count = 0; __constant__ float offsets[2] = {};"
+    found = proof_of(tmp_path, one_warp(body, variables), same)
+    assert found and "offsets holds what the file says, and the host sets nothing else" in found.assumed
+    for before in (
+        variables.replace(" = {}", ""),
+        variables.replace(" = {}", "; void host() { int offsets[2] = {}; }"),
+    ):
+        found = proof_of(tmp_path, one_warp(body, before.replace(";;", ";")), same)
+        assert (
+            found.verdict == "undecided"
+            and "offsets, which the host may have set, as it has no initialiser" in found.why
+        )
+
+
+def test_a_vector_that_is_not_aligned(tmp_path: Path) -> None:
+    """The answer says how the array is declared, and on which line."""
+    body = (
+        "__shared__ float s[128];\n  *reinterpret_cast<float4*>(&s[4 * i]) = make_float4(x[i], 0, 0, 0);\n"
+        "  y[i] = s[4 * i];"
+    )
+    found = proof_of(tmp_path, one_warp(body), same)
+    assert found.verdict == "undefined" and found.findings[0].line == 7, found
+    assert found.findings[0].found.endswith(
+        "add __align__(16), where it is declared (line 6): __shared__ __align__(16) ... s[...]"
+    )
+    assert proof_of(tmp_path, one_warp(body.replace("__shared__ ", "__shared__ __align__(16) ")), same)
