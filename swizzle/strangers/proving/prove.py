@@ -179,6 +179,7 @@ class KernelProver:
         arrays = [each for each in parameters if each.shape]
         if len({each.name for each in arrays}) > 1:
             found.append("no two arrays overlap")
+        found += [f"0 <= {each.name} < {each.below}" for each in self.subject.inputs if each.below]
         for each in arrays:
             if (size := ran.widest.get(each.name, 0)) > each.dtype.bits // 8:
                 found.append(f"the address of {each.name} is a multiple of {size}")

@@ -46,7 +46,7 @@ class Subject(Struct, frozen=True):
 def subject_of(kernels: Sequence[LaunchedKernel]) -> Subject:
     """Return what a chain of kernels is to a specification; raises SwizzleError where its arrays do not fit."""
     first, last = kernels[0], kernels[-1]
-    known, roles = dict[str, GivenArgument](), dict[str, list[str]]()
+    known, roles, limits = dict[str, GivenArgument](), dict[str, list[str]](), dict[str, int]()
     for kernel in kernels:
         for each in kernel.given:
             if each.value is not None:
@@ -59,6 +59,8 @@ def subject_of(kernels: Sequence[LaunchedKernel]) -> Subject:
                     fix=f"name another one in --args: other:{_words(each)}",
                 )  # fmt: skip
             roles.setdefault(each.name, []).append(each.role)
+            if each.below:
+                limits[each.name] = min(each.below, limits.get(each.name, each.below))
     place, parameters, hidden = first.text.place(first.kernel.begin), [], []
     for name, each in known.items():
         mine = roles[name]
@@ -67,7 +69,8 @@ def subject_of(kernels: Sequence[LaunchedKernel]) -> Subject:
             continue
         writes = any(role in ("out", "inout") for role in mine)
         role = "out" if mine[0] == "out" else "inout" if writes else "in"
-        parameters.append(Parameter(name, _DTYPES[each.kind], each.shape, role, place))  # type: ignore[arg-type]
+        below = limits.get(name, 0)
+        parameters.append(Parameter(name, _DTYPES[each.kind], each.shape, role, place, below))  # type: ignore[arg-type]
     if not any(each.role in ("out", "inout") for each in parameters):
         raise SwizzleError(
             f"{last.name} has no output", place=last.text.place(last.kernel.begin),

@@ -1,6 +1,7 @@
 """How somebody's kernel is launched: grid, block, and what each argument is, from flags or from a comment of the file.
 
 --launch 2x2,32x8            grid and block; a third number gives bytes of dynamic shared memory
+--args 'i32[8]<16,f32[16],f32.out[8]'          integers from 0 to 15
 --args 'f32[64,64],f32.out[64,64],i32=64'      NAME:WORD calls an array or a number otherwise than its parameter
 // swizzle doctor: --launch 2x2,32x8 --args f32[64,64],f32.out[64,64] -D TILE=32 -I include
 
@@ -42,7 +43,7 @@ _SPELLED: Final = {
 }  # fmt: skip
 _COMMENT: Final = re.compile(r"(?://|\*|/\*)\s*swizzle (doctor|prove):\s*(-[^\n]*?)\s*(?:\*/)?\s*$", re.M)
 _NAMED: Final = re.compile(r"([A-Za-z_]\w*):")
-_ARRAY: Final = re.compile(r"([a-z]+\d+)(?:\.(\w+))?(?:\[([\d\s,]+)\])?")
+_ARRAY: Final = re.compile(r"([a-z]+\d+)(?:\.(\w+))?(?:\[([\d\s,]+)\])?(?:<(\d+))?")
 _NUMBER: Final = re.compile(r"(?:([a-z]+\d+)\s*=\s*)?(-?(?:0[xX][0-9a-fA-F]+|\d+))")
 _FLOAT: Final = re.compile(r"(?:(f16|f32|f64)\s*=\s*)?([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")
 _JOINED: Final = re.compile(r"-[ID](?=.)")
@@ -52,7 +53,8 @@ EXAMPLE: Final = "--launch 2x2,32x8"
 
 class GivenArgument(Struct, frozen=True):
     """What a parameter is given: an array of a shape; a number that nothing is known of (no shape); a number; or, as a
-    structure, such an argument for each of its `fields`."""
+    structure, such an argument for each of its `fields`. Integers are `below` a number and not negative, where it is
+    not 0: index data, of which that is assumed."""
 
     name: str
     kind: str
@@ -60,6 +62,7 @@ class GivenArgument(Struct, frozen=True):
     shape: tuple[int, ...] = ()
     value: int | float | None = None
     fields: tuple[GivenArgument, ...] = ()
+    below: int = 0
 
     @property
     def size(self) -> int:
@@ -360,7 +363,11 @@ def _argument(
         whole = bool(shape) and all(n >= 1 for n in shape) and prod(shape) <= MOST_ELEMENTS
         if role in ROLES and pointer == bool(shape) and (whole or not pointer):
             own = "" if within else own
-            return _checked(GivenArgument(name, KINDS[array[1]], role, shape), array[1], own, word, parameter)
+            below = int(array[4] or 0)
+            if array[4] is not None:
+                _check_range(word, array[1], role, below)
+            made = GivenArgument(name, KINDS[array[1]], role, shape, below=below)
+            return _checked(made, array[1], own, word, parameter)
     raise SwizzleError(
         f"--args: {word!r} for {parameter.type} {parameter.name}",
         expected=f"TYPE[SHAPE], TYPE.out[SHAPE] or TYPE.inout[SHAPE], {MOST_ELEMENTS} elements at most, for a pointer; "
@@ -368,6 +375,16 @@ def _argument(
         f"types: {', '.join(KINDS)}",
         fix=f"{example}",
     )
+
+
+def _check_range(word: str, kind: str, role: str, below: int) -> None:
+    """Refuse a range of floats, one that is empty or more than the type has, and of what is only written."""
+    most = 1 << int(kind.lstrip("biuf")) - (kind[0] == "i")
+    if kind[0] not in "iu" or role == "out" or not 1 <= below <= most:
+        raise SwizzleError(
+            f"--args: {word!r}, a range", fix="i32[8]<16 for the indices of 16 elements",
+            expected="integers that the kernel reads, and a number from 1 to the type's largest and 1",
+        )  # fmt: skip
 
 
 def _checked(argument: GivenArgument, kind: str, own: str, word: str, parameter: SpelledParameter) -> GivenArgument:

@@ -52,7 +52,8 @@ class Inputs:
         self.written = set[str]()  # variables of the module that the kernel writes
         flat = flat_arguments(arguments)
         self.below = min([below, *(each.size for each in flat if each.shape)])
-        self.notes = notes or Notes(Normal(Terms(), {each.name: each.kind for each in flat}))
+        kinds, limits = {a.name: a.kind for a in flat}, {a.name: a.below for a in flat if a.below}
+        self.notes = notes or Notes(Normal(Terms(), kinds, limits))
         self.terms, self.random = self.notes.normal.terms, np.random.default_rng(0)
         self.align = WIDEST if notes else 0
         self.shape = LaunchShape(launch.block, launch.grid, LANES)
@@ -72,7 +73,7 @@ class Inputs:
         if argument.name in self.held:
             (bits, terms), filled = self.held[argument.name], True
         elif self.example:
-            bits, terms = self._numbers(argument.kind, size), np.zeros(size, np.int64)
+            bits, terms = self._numbers(argument, size), np.zeros(size, np.int64)
         else:
             bits = np.zeros(size, np.uint64)
             terms = np.array([self.terms.atom(argument.name, i) for i in range(size)], np.int64)
@@ -84,13 +85,14 @@ class Inputs:
             return item
         return LaunchScalar(argument.kind, int(terms[0]))
 
-    def _numbers(self, kind: str, size: int) -> Bits:
+    def _numbers(self, argument: GivenArgument, size: int) -> Bits:
         """Return numbers as an example has them: floats of both signs, small whole numbers."""
+        kind = argument.kind
         if kind == "b16":  # bf16
             return untyped(self.random.standard_normal(size).astype(np.float32), "f32") >> np.uint64(16)
         if kind.startswith("f"):
             return untyped(self.random.standard_normal(size), kind)
-        return self.random.integers(0, self.below, size).astype(np.uint64)
+        return self.random.integers(0, argument.below or self.below, size).astype(np.uint64)
 
     def _record(self, argument: GivenArgument) -> LaunchRecord:
         """Return a structure by C++'s rules: each field at a multiple of its size."""

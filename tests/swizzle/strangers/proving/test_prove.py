@@ -105,3 +105,29 @@ def test_a_total_is_a_number_of_numpy(tmp_path: Path, method: str) -> None:
     assert proof_of(tmp_path, ONE_SUM, meant)
     wrong = proof_of(tmp_path, ONE_SUM.replace("i = 0", "i = 1"), meant)
     assert wrong.verdict == "different"
+
+
+ROWS = """// swizzle prove: --launch 1,32 --args {args}
+__global__ void rows(const int* ids, const float* w, float* y) {{
+  int i = threadIdx.x; y[i] = w[ids[i / 8] * 8 + i % 8];
+}}
+"""
+
+
+def test_index_data_has_a_range(tmp_path: Path) -> None:
+    """A range of --args is assumed, and the answer says so; numbers that are tried are in it."""
+    text = ROWS.format(args="i32[4]<10,f32[10,8],f32.out[4,8]")
+    found = proof_of(tmp_path, text, lambda ids, w: w[ids])
+    assert found and "0 <= ids < 10" in found.assumed
+    wrong = proof_of(tmp_path, text, lambda ids, w: w[9 - ids])
+    assert wrong.verdict == "different" and wrong.numbers is not None
+    assert all(0 <= each < 10 for each in wrong.numbers.inputs["ids"])
+    for args in ("i32[4]<11,f32[10,8],f32.out[4,8]", "i32[4],f32[10,8],f32.out[4,8]"):
+        assert not proof_of(tmp_path, ROWS.format(args=args), lambda ids, w: w[ids])
+
+
+@pytest.mark.parametrize("args", ["i32[4]<10,f32[10,8]<2,f32.out[4,8]", "i32[4]<0,f32[10,8],f32.out[4,8]"])
+def test_a_wrong_range(tmp_path: Path, args: str) -> None:
+    """A range of floats and an empty one are mistakes."""
+    with pytest.raises(SwizzleError, match=", a range"):
+        proof_of(tmp_path, ROWS.format(args=args), lambda ids, w: w[ids])
