@@ -93,9 +93,16 @@ class KernelProof(Struct, frozen=True):
         return self.verdict == "equal"
 
     def __repr__(self) -> str:
-        return "\n  ".join(self.lines())
+        """Return the verdict and what was found first, in one line: pytest shows no more of an object."""
+        found = self.lines()
+        return found[0] if self else "; ".join(found[:2])
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return self.explained()
+
+    def explained(self) -> str:
+        """Return the verdict and why, each in a line: `assert proof, proof.explained()`."""
+        return "\n  ".join(self.lines())
 
     def lines(self) -> list[str]:
         """Return the verdict and why as lines of text."""

@@ -225,15 +225,25 @@ def prove(
     The specification is a function, or names one, `"SPEC.py:NAME"`; the other kernel is `"REF.cu:KERNEL"`, or one of a
     file that has no other. The other words are those of the command line, several for a chain of kernels, and last
     those of the other kernel. Inputs on which the two differ are written into the folder `output`. What is returned is
-    true where they are equal, and its `repr()` says what was found. Raises SwizzleError for a mistake in what is given.
+    true where they are equal, and `explained()` says why not. Raises SwizzleError for a mistake in what is given.
     """
     if (specification is None) == (against is None):
         raise SwizzleError(
             "nothing to compare with" if against is None else "a specification, and --against as well",
             expected="a specification, or --against with another kernel", fix=f"swizzle prove {file} SPEC.py",
         )  # fmt: skip
-    text = _text(Path(file), includes, defines)
-    names, launches, arguments = (_words(each) for each in (kernel, launch, args))
+    __tracebackhide__ = True  # pytest shows the test's own frame
+    words = (_words(each) for each in (kernel, launch, args))
+    try:
+        return _proof_of(_text(Path(file), includes, defines), specification, against, *words, output, trust)
+    except SwizzleError as error:
+        raise error.with_traceback(None) from None
+
+
+def _proof_of(
+    text: CudaText, specification: Spec | Callable[..., Any] | str | None, against: str | Path | None,
+    names: Sequence[str], launches: Sequence[str], arguments: Sequence[str], output: str | Path | None, trust: bool,
+) -> KernelProof:  # fmt: skip
     called = names or [each.flags["--kernel"] for each in said_chain(text)] or [each.name for each in text.kernels()]
     with confined(not trust), own_types():
         try:

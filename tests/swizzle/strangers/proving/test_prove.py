@@ -131,3 +131,13 @@ def test_a_wrong_range(tmp_path: Path, args: str) -> None:
     """A range of floats and an empty one are mistakes."""
     with pytest.raises(SwizzleError, match=", a range"):
         proof_of(tmp_path, ROWS.format(args=args), lambda ids, w: w[ids])
+
+
+def test_what_pytest_shows(tmp_path: Path) -> None:
+    """One line of a proof that fails, all lines explained; of a mistake no frame but the caller's."""
+    found = proof_of(tmp_path, WINDOWS.replace("+ x[i + 2]", ""), wrapped)
+    assert repr(found) == "; ".join(found.lines()[:2]) and "wanted" in repr(found) and "\n" not in repr(found)
+    assert found.explained() == str(found) and found.explained().count("\n  ") == len(found.lines()) - 1
+    with pytest.raises(SwizzleError) as raised:
+        prove(tmp_path / "kernel.cu", wrapped, args="i32[34]")
+    assert [frame.name for frame in raised.traceback] == ["test_what_pytest_shows", "prove"]
