@@ -8,6 +8,9 @@ more than the arithmetic of that type where it rounds one operation on such numb
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
@@ -25,6 +28,9 @@ WIDER: Final[dict[str, FloatTypes]] = {
 }  # fmt: skip
 """The types that hold each number of a type."""
 _OF_WIDTH: Final = {16: "f16", 32: "f32", 64: "f64"}
+FEW: Final = 4
+"""So many units in the last place are few."""
+_TAKEN: ContextVar[list[tuple[Any, Any]] | None] = ContextVar("_TAKEN", default=None)
 _DIGITS: Final = {dtype.value: dtype.row.digits for dtype in DType if dtype.is_float}
 
 
@@ -45,7 +51,23 @@ def same_constant(kind: str, value: Any, said: Any) -> bool:
         return False
     exponent = exact.numerator.bit_length() - exact.denominator.bit_length()
     exponent -= exact < Fraction(2) ** exponent
-    return off < Fraction(2) ** (exponent - max(_DIGITS[kind], _DIGITS["f32"]))
+    half = Fraction(2) ** (exponent - max(_DIGITS[kind], _DIGITS["f32"]))
+    if off >= half and (taken := _TAKEN.get()) is not None and off < 2 * FEW * half:
+        taken.append((value, said))
+        return True
+    return off < half
+
+
+@contextmanager
+def few_units() -> Iterator[list[tuple[Any, Any]]]:
+    """Take constants for the same that differ by few units in the last place, and give all such pairs."""
+    token = _TAKEN.set([])
+    try:
+        found = _TAKEN.get()
+        assert found is not None
+        yield found
+    finally:
+        _TAKEN.reset(token)
 
 
 def holding(value: Fraction) -> FloatTypes:

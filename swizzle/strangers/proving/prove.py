@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from cuda_out.compile.children import confined
 from cuda_out.ptx.columns import NEVER
+from cuda_out.ptx.instructions.roundings import few_units
 from cuda_out.ptx.running.arithmetic import assumptions
 from cuda_out.ptx.running.machine import MOST_STATIC
 from cuda_out.ptx.running.validate import OutputDifference
@@ -84,7 +85,18 @@ class KernelProver:
 
     def _different(self, ran: ChainRun, different: Sequence[OutputDifference]) -> KernelProof:
         findings = tuple(self._finding(ran, each) for each in different)
-        return self._by_numbers("the terms differ", findings)
+        why = "the terms differ"
+        if constants := self._constants(ran):
+            why = f"the terms differ in constants only, by few units in the last place: {constants}"
+        return self._by_numbers(why, findings)
+
+    def _constants(self, ran: ChainRun) -> str:
+        """Return which constants differ where all outputs are the same but for their last digits, '' elsewhere."""
+        with few_units() as pairs:
+            if any(True for _ in self.reference.differences(ran)):
+                return ""
+        shown = [f"{float(value)!r} for {float(said)!r}" for value, said in dict.fromkeys(pairs)]
+        return ", ".join(shown[:SHOWN]) + (", ..." if len(shown) > SHOWN else "")
 
     def _finding(self, ran: ChainRun, each: OutputDifference) -> ProofFinding:
         kernel = self.subject.kernels[ran.last[each.parameter.name]]
@@ -233,9 +245,10 @@ def prove(
             expected="a specification, or --against with another kernel", fix=f"swizzle prove {file} SPEC.py",
         )  # fmt: skip
     __tracebackhide__ = True  # pytest shows the test's own frame
-    words = (_words(each) for each in (kernel, launch, args))
+    names, launches, arguments = (_words(each) for each in (kernel, launch, args))
     try:
-        return _proof_of(_text(Path(file), includes, defines), specification, against, *words, output, trust)
+        text = _text(Path(file), includes, defines)
+        return _proof_of(text, specification, against, names, launches, arguments, output, trust)
     except SwizzleError as error:
         raise error.with_traceback(None) from None
 

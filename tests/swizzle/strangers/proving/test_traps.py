@@ -304,3 +304,14 @@ def test_a_vector_that_is_not_aligned(tmp_path: Path) -> None:
         "add __align__(16), where it is declared (line 6): __shared__ __align__(16) ... s[...]"
     )
     assert proof_of(tmp_path, one_warp(body.replace("__shared__ ", "__shared__ __align__(16) ")), same)
+
+
+def test_constants_that_differ_in_the_last_place(tmp_path: Path) -> None:
+    """They are no equal ones, which the answer names; of larger differences it says no such thing."""
+    body = "y[i] = 0.5f * x[i] * (1 + tanhf({} * x[i]));"
+    specification = lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * x))  # noqa: E731
+    assert proof_of(tmp_path, one_warp(body.format("0.797884561f")), specification)
+    found = proof_of(tmp_path, one_warp(body.format("0.797884524f")), specification)
+    assert found.verdict == "undecided" and "in constants only" in found.why and "-1.59576904" in found.why
+    found = proof_of(tmp_path, one_warp(body.format("0.797886f")), specification)
+    assert "in constants only" not in found.why
