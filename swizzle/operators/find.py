@@ -238,6 +238,12 @@ class Attempts(Struct):
 
 def _ways(loop: Loop, domain: Domain, tried: Attempts) -> Iterator[Carrier]:
     """Yield operators that fit a loop, likely ones first; what takes long comes where nothing before was proved."""
+    from swizzle.operators.reformed import reformed, without_settled
+
+    settled = without_settled(loop, domain)
+    if settled is not None:
+        yield from _ways(settled, domain, tried)
+        return
     try:
         carriers = deduced(loop, loop.live, domain)
         yield from _with_fewer_words(loop, len(carriers[0].words))
@@ -257,8 +263,6 @@ def _ways(loop: Loop, domain: Domain, tried: Attempts) -> Iterator[Carrier]:
         yield fractions
         return
     tried.ways.append("clamped sums, known operators, and the table of elementary operators: none of them fits")
-    from swizzle.operators.reformed import reformed
-
     for other in reformed(loop, domain):
         yield from _ways(other, domain, Attempts())
     residues = by_residues(loop, lambda part: _first(part, domain))

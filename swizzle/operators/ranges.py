@@ -82,12 +82,22 @@ def ranges_of(carrier: Carrier) -> OverflowProof:
     for word, dtype in carrier.words.items():
         computed += [(word, each, dtype) for each in (carrier.lift[word], carrier.combine[word])]
     computed += [(name, each, carrier.loop.state[name]) for name, each in state.items()]
+    loop, reached = carrier.loop, state
+    while True:  # the loop itself, a round more, and those that it stands for
+        for before in (reached, {name: loop.initial[name] for name in reached}):
+            computed += [(name, substituted(loop.step[name], before), loop.state[name]) for name in reached]
+        if loop.stands_for is None:
+            break
+        reached = {name: substituted(each, reached) for name, each in loop.stands_for.words.items()}
+        loop = loop.stands_for.loop
     types = {f"{side}.{word}": dtype for side in "ab" for word, dtype in carrier.words.items()}
     types |= carrier.loop.elements
     computed += [
         ("the result", substituted(each, carrier.part("a")), dtype)
         for each, dtype in zip(carrier.result, result_types(carrier), strict=True)
     ]
+    if any(_names(each) - types.keys() for _, each, _ in computed):
+        return OverflowProof("unknown", reason="the operator's words do not say all that the loop computes with")
     claims: dict[Expression, str] = {}
     infinite = whole_infinities(carrier, "ab")
     for word, each, dtype in computed:
@@ -318,6 +328,16 @@ def _arithmetic(
         if not node.truth and not kind.is_float and kind is not BOOL
         and not (node.operator == "name" and _holds(kind, types[node.value]))
     ]  # fmt: skip
+
+
+def _names(expression: Expression) -> set[str]:
+    """Return the names that stand in an expression."""
+    waiting, seen = [expression], {expression}
+    while waiting:
+        new = [each for each in waiting.pop().arguments if each not in seen]
+        seen.update(new)
+        waiting += new
+    return {str(node.value) for node in seen if node.operator == "name"}
 
 
 def _holds(dtype: DType, other: DType) -> bool:

@@ -372,7 +372,7 @@ class _Reader:
             if len(noted) <= MOST_COMPARED:
                 of_reached = [Boolean(each.formula.substitute(reached)) for each in some if hasattr(each, "formula")]
                 of_state = {each.substitute(reached): what for each, what in noted.items()}
-                check_comparisons(of_reached, of_state, Boolean(manager().And(premises)), undecided=False)
+                check_comparisons(of_reached, of_state, Boolean(manager().And(premises)))
 
     # -- what is promised ----------------------------------------------------------------------------------------
 

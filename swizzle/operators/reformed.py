@@ -8,6 +8,7 @@ same loop as before, which is proved by induction over its rounds.
 from __future__ import annotations
 
 import itertools
+import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +19,7 @@ import numpy as np
 from swizzle.operators.bank import ExampleBank, fitting
 from swizzle.operators.invariants import inductive, orders
 from swizzle.operators.loop import BOOL, Domain, Loop, StandsFor, name_of
-from swizzle.operators.samples import random_states
+from swizzle.operators.samples import random_rows, random_states
 from symbolic.expressions.expression import (
     BUILDERS,
     FALSE,
@@ -172,6 +173,49 @@ def _with_a_flag(loop: Loop, domain: Domain) -> Loop | None:
             loop.result, named, proved_in,
         )  # fmt: skip
     return None
+
+
+# ---- conditions with one answer ------------------------------------------------------------------------------------
+
+
+def without_settled(loop: Loop, domain: Domain) -> Loop | None:
+    """Return a loop without its conditions that have one answer in every state that is reached: a sum of squares is
+    never below 0. What has one answer of real numbers and another of NaN was refused where the loop was read."""
+    if any(loop.initial[word].infinite for word in loop.live):
+        return None
+    nodes = (node for each in (*(loop.step[word] for word in loop.live), *loop.result) for node in subexpressions(each))
+    atoms = [node for node in dict.fromkeys(nodes) if node.operator in ("<", "<=", "==")]
+    atoms = [atom for atom in atoms if atom.names & set(loop.live)]
+    if not atoms:
+        return None
+    states = random_states(loop)
+    rows = random_rows(loop, random.Random(6), len(states))
+    check = function_of([*loop.state, *loop.elements], atoms)
+    try:
+        answers = [check(*state, *row) for state, row in zip(states, rows, strict=False)]
+    except (ArithmeticError, ValueError):
+        return None
+    likely = [atom if answers[0][place] else negation(atom) for place, atom in enumerate(atoms)
+              if answers and len({bool(row[place]) for row in answers}) == 1]  # fmt: skip
+    if not likely:
+        return None
+    named = {name: name_of(name, dtype) for name, dtype in loop.state.items()}
+    proved_in = _domain(loop, domain)
+    step = [({name: loop.step[name] for name in loop.state}, lambda each: each)]
+    sorts, where = loop.sorts(proved_in), loop.range.where
+    comparable = [each for each in orders(loop.state, states, named)
+                  if len({sorts[name] for name in each.names if sorts[name].kind != "truth"}) < 2]  # fmt: skip
+    known = [*inductive(comparable, step, sorts, [where]), where]
+    settled: dict[Expression, Expression] = {}
+    for claim in likely:
+        if decide([(claim, TRUE)], sorts, known, effort=SECONDS).verdict == "proved":
+            settled |= {claim: TRUE, negation(claim): FALSE}
+    if not settled:
+        return None
+    return _made(
+        loop, loop.state, loop.initial, {name: replaced(each, settled) for name, each in loop.step.items()},
+        [replaced(each, settled) for each in loop.result], named, proved_in,
+    )  # fmt: skip
 
 
 # ---- a word that others say --------------------------------------------------------------------------------------

@@ -11,7 +11,9 @@ operation. A result may be rounded: off by a factor near 1, unless it is a produ
 
 from __future__ import annotations
 
+import itertools
 import math
+import random
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -25,16 +27,15 @@ from pysmt.typing import BOOL, REAL
 
 from symbolic.bottom_up import bottom_up
 from symbolic.expressions.expression import FALSE, NAME, TRUE, expanded, same_ratio, subtract, terms
-from symbolic.expressions.formulas import REALS, TOO_LONG, decide
+from symbolic.expressions.formulas import REALS, decide
 from symbolic.expressions.reading import Unreadable, read_formula
-from symbolic.solve.answer import Unknown, Unsat
+from symbolic.solve.answer import IRRATIONAL, Sat, Unknown, Unsat
+from symbolic.solve.evaluate import Value, evaluate
 from symbolic.solve.floor_division import manager
 from symbolic.solve.solver import Solver
 
 WORK: Final = 600_000
 """Steps of the solver for one question, a second's or less."""
-GIVEN_UP: Final = (TOO_LONG, "cancel", "interrupt", "timeout")
-"""What the solver says where it ended before an answer."""
 SECONDS: Final = 1.0
 """Of effort for one question about exponentials and logarithms, beside what the solver is asked."""
 MOST: Final = 400
@@ -43,6 +44,11 @@ QUESTIONS: Final = 60
 """So many comparisons are asked of a solver together with tests before them."""
 TESTS: Final = 8
 """As many of the tests before a comparison are asked with it, the last ones."""
+TRIES: Final = 300
+"""So many numbers are tried where the solver does not know whether some meet conditions."""
+NUMBERS: Final = tuple(Fraction(each) for each in ("0", "1", "-1", "2", "-2", "1/2", "-1/2", "3", "-3", "10", "-10"))
+OFF: Final = Fraction(1, 10**9)
+"""A function's value is computed less than this part of it off."""
 ROUNDING: Final = Fraction(1, 8)
 """A rounded result is off by less than this part of it: more than any type's, so that few models are asked for."""
 
@@ -53,20 +59,20 @@ Path: TypeAlias = tuple[FNode, ...]
 
 
 def decided_beforehand(
-    formulas: Iterable[FNode], noted: Collection[FNode], premises: Sequence[FNode] = (), *, undecided: bool = True
+    formulas: Iterable[FNode], noted: Collection[FNode], premises: Sequence[FNode] = ()
 ) -> tuple[FNode, str] | None:
     """Return a comparison, among `noted` ones in formulas, that real numbers decide and floating-point ones do not, and
-    of which kind these are; None where there is none. `premises` hold of all inputs. Such a one is, with `undecided`,
-    also what a solver does not decide of real numbers."""
-    check = _Check(noted, tuple(premises), undecided)
+    of which kind these are; None where there is none. `premises` hold of all inputs. Such a one is also what nobody
+    decides of real numbers: no solver, and none of the numbers that were tried."""
+    check = _Check(noted, tuple(premises))
     return next(filter(None, map(check.look, formulas)), None)
 
 
 class _Check:
     """Looks at comparisons, each under the tests before it."""
 
-    def __init__(self, noted: Collection[FNode], premises: Path, undecided: bool) -> None:
-        self.noted, self.premises, self.undecided = noted, premises, undecided
+    def __init__(self, noted: Collection[FNode], premises: Path) -> None:
+        self.noted, self.premises = noted, premises
         self._seen: set[tuple[FNode, frozenset[FNode]]] = set()
         self._names: dict[FNode, frozenset[FNode]] = {}
         self._asked = 0
@@ -95,9 +101,16 @@ class _Check:
             yield yes, (*path, condition)
             yield no, (*path, m.Not(condition))
         elif node.is_and() or node.is_or():
-            for each in arguments:
-                yield each, path
-                path = (*path, each if node.is_and() else m.Not(each))
+            tests = [each if node.is_and() else m.Not(each) for each in arguments]
+            for place, each in enumerate(arguments):  # in this order, or the last of them: which one is asked first
+                yield each, (*path, *tests[:place])  # in a text nobody knows
+                if place + 1 < len(tests) <= TESTS:
+                    yield each, (*path, *tests[:place], *tests[place + 1 :])
+        elif node.is_iff():
+            one, other = arguments
+            yield one, path
+            yield other, (*path, one)
+            yield other, (*path, m.Not(one))
         else:
             for each in arguments:
                 yield each, path
@@ -115,25 +128,12 @@ class _Check:
         known = _by_functions(node)
         for answer in (node, manager().Not(node)):
             asked = [*near, answer]
-            impossible = known is (answer is not node) or self._is_impossible(asked)
+            impossible = known is (answer is not node) or _is_impossible(asked)
             if impossible or impossible is None:
                 kind = next((kind for kind in KINDS if _possible(asked, kind)), "")
                 if kind or _is_rounding(node):
                     return (kind or KINDS[-1]) + ("" if impossible else ", or is too hard to decide of real numbers")
         return ""
-
-    def _is_impossible(self, conditions: Sequence[FNode]) -> bool | None:
-        """Tell whether no real numbers meet conditions; None where that takes a solver too long."""
-        facts = [
-            manager().GT(each, manager().Real(0)) for each in _functions(conditions)
-            if each.function_name().symbol_name().startswith("exp")
-        ]  # fmt: skip
-        with Solver("z3", work=WORK) as solver:
-            solver.add([*conditions, *facts])
-            answer = solver.check()
-        if self.undecided and isinstance(answer, Unknown) and any(each in answer.reason for each in GIVEN_UP):
-            return None
-        return isinstance(answer, Unsat)
 
     def _near(self, node: FNode, path: Path) -> list[FNode]:
         """Return what on a path is about the names of a comparison, or about names beside these."""
@@ -149,6 +149,88 @@ class _Check:
             node, FNode.args, lambda each, inner: frozenset({each} if each.is_symbol() else ()).union(*inner),
             self._names,
         )  # fmt: skip
+
+
+def _is_impossible(conditions: Sequence[FNode]) -> bool | None:
+    """Tell whether no real numbers meet conditions; None where that is not known."""
+    m, functions = manager(), _functions(conditions)
+    facts = [m.GT(each, m.Real(0)) for each in functions
+             if _is_exponential(each) and each.function_name().symbol_type().return_type.is_real_type()]  # fmt: skip
+    facts += [m.Not(m.Equals(each, m.Real(0))) for each in _divisors(conditions)]
+    with Solver("z3", work=WORK, alone=True) as solver:
+        solver.add([*conditions, *facts])
+        answer = solver.check()
+    if isinstance(answer, Unsat):
+        return True
+    some = isinstance(answer, Sat) or (isinstance(answer, Unknown) and answer.reason == IRRATIONAL)
+    if some and not functions:  # of an exponential the solver knows but that it is positive
+        return False
+    return False if _are_met(conditions, functions) else None
+
+
+def _divisors(conditions: Sequence[FNode]) -> list[FNode]:
+    """Return what is divided by whatever is chosen."""
+    found, pending = dict[FNode, None](), [*conditions]
+    while pending:
+        node = pending.pop()
+        if node.is_div():
+            found[node.arg(1)] = None
+        pending += node.args()[:1] if node.is_ite() or node.is_and() or node.is_or() else node.args()
+    return list(found)
+
+
+def _are_met(conditions: Sequence[FNode], functions: Sequence[FNode]) -> bool:
+    """Tell whether numbers that are tried meet conditions; with functions, by more than their values are off."""
+    names: list[FNode] = sorted({name for each in conditions for name in each.get_free_variables()
+                    if not name.symbol_type().is_function_type()}, key=FNode.symbol_name)  # fmt: skip
+    said = sorted({each.constant_value() for each in _nodes(conditions) if each.is_real_constant()})[:8]
+    pool = dict.fromkeys([*NUMBERS, *(number + more for number in said for more in (0, -1, 1))])
+    some: dict[str, Sequence[Value]] = {
+        "Bool": (False, True), "Int": [int(each) for each in pool if each.denominator == 1], "Real": list(pool)
+    }  # fmt: skip
+    if any(str(each.symbol_type()) not in some for each in names):
+        return False
+    rng = random.Random(0)
+    for _ in range(TRIES):
+        values = {each: rng.choice(some[str(each.symbol_type())]) for each in names}
+        if all(_meet(conditions, functions, values, up) for up in ((0, 0), (1, 1), (-1, -1), (1, -1), (-1, 1))[
+            : 5 if functions else 1]):  # fmt: skip
+            return True
+    return False
+
+
+def _meet(
+    conditions: Sequence[FNode], functions: Sequence[FNode], values: dict[FNode, Value], off: Sequence[int]
+) -> bool:
+    """Tell whether numbers meet conditions, with the values of functions off to one side and the other in turn."""
+    known: dict[FNode, Value] = {}
+    for each, side in zip(functions, itertools.cycle(off), strict=False):
+        argument: Any = evaluate(each.arg(0), values.__getitem__, known)
+        exponential = _is_exponential(each)
+        if abs(argument) > 600 or (argument <= 0 and not exponential):
+            return False
+        exact = argument == (0 if exponential else 1)
+        number = Fraction((math.exp if exponential else math.log)(argument))
+        known[each] = number * (1 + (0 if exact else side) * OFF)
+    if not all(evaluate(each, values.__getitem__, known) for each in conditions):
+        return False
+    if any(node.is_div() and known.get(node.arg(1)) == 0 for node in known):
+        return False
+    compared = [node.args() for node in known if node.is_equals() or node.is_le() or node.is_lt()] if functions else []
+    sides: list[list[Any]] = [[known.get(each, 0) for each in pair] for pair in compared]
+    return not any(0 < abs(a - b) <= max(abs(a), abs(b)) / 10**6 for a, b in sides)
+
+
+def _nodes(conditions: Iterable[FNode]) -> list[FNode]:
+    """Return all that conditions are made of, what is inside first."""
+    known: dict[FNode, FNode] = {}
+    for each in conditions:
+        bottom_up(each, FNode.args, lambda node, _: node, known)
+    return list(known)
+
+
+def _is_exponential(node: FNode) -> bool:
+    return bool(node.function_name().symbol_name().startswith("exp"))
 
 
 def _sides(node: FNode) -> tuple[Any, Any] | None:
@@ -197,16 +279,7 @@ def _is_rounding(node: FNode) -> bool:
 
 
 def _functions(conditions: Iterable[FNode]) -> list[FNode]:
-    found: dict[FNode, None] = {}
-    known: dict[FNode, None] = {}
-
-    def note(node: FNode, _: object) -> None:
-        if node.is_function_application():
-            found[node] = None
-
-    for each in conditions:
-        bottom_up(each, FNode.args, note, known)
-    return list(found)
+    return [each for each in _nodes(conditions) if each.is_function_application()]
 
 
 # ---- floating-point numbers ----------------------------------------------------------------------------------------
@@ -224,7 +297,7 @@ class Float(Struct, frozen=True):
 def _possible(conditions: Sequence[FNode], kind: str) -> bool:
     """Tell whether floating-point numbers may meet conditions: real ones, or one of a kind."""
     model = _Floats(kind)
-    with Solver("z3", work=WORK) as solver:
+    with Solver("z3", work=WORK, alone=True) as solver:
         found = [model.condition(each) for each in conditions]
         solver.add([*found, *model.facts])
         return not isinstance(solver.check(), Unsat)
@@ -307,7 +380,7 @@ class _Floats:
         m = manager()
         if self.kind != KINDS[-1] or exact.value.is_constant():
             return exact
-        factor = m.Symbol(f"rounding of {node.node_id()}", REAL)
+        factor = m.Symbol(f"rounding of {len(self.known)}", REAL)
         self.facts += [m.LE(m.Real(1 - ROUNDING), factor), m.LE(factor, m.Real(1 + ROUNDING))]
         return Float(exact.nan, exact.low, exact.high, m.Times(exact.value, factor))
 
@@ -343,8 +416,8 @@ class _Floats:
     def _function(self, node: FNode, a: Float) -> Float:
         """Return e to a number, or a logarithm, of which no more is known than what infinities give."""
         m = manager()
-        value = m.Symbol(f"value of {node.node_id()}", REAL)
-        if node.function_name().symbol_name().startswith("exp"):
+        value = m.Symbol(f"value of {len(self.known)}", REAL)
+        if _is_exponential(node):
             self.facts.append(m.GE(value, m.Real(0)))
             return Float(a.nan, m.FALSE(), a.high, m.Ite(a.low, m.Real(0), value))
         return Float(m.Or(a.nan, a.low), m.FALSE(), a.high, value)

@@ -5,7 +5,7 @@ and to a question over guards, that it is possible or excluded.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from pysmt.fnode import FNode
 
     from symbolic.solve.evaluate import Value
+
+
+IRRATIONAL: Final = "z3's answer holds irrational numbers"
+"""Why an answer is unknown although some numbers meet the formulas: no model says which."""
 
 
 class Model:

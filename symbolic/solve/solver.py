@@ -49,14 +49,16 @@ class Solver:
 
     `boolean` promises that only Boolean symbols and connectives occur: every engine then runs its SAT core.
     Without it the engine is chosen at the first check, from the formulas added by then. `timeout` in seconds is
-    each check's own unless the check names another; `work` limits z3's steps in each, on all machines alike.
+    each check's own unless the check names another; `work` limits z3's steps in each, on all machines alike, and
+    whatever was asked before, if the question is `alone` in its context, at some milliseconds.
     'portfolio' races all engines that are installed and can do the job, each check in fresh processes; cvc5 runs in a
     process of its own too.
     """
 
     def __init__(
-        self, name: SolverName = "z3", *, boolean: bool = False, timeout: float | None = None, work: int | None = None
-    ) -> None:
+        self, name: SolverName = "z3", *, boolean: bool = False, timeout: float | None = None, work: int | None = None,
+        alone: bool = False,
+    ) -> None:  # fmt: skip
         if name not in get_args(SolverName):
             raise SwizzleError(
                 f"no solver is called {name!r}",
@@ -69,7 +71,7 @@ class Solver:
             )
         self._names = members(name, boolean)
         self._timeout = timeout
-        self._work = work
+        self._work, self._alone = work, alone
         self._fragment: Fragment | None = "boolean" if boolean else None
         self._kept: list[FNode] = []
         self._engines: tuple[SolverEngine, ...] = self._open("boolean") if boolean else ()
@@ -112,7 +114,7 @@ class Solver:
         self._close_engines()
 
     def _open(self, fragment: Fragment) -> tuple[SolverEngine, ...]:
-        return tuple(_engine(name, fragment, self._work) for name in self._names)
+        return tuple(_engine(name, fragment, self._work, self._alone) for name in self._names)
 
     def _feed(self, batch: Sequence[FNode]) -> None:
         with gc_paused():
@@ -143,12 +145,12 @@ def unchecked_formulas() -> Iterator[None]:
         manager._do_type_check = checked
 
 
-def _engine(name: EngineName, fragment: Fragment, work: int | None) -> SolverEngine:
+def _engine(name: EngineName, fragment: Fragment, work: int | None, alone: bool) -> SolverEngine:
     match name:
         case "z3":
             from symbolic.solve.z3_engine import Z3Engine
 
-            return Z3Engine(fragment, work)
+            return Z3Engine(fragment, work, alone=alone)
         case "cvc5":
             from symbolic.solve.cvc5_engine import Cvc5Engine
 

@@ -12,7 +12,7 @@ from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from pysmt.solvers.z3 import Z3Converter
 
-from symbolic.solve.answer import Answer, Model, Sat, Unknown, Unsat
+from symbolic.solve.answer import IRRATIONAL, Answer, Model, Sat, Unknown, Unsat
 from symbolic.solve.evaluate import Value
 from symbolic.solve.interrupt import Interruptible
 from symbolic.solve.tables import Applications
@@ -27,14 +27,15 @@ MOST_IDLE, MOST_KEPT = 4, 20_000
 _IDLE: list[tuple[object, Z3Converter]] = []
 
 
-def _converter() -> Z3Converter:
+def _converter(*, new: bool) -> Z3Converter:
     """Return a way into a context of z3 that nobody else uses, so that threads do not meet in one.
 
     Making a context and freeing it takes longer than a small question, so that a few are kept, with the terms that were
-    made in them: the next question is often about the same ones.
+    made in them: the next question is often about the same ones. How many steps a question takes depends on what
+    was asked before in its context; so one of which the answer must not depend on that has a `new` one.
     """
     environment = get_env()
-    while _IDLE:
+    while _IDLE and not new:
         made_for, converter = _IDLE.pop()
         if made_for is environment:
             return converter
@@ -47,16 +48,16 @@ class Z3Engine:
     name = "z3"
     holds_gil = False
 
-    def __init__(self, fragment: Fragment, work: int | None = None) -> None:
+    def __init__(self, fragment: Fragment, work: int | None = None, *, alone: bool = False) -> None:
         self._fragment = fragment
-        self._converter = _converter()
+        self._converter = _converter(new=alone)
         context, name = self._converter.ctx, _LOGIC[fragment]
         self._z3 = z3.SolverFor(name, ctx=context) if name else z3.Solver(ctx=context)
         if work is not None:
             self._z3.set("rlimit", work)
         self._z3.set("ctrl_c", False)  # otherwise z3 swallows Ctrl-C and answers unknown
         self._running: Interruptible[Any] = Interruptible(self._interrupt)
-        self._reusable = True
+        self._reusable = not alone
         self._applications = Applications()
 
     def add(self, formulas: Sequence[FNode]) -> None:
@@ -88,7 +89,7 @@ class Z3Engine:
         if result == z3.sat:
             model = self._z3.model()
             if self._fragment == "any" and _irrational(model):
-                return Unknown("z3's answer holds irrational numbers")
+                return Unknown(IRRATIONAL)
             return Sat(Model(_reader(model, self._converter, self._applications)))
         if result == z3.unsat:
             core = {term.get_id() for term in self._z3.unsat_core()}

@@ -5,15 +5,22 @@ from __future__ import annotations
 import io
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pysmt.environment import get_env
+from pysmt.typing import REAL
 
 from swizzle import SwizzleError
 from swizzle.commands.operator import OperatorArguments, as_json, operator, report
 from swizzle.operators import found_of
 from swizzle.sketches.loading import load_names
+from symbolic.expressions.floats import decided_beforehand
+from symbolic.solve.answer import Unknown, Unsat
+from symbolic.solve.solver import Solver
+from symbolic.solve.z3_engine import _IDLE, Z3Engine
 
-HEAD = """from math import exp, inf, nan
+HEAD = """from math import exp, inf, log, nan
 from swizzle import f32, operator, serial
 def isnan(q):
     return q != q
@@ -60,7 +67,9 @@ NUMBERS = (
     "d = v - s\ns = s + d if d > 0 else s", "s = s if -1 <= v <= 1 else s + v", "if v * v > 4: s += 1",
     "s = max(s, v * v)", "if 2 * v > 10:\n    if v > 5: s += v", "if v: s += 1", "s = sorted([s, v])[1]",
     "s += exp(v) if exp(v) > 2 else 0", "if v < 0 or v > 1: s += v",
-    "t += 1 if s > 0 else 0\ns += exp(v)", "s += v * v\nt += 1 if s > 0 else 0", "t += 1 if s <= v else 0\ns = v",
+    "t += 1 if s > 0 else 0\ns += exp(v)", "if exp(v) == 1: s += v", "s += v if exp(v) < 0.5 < exp(w + 1) else 0",
+    "if v > 0:\n    s += log(v) if log(v) > 1 else 0", "s += v if exp(s) > exp(v) else 0",
+    "s += v * v\nt += 1 if s > 0 else 0", "t += 1 if s <= v else 0\ns = v",
 )  # fmt: skip
 REACHED = (
     "s += v * v\nt += 1 if s >= 0 else 0",
@@ -117,6 +126,58 @@ def test_what_is_too_hard_to_decide_is_refused(tmp_path: Path) -> None:
     hard = " + ".join(f"{each}**6" for each in "pqrstu")
     with pytest.raises(SwizzleError, match="asks for NaN, or is too hard to decide of real numbers, and"):
         read(tmp_path, f"{text}        n += 1 if {hard} >= 6*p*q*r*s*t*u else 0\n    return n\n")
+
+
+@pytest.mark.parametrize("condition", ["exp(abs(v)) >= 1", "exp(v * v) > 0.5", "log(1 + v * v) >= 0"])
+def test_what_no_number_that_is_tried_decides_is_refused(tmp_path: Path, condition: str) -> None:
+    """That exponentials of what is not negative are at least 1 is unknown here, and no number says otherwise."""
+    with pytest.raises(SwizzleError, match="asks for NaN"):
+        read(tmp_path, loop(f"s = s + v if {condition} else s"))
+
+
+@pytest.mark.parametrize("body", ["s += v * v\nt += 1 if s < 0 else 0", "s += v * v\nif s < 0:\n    t += 1"])
+def test_a_condition_that_no_state_meets_is_none(tmp_path: Path, body: str) -> None:
+    """A sum of squares is never below 0, nor is an infinite one or NaN: what is printed counts no such thing."""
+    text = loop(body).replace("s, t = 0, 0.5", "s, t = 0, 0").replace("return s", "return s, t")
+    found = found_of(read(tmp_path, text))  # type: ignore[arg-type]
+    assert found.status == "proved"
+    names: dict[str, Any] = {}
+    exec(found.source(), names)
+    words = names["lift"](float("inf"))
+    for value in (2.0, float("inf"), float("nan"), -1.0):
+        words = names["combine"](words, names["lift"](value))
+        assert names["result"](words)[1] == 0
+
+
+def test_ways_of_a_formula_to_say_that_conditions_are_equal() -> None:
+    """Of two conditions that are said to be equal each is looked at where the other one holds, and where not."""
+    v, m = get_env().formula_manager.Symbol("number asked", REAL), get_env().formula_manager
+    above, below = m.GT(v, m.Real(1)), m.LE(v, m.Real(1))
+    for equal in (m.Iff(above, below), m.Not(m.Iff(below, above))):
+        assert decided_beforehand([equal], [above, below]) is not None
+    for either in (m.Or(above, m.Not(below)), m.Or(m.Not(below), above)):
+        assert decided_beforehand([either], [above, below]) is not None
+
+
+def test_an_answer_does_not_depend_on_questions_before(tmp_path: Path) -> None:
+    """What is asked after questions that were given up has a context of its own, and the same answer."""
+    m = get_env().formula_manager
+    names = [m.Symbol(f"number {each}", REAL) for each in "pqrstu"]
+    hard = m.LT(m.Plus([m.Pow(each, m.Real(6)) for each in names]), m.Times(m.Real(6), *names))
+    contexts = set()
+    for _ in range(6):
+        with Solver("z3", work=20_000) as solver:  # in a context that others may get
+            solver.add([hard])
+            assert isinstance(solver.check(), Unknown)
+        with Solver("z3", work=20_000, alone=True) as solver:
+            solver.add([m.GT(names[0], m.Real(1)), m.LE(names[0], m.Real(1))])
+            assert isinstance(solver.check(), Unsat)
+            (engine,) = solver._engines
+            assert isinstance(engine, Z3Engine)
+            contexts.add(engine._converter.ctx)
+        with pytest.raises(SwizzleError, match="asks for NaN"):
+            read(tmp_path, loop("s = s + v if (v > 1) == (v <= 1) else s"))
+    assert len(contexts) == 6 and not contexts & {converter.ctx for _, converter in _IDLE}
 
 
 @pytest.mark.parametrize("body", STATEMENTS)
