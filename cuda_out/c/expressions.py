@@ -502,8 +502,8 @@ def _called(row: FunctionRow, dtype: DType) -> str:
     match row:
         case MathFunction(cuda=cuda):
             return cuda[dtype]
-        case External(symbol=symbol):
-            return function_name(symbol, dtype)
+        case External():
+            return external_name(row)
         case WordFunction(spelled=spelled):
             return spelled
     raise AssertionError(f"{row.symbol} is no function of the text")
@@ -515,9 +515,14 @@ def function_name(op: str, dtype: DType) -> str:
     >>> function_name("min", DType.F32), function_name("min", DType.I32)
     ('fminf', 'min')
     """
-    if isinstance(op, ir.OperatorName | ir.FunctionName):
+    if isinstance(op, ir.OperatorName):
         return c_name(f"{op}_{dtype.value}")
     return {DType.F16: f"__h{op}", DType.F32: f"f{op}f", DType.F64: f"f{op}"}.get(dtype, op)
+
+
+def external_name(row: External) -> str:
+    """Return the device function by which a function of the user's own is printed."""
+    return c_name(f"{row.symbol}_{row.gives.value}")
 
 
 def converted(text: str, dtype: DType) -> str:

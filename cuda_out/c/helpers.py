@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from cuda_out.c.expressions import PRIMARY, UNARY, CText, function_name
+from cuda_out.c.expressions import PRIMARY, UNARY, CText, external_name, function_name
 from cuda_out.c.types import C_TYPE
 from symbolic.algebra.word_functions import INLINED
 from symbolic.errors import SwizzleError
@@ -148,7 +148,7 @@ def external_text(row: External) -> str:
     """
     pairs = zip(row.kinds, row.operands, strict=True)
     given = ", ".join(f"{C_TYPE[kind]} {operand}" for kind, operand in pairs)
-    name = function_name(row.symbol, row.gives)
+    name = external_name(row)
     body = "".join(f"  {line}".rstrip() + "\n" for line in row.body.splitlines())
     head = f"__device__ __forceinline__ {C_TYPE[row.gives]} {name}({given})"
     return f"/// The function {row.symbol}, with its text in the sketch.\n{head} {{\n{body}}}  // {name}\n"

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 
 from cuda_out.c.emitter import Emitter, c_name, kernel_name
-from cuda_out.c.expressions import function_name
+from cuda_out.c.expressions import external_name, function_name
 from cuda_out.c.helpers import external_text, helper_text, operator_text, word_function_text
 from cuda_out.c.statements import StatementPrinter
 from cuda_out.c.types import C_TYPE, HALF_HEADER, TABLE_TYPES
@@ -118,10 +118,8 @@ class _File:
     def _statements(self, *, whole: bool) -> tuple[Emitter, StatementPrinter]:
         """Print the kernel's body; with `whole`, as a lambda that is told whether its block is whole."""
         functions = [function_name(*operator) for operator in self.operators]
-        functions += [function_name(row.symbol, row.gives) for row in self.externals]
+        functions += [*map(external_name, self.externals), *(row.spelled for row in self.functions)]
         body = Emitter(depth=2 if whole else 1)
-        functions = [function_name(*operator) for operator in self.operators]
-        functions += [row.spelled for row in self.functions]
         taken = (self.entry, f"launch_{self.entry}", "known", *functions, *map(self._structure, self.given))
         printer = StatementPrinter(self.program, body, taken, self.tiling, whole=whole, vectors=self.vectors)
         printer.kernel_body()

@@ -51,7 +51,7 @@ def move(x, y):
         ("return [x[i + 1] for i in range(8)]", (5, 13, 21), "the specification fails: IndexError: index 8 is out"),
         ("return [helper(x, i) for i in range(8)]", (8, 19, 26), "the specification fails: ValueError: max() "),
         ("return [1 if x[i] > 0 else 0 for i in range(8)]", (5, 18, 26), "the specification compares the data value"),
-        ("größe = 3; return [x[x[0]] for i in range(8)]", (5, 24, 31), "the specification indexes with the data"),
+        ("größe = 3; return [x[x[0] / 2] for i in range(8)]", (5, 24, 35), "the specification indexes with the data"),
         ("return [x[i] for i in range(7)]", (4, 5, 11), "the specification gives y the shape (7,)"),
         ("return 1, 2", (4, 5, 11), "the specification gives y the shape (2,)"),
         ("return [None] * 8", (4, 5, 11), "the specification gives NoneType as an element of y"),

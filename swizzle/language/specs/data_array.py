@@ -151,12 +151,19 @@ class DataArray(np.ndarray[Any, Any]):
                 expected="arrays whose shapes do not depend on data",
                 fix="write np.where(mask, x, 0), whose shape is that of x",
             )
+        for part in parts:
+            if isinstance(part, DataArray) and part.kind.kind == "f":
+                raise SwizzleError(
+                    f"the specification indexes with the data {part}, which are no whole numbers",
+                    expected="an index of a type of whole numbers",
+                    fix="convert it: i.astype(np.int32)",
+                )
         places = np.arange(self.size).reshape(self.shape)
         first, rest = parts[0], parts[1:]
         if isinstance(first, DataArray) and not any(isinstance(part, DataArray | np.ndarray) for part in rest):
             below = places[(0, *rest)]
             strides = [prod(self.shape[1:])]
-            at = cells(first).reshape(*first.shape, *[1] * np.ndim(below)) * strides[0] + np.asarray(below, object)
+            at = cells(first).reshape((*first.shape, *[1] * np.ndim(below))) * strides[0] + np.asarray(below, object)
         elif len(parts) == self.ndim and all(isinstance(p, DataArray | np.ndarray | int | np.integer) for p in parts):
             at = np.zeros((), object)
             for axis, part in enumerate(parts):

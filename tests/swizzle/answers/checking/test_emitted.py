@@ -106,14 +106,6 @@ def test_undefined_behaviour_of_the_text(tmp_path: Path, monkeypatch: pytest.Mon
     assert "writes y[64], out of bounds: y has 64 elements" in out
 
 
-def test_both_ways_of_a_branch_on_data_are_validated(tmp_path: Path) -> None:
-    """A quotient of long integers branches on data in PTX."""
-    path = one_array(tmp_path, "x[t] // (x[0] | 1)", "x[i] // (x[0] | 1)", "i64")
-    status, out = checked(path, emitted=True)
-    assert status == 0
-    assert "verified for all inputs" in out
-
-
 def test_what_is_not_interpreted_is_undecided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without branches on data: status 3, as nothing is shown; numbers are tried all the same."""
     monkeypatch.setattr("cuda_out.ptx.running.validate.BranchingMachine", PtxMachine)
