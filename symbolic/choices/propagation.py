@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
 from msgspec import Struct
@@ -22,15 +22,15 @@ MOST_SCOPE = 3
 
 
 class ContradictionError(Exception):
-    """No assignment is left.
+    """No assignment is left. Its arguments are the rules that were looked at when the last value of a variable went."""
 
-    Attributes:
-        why: the rules that were looked at when the last value of a variable went, in words.
-    """
+    @property
+    def why(self) -> tuple[str, ...]:
+        """Return the rules in words."""
+        return self.args
 
-    def __init__(self, why: Sequence[str]) -> None:
-        super().__init__(" and ".join(why))
-        self.why = tuple(why)
+    def __str__(self) -> str:
+        return " and ".join(self.args)
 
 
 class PartialAssignment(Struct, frozen=True):
@@ -230,7 +230,7 @@ class Propagator:
         if left == masks[variable]:
             return candidate
         if not left:
-            raise ContradictionError([f"{self.space.label(variable)} has none of these values left"])
+            raise ContradictionError(f"{self.space.label(variable)} has none of these values left")
         masks[variable] = left
         return self._settled(masks, self.watching[variable])
 
@@ -282,12 +282,12 @@ class Propagator:
             propagator = self.propagators[number]
             narrower = propagator.narrow(masks)
             if narrower is None:
-                raise ContradictionError([self.space.rules[rule] for rule in propagator.rules])
+                raise ContradictionError(*(self.space.rules[rule] for rule in propagator.rules))
             for variable, mask in narrower:
                 left = masks[variable] & mask
                 if left != masks[variable]:
                     if not left:
-                        raise ContradictionError([self.space.rules[rule] for rule in propagator.rules])
+                        raise ContradictionError(*(self.space.rules[rule] for rule in propagator.rules))
                     masks[variable] = left
                     waiting.update(dict.fromkeys(self.watching[variable]))
         return PartialAssignment(tuple(masks))
