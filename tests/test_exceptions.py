@@ -12,7 +12,10 @@ from typing import Any
 
 from cuda_out.compile.toolchain import CompileError
 from cuda_out.numba.module_text import NotPrinted
+from cuda_out.ptx.running.memory import Misaligned, ReadOnly
 from cuda_out.tiling.translation import _Stop
+from swizzle.strangers.proving.proof import ProofFinding
+from swizzle.strangers.proving.running import Undefined
 from symbolic.errors import Place, SwizzleError
 from symbolic.limits import Interruption, OutOfTime, limited
 
@@ -24,6 +27,9 @@ MADE: dict[type, Callable[[Any], BaseException]] = {
     Interruption: lambda kind: kind("while it propagated"),
     NotPrinted: lambda kind: kind(3, 1, "an assignment"),
     CompileError: lambda kind: kind("kernel.cu(1): error: no such type", "flot x;\n"),
+    Undefined: lambda kind: kind(ProofFinding("y[3]", 7, "thread 3", "reads x[9]", ""), True),
+    Misaligned: lambda kind: kind("16 bytes at once", "x", 16),
+    ReadOnly: lambda kind: kind("x is not to be written", "x"),
     _Stop: lambda kind: kind("a product", PLACE),
 }
 """How one is made of each class that has an initializer of its own, and of those that inherit it."""

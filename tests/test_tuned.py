@@ -45,8 +45,8 @@ def test_the_value_today_is_among_those_compared() -> None:
 
 
 def test_a_number_is_set_wherever_it_was_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`from functions import MOST_ROWS` is a copy of its own; a number of the same name elsewhere is left alone."""
-    functions, template = (importlib.import_module(f"templates.{name}") for name in ("functions", "template"))
+    """`from chooser import MOST_ROWS` is a copy of its own; a number of the same name elsewhere is left alone."""
+    functions, template = (importlib.import_module(f"templates.{name}") for name in ("chooser", "template"))
     before = functions.MOST_ROWS
     monkeypatch.setattr(functions, "MOST_ROWS", before)
     monkeypatch.setattr(template, "MOST_ROWS", before)

@@ -90,6 +90,7 @@ def test_generation_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert verdicts.count("proved") == len(verdicts)
 
 
+@pytest.mark.slow
 def test_what_is_left_out_says_nothing_new(monkeypatch: pytest.MonkeyPatch) -> None:
     """Choices of a part by a condition on it, and operators with another constant: nothing else is left out."""
     some = (each.combine[0] for each in table(1) if "i32" in each.types)

@@ -47,16 +47,22 @@ class Misaligned(Broken):
     """An access of `size` bytes at once to an array that is known to begin at fewer."""
 
     def __init__(self, message: str, region: str, size: int) -> None:
-        super().__init__(message)
+        super().__init__(message, region, size)
         self.region, self.size = region, size
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class ReadOnly(Broken):
     """A store to an array that is not to be written."""
 
     def __init__(self, message: str, region: str) -> None:
-        super().__init__(message)
+        super().__init__(message, region)
         self.region = region
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class Seen(Struct, frozen=True):

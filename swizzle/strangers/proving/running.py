@@ -42,9 +42,12 @@ _ORDERED: Final = ("exch", "cas", "inc", "dec")
 class Undefined(Exception):
     """A kernel that does what CUDA leaves undefined, or a race, and what was found."""
 
-    def __init__(self, finding: ProofFinding, *, race: bool = False) -> None:
-        super().__init__(str(finding))
+    def __init__(self, finding: ProofFinding, race: bool = False) -> None:
+        super().__init__(finding, race)
         self.finding, self.race = finding, race
+
+    def __str__(self) -> str:
+        return str(self.finding)
 
 
 class ChainRun(Struct, frozen=True):

@@ -69,6 +69,7 @@ def odd_of_a_maximum(x: i32):  # type: ignore[no-untyped-def]
     return here
 
 
+@pytest.mark.slow
 def test_a_remainder_of_a_maximum_is_no_word() -> None:
     """What a maximum leaves modulo 3 does not follow from what its words leave: nothing is claimed."""
     assert operator_of(odd_of_a_maximum.loop).status == "unknown"

@@ -198,6 +198,7 @@ def test_many_random_spaces(part: int) -> None:
         check(seed)
 
 
+@pytest.mark.slow
 def test_an_estimate_of_the_size_holds_the_number() -> None:
     inside = tried = 0
     for seed in range(QUICK):

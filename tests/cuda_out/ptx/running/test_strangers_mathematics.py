@@ -18,6 +18,7 @@ from symbolic.algebra.terms import Terms
 from symbolic.ir.functions import applied, where
 from symbolic.ir.program import DType, Parameter, Program
 from tests.cuda_out.build import HERE
+from tests.slow_cases import slow_unless
 
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
 
@@ -148,7 +149,10 @@ def test_rows(name: str) -> None:
     assert found.assumes == (("approximations count as what they approximate: __expf",) if fast else ())
 
 
-@pytest.mark.parametrize(("name", "old"), [(name, old) for name in KERNELS for old in KERNELS[name][2]])
+MUTANTS = [(name, old) for name in KERNELS for old in KERNELS[name][2]]
+
+
+@pytest.mark.parametrize(("name", "old"), slow_unless(MUTANTS, MUTANTS[::3].__contains__))
 def test_mutants_of_rows(name: str, old: str) -> None:
     body, _, mutants = KERNELS[name]
     assert old in body

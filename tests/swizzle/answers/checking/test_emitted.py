@@ -318,6 +318,7 @@ def test_an_edited_header_alone(files: Path) -> None:
     assert (status, "shift.cuh: edited, or printed" in out, "is never written" in out) == (1, True, True)
 
 
+@pytest.mark.slow
 def test_two_kernels_are_not_one(files: Path) -> None:
     """Where the header holds another kernel than the `.cu`, that is undecided, not equal."""
     edit(files / "shift.cuh", "if (whole || i < left) y", "if (whole || !(i >= left)) y")
@@ -439,6 +440,7 @@ def test_other_parameters_are_not_the_files(files: Path) -> None:
     assert (status, "shift.cu" in out) == (0, False)
 
 
+@pytest.mark.slow
 def test_a_text_for_its_own_size(files: Path) -> None:
     """A file whose kernel takes no length is launched without."""
     filled = Target.of(str(files / "shift.json"), {}).kernel()

@@ -98,6 +98,7 @@ def test_a_head_that_goes_on_is_refused(folder: Path, old: str, new: str, said: 
     assert status == 2 and said in out, out
 
 
+@pytest.mark.slow
 def test_lines_may_end_as_on_windows(folder: Path) -> None:
     """A repository may change that; it is the same text for every compiler."""
     path = folder / "turn.cu"
@@ -122,6 +123,7 @@ def test_what_nvcc_alone_does_is_seen(folder: Path) -> None:
     assert "NVRTC's PTX for sm_80: equal to" in out and "nvcc's PTX for sm_80: not equal to" in out, out
 
 
+@pytest.mark.slow
 def test_a_header_is_read_as_it_stands(folder: Path) -> None:
     """A helper of it that is another one is not seen in the kernel's text."""
     out = io.StringIO()

@@ -10,6 +10,7 @@ import pytest
 
 from cuda_out.compile.toolchain import available_tools
 from swizzle.strangers.proving.prove import prove
+from tests.slow_cases import slow_unless
 from tests.swizzle.strangers.proving.proved import proof_of
 
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
@@ -85,7 +86,7 @@ MUTANTS = [
 """A kernel, what is changed of its text and into what, and the verdict; another swizzle is no mistake."""
 
 
-@pytest.mark.parametrize(("name", "old", "new", "verdict"), MUTANTS)
+@pytest.mark.parametrize(("name", "old", "new", "verdict"), slow_unless(MUTANTS, MUTANTS[::4].__contains__))
 def test_a_mutant_has_its_verdict(tmp_path: Path, name: str, old: str, new: str, verdict: str) -> None:
     """Swapped registers, rows and types; a barrier or a wait that is missing; strides of WMMA."""
     text = (PRODUCTS / f"{name}.cu").read_text()

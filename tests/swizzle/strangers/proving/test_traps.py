@@ -131,6 +131,7 @@ def test_integers(tmp_path: Path, expression: str, python: Any) -> None:
     assert found.verdict == "different", found
 
 
+@pytest.mark.slow
 def test_registers_that_a_block_does_not_have(tmp_path: Path) -> None:
     """A launch that the driver refuses computes nothing."""
     body = "float v[96], s = 0; for (int k = 0; k < 96; ++k) v[k] = ((const volatile float*)x)[(i + k) % 32];\n"
