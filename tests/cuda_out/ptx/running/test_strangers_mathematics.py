@@ -252,10 +252,10 @@ def test_flash_attention(causal: bool) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [
+    slow_unless([
         ("acc[d] *= c;", ""), ("l *= c;", ""), ("__expf(m - top)", "__expf(top - m)"), ("+ j > t", "+ j > t + 1"),
         ("* scale", ""), ("vs[j][d]", "ks[j][d]"), ("top = fmaxf(top, a)", "top = fmaxf(m, a)"),
-    ],
+    ], lambda case: case[0] in ("l *= c;", "+ j > t")),
 )  # fmt: skip
 def test_mutants_of_flash_attention(old: str, new: str) -> None:
     assert old in ATTENTION
