@@ -12,6 +12,7 @@ from swizzle.operators import operator_of
 from swizzle.operators.samples import random_rows
 from swizzle.operators.serial import Serial
 from swizzle.sketches.loading import load_names
+from symbolic.errors import SwizzleError
 from tests.slow_cases import slow_unless
 from tests.swizzle.operators.test_operators import in_parts
 
@@ -70,7 +71,11 @@ def random_loop(rng: random.Random, folder: Path) -> Serial:
 def test_what_is_proved_of_a_random_loop_is_true(seed: int, tmp_path: Path) -> None:
     """In its own domain, on integers too: results of random groupings are the loop's, in exact arithmetic."""
     rng = random.Random(seed)
-    serial = random_loop(rng, tmp_path)
+    try:
+        serial = random_loop(rng, tmp_path)
+    except SwizzleError as refused:  # floats that ask for what real numbers are not
+        assert "floating-point numbers are taken as real numbers" in str(refused), refused
+        return
     for domain in ("integers", "words"):
         found = operator_of(serial.loop, domain)  # type: ignore[arg-type]
         if found.status != "proved":
