@@ -28,7 +28,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from bench import fuzz_ptx
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from tests.mutations import as_swz, mutated
 
 ROOT: Final = Path(__file__).resolve().parent.parent

@@ -48,7 +48,7 @@ class Run:
 
 def run_once(arguments: Sequence[str], cache: str | None = None) -> Run:
     """Run the command line in a fresh process; the cache is in a folder of its own, or not used."""
-    command = [sys.executable, "-m", "swizzle.commands.cli", *arguments]
+    command = [sys.executable, "-m", "swizzle", *arguments]
     if arguments[0] == "solve" and cache is None:
         command.append("--no-cache")
     environment = {**os.environ, **({"SWIZZLE_CACHE_DIR": cache} if cache else {})}

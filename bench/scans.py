@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import cache
 
 from swizzle import f32, i32, layouts, scan_operator, scans, serial
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from swizzle.language.specs.verify import verify
 from swizzle.scans import Network, Scan
 from tests.swizzle.scans.examples import FAMILIES, blelloch, brent_kung, kogge_stone, sklansky

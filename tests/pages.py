@@ -6,7 +6,7 @@ import io
 import re
 from pathlib import Path
 
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ECHO = "; echo $?"

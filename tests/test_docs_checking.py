@@ -9,7 +9,7 @@ import pytest
 
 from cuda_out.compile.report import disassembler
 from cuda_out.compile.toolchain import available_tools
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 
 ROOT = Path(__file__).resolve().parent.parent
 (CONSOLE,) = re.findall(

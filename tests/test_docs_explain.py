@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from tests.patience import be_patient
 
 ROOT = Path(__file__).resolve().parent.parent

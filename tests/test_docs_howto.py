@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from swizzle import Limits, solve
-from swizzle.commands.cli import execute
 from swizzle.commands.output import MISTAKE, NO
+from swizzle.commands.process import execute
 from swizzle.solving.solution.saved import load_saved
 from symbolic.errors import SwizzleError
 from symbolic.extensions import _found

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from swizzle.language.specs.verify import verify
 from swizzle.sketches.loading import load
 from tests.pages import blocks_of, files_of, text_of

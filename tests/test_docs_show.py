@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from tests.templates.test_words import one_step
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from swizzle import maximum, minimum, solve, where
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from swizzle.language.element_types import MAX_ELEMENTS
 from swizzle.sketches.declaration import MAX_GRID_THREADS, MAX_SHARED, MAX_THREADS
 from swizzle.sketches.loading import load

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from tests.pages import blocks_of, files_of, run_again, text_of, untimed
 from tests.swizzle.language.specs.test_numpy_idioms import check, function_of
 

@@ -16,7 +16,7 @@ import pytest
 
 from cuda_out.compile.toolchain import available_tools, compile_cuda
 from cuda_out.emulate.emulate import emulate
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from tests.cuda_out.numba_stand_in import module
 
 ROOT = Path(__file__).resolve().parent.parent

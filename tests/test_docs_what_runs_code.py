@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cuda_out.compile import sandbox, toolchain
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from tests.swizzle.solving.solution.test_strangers import PYTHON
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "what-runs-code.md").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from types import ModuleType
 import pytest
 
 from swizzle import SwizzleError, load
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from swizzle.language.specs.specification import Meaning
 from swizzle.solving.problem.problem import Problem
 

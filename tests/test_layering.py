@@ -99,7 +99,7 @@ ROOMS |= {
 
 FACES = {"swizzle", "symbolic"}
 """The public faces, the only modules that know all rooms of their package."""
-ON_DEMAND = {*FACES, "swizzle.commands.cli", "swizzle.commands.completion", "swizzle.commands.options"}
+ON_DEMAND = {*FACES, *(f"swizzle.commands.{name}" for name in ("cli", "completion", "options", "process"))}
 """The doors, which load what they are asked for, when they are asked: the public faces and the command line."""
 
 SOLVERS = {"pysmt", "z3", "cvc5", "pysat", "pysolvers"}

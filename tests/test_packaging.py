@@ -89,7 +89,7 @@ def loaded_by(*arguments: str, **environment: str) -> set[str]:
     program = f"""
 import sys
 before = {{name.split(".")[0] for name in sys.modules}} | {{"org"}}
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 status = execute({list(arguments)!r}, sys.stdout, sys.stderr)
 packages = {{name for name in sys.modules if name.split(".")[0] not in before | sys.stdlib_module_names}}
 ours = {{"swizzle", "symbolic", "templates", "cuda_out"}}

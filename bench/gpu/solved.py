@@ -31,6 +31,7 @@ ELSEWHERE = (
         "swizzle/commands/cli.py",
         "swizzle/commands/completion.py",
         "swizzle/commands/help.py",
+        "swizzle/commands/process.py",
     ),
     *(
         "cuda_out/ptx",

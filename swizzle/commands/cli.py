@@ -1,4 +1,4 @@
-"""The command line: what it accepts, and what each end means as an exit status.
+"""The command line: what each command accepts.
 
 The commands themselves are functions of (arguments, stdout, stderr) in `swizzle.commands`; nothing heavy is
 imported before one of them runs, so `swizzle --help` answers at once.
@@ -6,14 +6,8 @@ imported before one of them runs, so `swizzle --help` answers at once.
 
 from __future__ import annotations
 
-import atexit
-import errno
-import os
-import sys
-from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import Any
 
 import click
 
@@ -28,25 +22,24 @@ from swizzle.commands.completion import (
 from swizzle.commands.help import BEST, CACHE, CHECK, CONVERT, DOCTOR, OPERATOR, PROVE, RUN, SCAN, SOLVE, START
 from swizzle.commands.help import EXIT_STATUS as EPILOG
 from swizzle.commands.options import (
+    build_options,
     comma_separated,
     cost_option,
     families_option,
     file_kinds,
+    json_option,
     limit_options,
     operator_kinds,
+    output_option,
+    quiet_option,
     read_families_option,
     sketch_arguments,
     trust_option,
 )
-from swizzle.commands.output import BUG, DONE, MISTAKE, UNDECIDED
+from swizzle.commands.output import DONE
 from swizzle.commands.startup import work_begins
 from swizzle.solving.solution.version import __version__
 from templates.holes import SPACES
-
-if TYPE_CHECKING:
-    from symbolic.errors import SwizzleError
-
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -59,9 +52,7 @@ def cli() -> None:
 
 @cli.command("solve", epilog=SOLVE, short_help="Fill the holes of a sketch and prove the kernel right.")
 @sketch_arguments
-@click.option(
-    "-o", "output", metavar="DIR", type=click.Path(path_type=Path), help="Write NAME.cu and NAME.json into DIR."
-)
+@output_option("DIR", "Write NAME.cu and NAME.json into DIR.")
 @click.option(
     "--space",
     type=click.Choice([*SPACES, "all"]),
@@ -89,7 +80,7 @@ def cli() -> None:
 @families_option
 @click.option("--no-canonical", is_flag=True, help="Let a solver decide whether data is equal, for comparison.")
 @click.option("--certify", is_flag=True, help="Check the answer by an independent route.")
-@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@json_option
 @click.option(
     "--emit",
     metavar="KINDS",
@@ -105,7 +96,7 @@ def cli() -> None:
 )
 @trust_option
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep cached answers.")
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress; --json shows none either.")
+@quiet_option("Show no progress; --json shows none either.")
 @click.pass_context
 def solve(context: click.Context, /, **options: Any) -> int:
     """Fill the holes of a sketch, cheapest first, and prove the kernel equal to its specification."""
@@ -123,9 +114,9 @@ def solve(context: click.Context, /, **options: Any) -> int:
 @click.option("--mutate", is_flag=True, help="With --emitted: try these checks on mutants of the text.")
 @read_families_option
 @trust_option
-@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@json_option
 @limit_options
-@click.option("-q", "--quiet", is_flag=True, help="Accepted as in solve and run; a check shows no progress.")
+@quiet_option("Accepted as in solve and run; a check shows no progress.")
 @click.pass_context
 def check(context: click.Context, /, **options: Any) -> int:
     """Verify a kernel without holes, or a saved solution (NAME.json), against its specification."""
@@ -143,7 +134,7 @@ def check(context: click.Context, /, **options: Any) -> int:
 @trust_option
 @limit_options
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep cached answers.")
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@quiet_option()
 @click.pass_context
 def run(context: click.Context, /, **options: Any) -> int:
     """Run the printed kernel on random data and compare with the specification on NumPy arrays."""
@@ -159,8 +150,8 @@ def run(context: click.Context, /, **options: Any) -> int:
 @families_option
 @limit_options
 @click.option("--solver", type=click.Choice(["auto", "z3", "cvc5", "cadical", "glucose", "portfolio"]), default="auto")
-@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@json_option
+@quiet_option()
 @click.pass_context
 def explain(context: click.Context, /, **options: Any) -> int:
     """Say which outputs cannot be produced, which holes are to blame, and which changes help."""
@@ -172,12 +163,8 @@ def explain(context: click.Context, /, **options: Any) -> int:
 
 @cli.command("show", epilog=EPILOG, short_help="Draw what a kernel moves: a figure, or a page to explore.")
 @sketch_arguments
-@click.option(
-    "-o",
-    "output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Where to draw: NAME.html, one self-contained page to step through, or NAME.svg, a figure for a paper.",
+@output_option(
+    "FILE", "Where to draw: NAME.html, one self-contained page to step through, or NAME.svg, a figure for a paper."
 )
 @click.option("--block", type=click.IntRange(min=0), default=0, show_default=True, help="The block whose warp to draw.")
 @click.option("--warp", type=click.IntRange(min=0), default=0, show_default=True, help="Which warp of that block.")
@@ -192,7 +179,7 @@ def explain(context: click.Context, /, **options: Any) -> int:
 @cost_option
 @trust_option
 @limit_options
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@quiet_option()
 @click.pass_context
 def show(context: click.Context, /, **options: Any) -> int:
     """Draw what one warp of a kernel moves, step by step: the register each lane reads, and the lane it asks.
@@ -221,13 +208,11 @@ def show(context: click.Context, /, **options: Any) -> int:
     show_default=True,
     help="What numbers are; words wrap as their type does, floating-point numbers are real ones in all three.",
 )
-@click.option(
-    "-o", "output", metavar="DIR", type=click.Path(path_type=Path), help="Write NAME.cuh, a proved operator, into DIR."
-)
+@output_option("DIR", "Write NAME.cuh, a proved operator, into DIR.")
 @click.option(
     "--emit", metavar="KINDS", callback=operator_kinds, help="Which files -o writes: cub (the default), numba, ..."
 )
-@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@json_option
 @click.option(
     "--effort",
     metavar="N",
@@ -237,7 +222,7 @@ def show(context: click.Context, /, **options: Any) -> int:
     help="Give each question of a proof N times the solver's steps.",
 )
 @limit_options
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress, as in solve and run; this shows none.")
+@quiet_option("Show no progress, as in solve and run; this shows none.")
 @click.pass_context
 def operator(context: click.Context, /, **options: Any) -> int:
     """Find an associative operator that makes a scan or a reduction of a serial loop, and prove its laws."""
@@ -265,15 +250,12 @@ def operator(context: click.Context, /, **options: Any) -> int:
     metavar="ARGS",
     help="What it is given, a word for each argument, such as 'f32[64,64],f32.out[64,64],i32=64'.",
 )
-@click.option("-I", "includes", metavar="DIR", multiple=True, help="A folder of the file's own headers; several.")
-@click.option("-D", "defines", metavar="NAME=VALUE", multiple=True, help="A macro, as the build defines it; several.")
-@click.option(
-    "-o", "output", metavar="DIR", type=click.Path(path_type=Path), help="Write the mended file into DIR, and pictures."
-)
-@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@build_options
+@output_option("DIR", "Write the mended file into DIR, and pictures.")
+@json_option
 @trust_option
 @limit_options
-@click.option("-q", "--quiet", is_flag=True, help="Accepted as in solve and run; this shows no progress.")
+@quiet_option("Accepted as in solve and run; this shows no progress.")
 @click.pass_context
 def doctor(context: click.Context, /, **options: Any) -> int:
     """Say what a kernel's accesses to memory cost, line by line; mend its bank conflicts, and prove the mend.
@@ -318,19 +300,12 @@ def doctor(context: click.Context, /, **options: Any) -> int:
     multiple=True,
     help="What it is given, a word for each argument, such as 'f32[64,64],f32.out[64,64],i32=64'. Once a kernel.",
 )
-@click.option("-I", "includes", metavar="DIR", multiple=True, help="A folder of the file's own headers; several.")
-@click.option("-D", "defines", metavar="NAME=VALUE", multiple=True, help="A macro, as the build defines it; several.")
-@click.option(
-    "-o",
-    "output",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Write inputs on which they differ into DIR, and a host program that shows it.",
-)
-@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@build_options
+@output_option("DIR", "Write inputs on which they differ into DIR, and a host program that shows it.")
+@json_option
 @trust_option
 @limit_options
-@click.option("-q", "--quiet", is_flag=True, help="Accepted as in solve and run; this shows no progress.")
+@quiet_option("Accepted as in solve and run; this shows no progress.")
 @click.pass_context
 def prove(context: click.Context, /, **options: Any) -> int:
     """Prove that a kernel of a CUDA file computes a specification, or what another kernel does, for all inputs.
@@ -346,13 +321,7 @@ def prove(context: click.Context, /, **options: Any) -> int:
 
 @cli.command("scan", epilog=SCAN, short_help="Make a device-wide scan of a serial loop.")
 @sketch_arguments
-@click.option(
-    "-o",
-    "output",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Write NAME_scan.cuh, NAME_scan.cu and NAME_scan.json into DIR.",
-)
+@output_option("DIR", "Write NAME_scan.cuh, NAME_scan.cu and NAME_scan.json into DIR.")
 @click.option(
     "--form",
     type=click.Choice(["three-pass", "look-back"]),
@@ -362,9 +331,9 @@ def prove(context: click.Context, /, **options: Any) -> int:
 )
 @click.option("--backward", is_flag=True, help="For each element, what the loop returns of it and all behind it.")
 @click.option("--emitted", is_flag=True, help="Compile the kernels, and validate their PTX for every length.")
-@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@json_option
 @limit_options
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress, as in solve and run; this shows none.")
+@quiet_option("Show no progress, as in solve and run; this shows none.")
 @click.pass_context
 def scan(context: click.Context, /, **options: Any) -> int:
     """Make a scan of a serial loop, for arrays of any length, and check its kernels and their composition."""
@@ -381,17 +350,13 @@ def layouts() -> None:
 
 def layout_options(command: Any) -> Any:
     """Add what both commands of layouts take."""
-    output = click.option(
-        "-o",
-        "output",
-        metavar="FILE",
+    output = output_option(
+        "FILE",
+        "Draw the tile into NAME.svg, or write the device function into NAME.cuh; may be repeated.",
         multiple=True,
-        type=click.Path(path_type=Path),
-        help="Draw the tile into NAME.svg, or write the device function into NAME.cuh; may be repeated.",
     )
-    json_object = click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
-    quiet = click.option("-q", "--quiet", is_flag=True, help="Accepted as in solve and run; this shows no progress.")
-    return output(json_object(limit_options(quiet(command))))
+    quiet = quiet_option("Accepted as in solve and run; this shows no progress.")
+    return output(json_option(limit_options(quiet(command))))
 
 
 @layouts.command("best", epilog=BEST, short_help="The layout of a shared tile with the fewest turns.")
@@ -440,7 +405,7 @@ def convert(context: click.Context, /, **options: Any) -> int:
 
 @cli.command("cache", epilog=CACHE, short_help="Show or clear the cache of earlier answers.")
 @click.argument("action", type=click.Choice(["show", "clear"]), default="show")
-@click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+@json_option
 @click.pass_context
 def cache(context: click.Context, /, **options: Any) -> int:
     """Show the cache of earlier answers: where it is, and how large. `clear` removes it."""
@@ -463,139 +428,3 @@ def completion(context: click.Context, /, shell: Shell) -> int:
     """
     context.obj[0].write(script(shell))
     return DONE
-
-
-def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
-    """Run one command line and return its exit status; every exception becomes a line on stderr."""
-    from swizzle.commands.output import on_screen
-    from symbolic.errors import SwizzleError
-    from symbolic.limits import Interruption
-
-    plain = stdout, stderr
-    stdout, stderr = on_screen(stdout), on_screen(stderr)
-    try:
-        with redirect_stdout(plain[0]), redirect_stderr(plain[1]):
-            status = cli.main(list(arguments), prog_name="swizzle", standalone_mode=False, obj=(stdout, stderr))
-        return DONE if status is None else int(status)
-    except click.UsageError as error:
-        message = error.format_message()  # the help itself, where nothing was said
-        print(message if message.startswith("Usage: ") else _usage_mistake(error), file=stderr)
-        return MISTAKE
-    except click.ClickException as error:
-        error.show(file=stderr)
-        return error.exit_code
-    except SwizzleError as error:
-        print(error, file=stderr)
-        return MISTAKE
-    except (KeyboardInterrupt, click.Abort):
-        print("interrupted", file=stderr)
-        return UNDECIDED
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:  # of a file that the command line names, or what is made of its name
-            print(SwizzleError("a file name that is too long", expected="as many bytes as the file system takes",
-                               fix="use a shorter name, or a folder nearer to the root"), file=stderr)  # fmt: skip
-            return MISTAKE
-        if error.errno not in NO_ROOM:
-            return _bug(error, stderr)
-        print(f"error: cannot write: {error.strerror}", file=stderr)
-        return MISTAKE
-    except UnicodeEncodeError as error:
-        if error.encoding.lower().replace("-", "") == "utf8":
-            return _bug(error, stderr)
-        print(SwizzleError(f"this locale has no file names such as {error.object}: it writes them in {error.encoding}",
-                           expected="a locale that takes every name", fix="set PYTHONUTF8=1, or LC_ALL=C.UTF-8"),
-              file=stderr)  # fmt: skip
-        return MISTAKE
-    except (Interruption, MemoryError) as stopped:
-        why = str(stopped) if isinstance(stopped, Interruption) else ""
-        print(f"undecided: {why or 'out of memory'}", file=stderr)
-        return UNDECIDED
-    except SystemExit as stop:
-        if "_SWIZZLE_COMPLETE" in os.environ:  # a shell asked, and has its answer
-            return int(stop.code or 0)
-        raise BrokenPipeError from stop  # click's answer to a reader that went away
-    except Exception as error:
-        if not isinstance(error, ValueError) or "integer string conversion" not in str(error):
-            return _bug(error, stderr)
-        print(SwizzleError("an int of thousands of digits, which Python does not write",
-                           expected="sizes, constants and data of 64 bits", fix="compute with smaller numbers"),
-              file=stderr)  # fmt: skip
-        return MISTAKE
-
-
-def _usage_mistake(error: click.UsageError) -> SwizzleError:
-    """Say what is wrong with a command line in the form of every other mistake."""
-    import re
-    from difflib import get_close_matches
-
-    from symbolic.errors import SwizzleError
-
-    found, _, near = error.format_message().removesuffix(".").partition("Did you mean ")
-    if near.startswith("one of: "):
-        wrong, *names = re.findall(r"'(.*?)'", f"{found}{near}")
-        near = f"{get_close_matches(wrong, names, 1, cutoff=0)[0]!r}?"
-    found, _, expected = found.rstrip(" (").removesuffix(".").partition(": expected ")
-    command = error.ctx.command_path if error.ctx else "swizzle"
-    usage = error.ctx.get_usage().removeprefix("Usage: ") if error.ctx else "swizzle COMMAND"
-    return SwizzleError(
-        found,
-        expected=expected or " ".join(usage.split()),
-        fix=f"did you mean {near}" if near else f"{command} --help shows what it takes",
-    )
-
-
-def _bug(error: Exception, stderr: TextIO) -> int:
-    """Say in one line what went wrong inside."""
-    if os.environ.get("SWIZZLE_DEBUG") == "1":
-        import traceback
-
-        traceback.print_exception(error, file=stderr)
-    summary = " ".join(f"{type(error).__name__}: {error}".split())
-    print(f"internal error: {summary}; please report it (SWIZZLE_DEBUG=1 shows where)", file=stderr)
-    return BUG
-
-
-def main() -> None:
-    """Run the process's command line."""
-    try:
-        for name in ("stdout", "stderr"):
-            if getattr(sys, name) is None:  # the shell has closed it: >&-
-                setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-            getattr(sys, name).reconfigure(errors="backslashreplace")  # a file's name may be any bytes
-        status = execute(sys.argv[1:], sys.stdout, sys.stderr)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader went away (`swizzle ... | head`): leave as a process that SIGPIPE ended would.
-        status = _abandon(141)
-    except KeyboardInterrupt:
-        status = _abandon(UNDECIDED, "interrupted")
-    except OSError as error:
-        status = _abandon(MISTAKE, f"error: cannot write: {error.strerror}")
-    leave(status)
-
-
-def leave(status: int) -> NoReturn:
-    """End the process, and leave its memory to the system: to free a large search object by object takes seconds."""
-    try:
-        sys.stderr.flush()
-        atexit._run_exitfuncs()
-    except OSError:  # of a stream that nobody reads
-        pass
-    finally:
-        os._exit(status)
-
-
-def _abandon(status: int, complaint: str = "") -> int:
-    """Let go of what the streams still hold, so that the interpreter does not try to write it at its end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    try:
-        if complaint:
-            print(complaint, file=sys.stderr, flush=True)
-    except OSError:
-        os.dup2(nowhere, sys.stderr.fileno())
-    return status
-
-
-if __name__ == "__main__":
-    main()

@@ -17,6 +17,6 @@ def main() -> None:
             pass
         else:
             return
-    from swizzle.commands.cli import main as command_line
+    from swizzle.commands.process import main as command_line
 
     command_line()

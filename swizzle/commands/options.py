@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -161,3 +163,27 @@ read_families_option: Final = click.option(
     shell_complete=complete_families,
     help="Your own families of templates that a saved solution names, FILE.py:NAME.",
 )
+
+
+json_option: Final = click.option("--json", "json_object", is_flag=True, help="Print one JSON object instead of text.")
+
+
+def output_option(metavar: str, help: str, multiple: bool = False) -> Callable[[Any], Any]:
+    """-o, where a command writes; what it writes there differs."""
+    return click.option("-o", "output", metavar=metavar, multiple=multiple, type=click.Path(path_type=Path), help=help)
+
+
+def quiet_option(help: str = "Show no progress.") -> Callable[[Any], Any]:
+    """-q, which each command accepts, whether or not it shows progress."""
+    return click.option("-q", "--quiet", is_flag=True, help=help)
+
+
+def build_options(command: Any) -> Any:
+    """Add what the build of somebody's CUDA file gives its compiler."""
+    includes = click.option(
+        "-I", "includes", metavar="DIR", multiple=True, help="A folder of the file's own headers; several."
+    )
+    defines = click.option(
+        "-D", "defines", metavar="NAME=VALUE", multiple=True, help="A macro, as the build defines it; several."
+    )
+    return includes(defines(command))

@@ -38,9 +38,7 @@ def is_command_line() -> bool:
     """Tell whether this process is `swizzle ...` or `python -m swizzle ...` (also while the latter is being found)."""
     first = sys.argv[0] if sys.argv else ""
     name = os.path.splitext(os.path.basename(first))[0]
-    return name == "swizzle" or (
-        first == "-m" and sys.orig_argv[1:3] in (["-m", "swizzle"], ["-m", "swizzle.commands.cli"])
-    )
+    return name == "swizzle" or (first == "-m" and sys.orig_argv[1:3] == ["-m", "swizzle"])
 
 
 def guard() -> None:

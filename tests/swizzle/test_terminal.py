@@ -169,7 +169,7 @@ def test_ctrl_c_while_starting_is_no_traceback() -> None:
             "sys.meta_path.insert(0, Interrupting())\n"
             "sys.argv = ['swizzle', 'solve', 'case_studies/conv1d.swz']\n"
             f"sys.modules.pop({module!r}, None)\n"
-            "from swizzle.commands.cli import main\n"
+            "from swizzle.commands.process import main\n"
             "main()\n"
         )
         done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=60)

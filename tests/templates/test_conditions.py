@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from swizzle import Limits, Result, load, solve
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from symbolic.errors import Place
 from symbolic.ir.program import Hole
 from templates import both

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 
 SHIFT = """
 LANES = parameter("lanes", 8, domain=(4, 8))

@@ -15,8 +15,8 @@ import pytest
 import swizzle.commands.help
 from swizzle.commands import startup
 from swizzle.commands.check import CheckArguments
-from swizzle.commands.cli import execute
 from swizzle.commands.explain import ExplainArguments
+from swizzle.commands.process import execute
 from swizzle.commands.run import RunArguments
 from swizzle.commands.solve import SolveArguments
 from swizzle.solving.solution.version import __version__
@@ -203,7 +203,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
-        [sys.executable, "-m", "swizzle.commands.cli", "--help"],
+        [sys.executable, "-m", "swizzle", "--help"],
         stdout=write,
         stderr=subprocess.PIPE,
         text=True,
@@ -230,13 +230,13 @@ def test_a_full_device_is_no_bug() -> None:
 def test_an_interruption_outside_a_command_is_undecided() -> None:
     """Ctrl-C while modules are still being imported: status 3, no traceback."""
     program = """if True:
-        import swizzle.commands.cli
+        import swizzle.commands.process
 
         def interrupted(*_):
             raise KeyboardInterrupt
 
-        swizzle.commands.cli.execute = interrupted
-        swizzle.commands.cli.main()
+        swizzle.commands.process.execute = interrupted
+        swizzle.commands.process.main()
     """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (3, "", "interrupted\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cuda_out.compile.toolchain import available_tools
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from tests.swizzle.strangers.doctor.examined import COLUMNS_OUT, KERNELS, ROWS_IN, TRANSPOSE, one_warp
 
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from swizzle import SwizzleError, load, solve
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from swizzle.solving.solution.solution import Result
 from tests.patience import be_patient
 

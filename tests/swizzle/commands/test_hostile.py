@@ -14,7 +14,7 @@ import pytest
 
 from case_studies.conv1d import conv1d
 from swizzle import SwizzleError, solve
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from swizzle.solving.solution.saved import FORMAT
 
 SKETCH = """\

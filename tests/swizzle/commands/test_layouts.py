@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from swizzle import layouts
-from swizzle.commands.cli import execute
 from swizzle.commands.layouts import HELD, PATTERNS, pattern_of, presets
+from swizzle.commands.process import execute
 
 
 def run(*words: str) -> tuple[int, str, str]:

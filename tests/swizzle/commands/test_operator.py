@@ -6,7 +6,7 @@ import io
 import json
 from pathlib import Path
 
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 
 LOOPS = Path(__file__).resolve().parents[1] / "operators" / "loops.py"
 KEYS = {"operator", "status", "words", "laws", "domain", "witness", "seconds", "files"}

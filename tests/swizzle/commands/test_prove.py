@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cuda_out.compile.toolchain import available_tools
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
 KERNEL = """__global__ void scale(const float* x, float* y, float a, int n) {

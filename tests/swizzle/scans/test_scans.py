@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from swizzle import SwizzleError, scans
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from swizzle.scans import Network
 from swizzle.scans.algorithm import ELEMENT, SIZE, Algorithm, ScanLoop
 from swizzle.scans.bank import Comparisons, IndexTerms, LoopPoints, Skeleton

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from swizzle import Limits, load, solve
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from swizzle.solving.front import front
 from symbolic.errors import SwizzleError
 

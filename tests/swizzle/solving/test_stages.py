@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from swizzle import SwizzleError, load, solve
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from swizzle.language.parameters import Parameters
 from swizzle.sketches.sketch import Sketch
 from swizzle.sketches.swz_file import read_swz

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cuda_out.compile.toolchain import available_tools
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 
 pytestmark = pytest.mark.skipif(
     not available_tools() or not (shutil.which("g++") or shutil.which("clang++")),

@@ -27,7 +27,7 @@ from swizzle.answers.device_scans.device import DeviceScan, device_scan
 from swizzle.answers.device_scans.kernels import THREADS, TILE, Level, PassKernel, kernel_of
 from swizzle.answers.device_scans.plan import composition, launches
 from swizzle.answers.emit.filled import FilledKernel
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from swizzle.language.cuda_namespace import cuda
 from swizzle.language.element_types import ArrayType
 from swizzle.language.frontend.kernel import build_program

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from swizzle import SwizzleError, load, load_solution, solve
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 
 TEXT = """\
 from swizzle import cuda, f32, sketch, spec, sw_xform

@@ -10,7 +10,7 @@ import pytest
 from swizzle import Limits, load, solve
 from swizzle.answers.explain.explain import explain
 from swizzle.answers.explain.variants import doubled_steps
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from swizzle.sketches.sketch import Sketch
 from symbolic.ir.program import Program
 from symbolic.ir.walk import own_expressions, spelling, statements

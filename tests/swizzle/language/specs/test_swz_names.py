@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swizzle import SwizzleError, maximum, minimum, zeros
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from swizzle.language.source.kernel_source import Source, split_lines
 from swizzle.language.specs.function import SequentialFunction
 from swizzle.language.specs.swz_names import define, names_of

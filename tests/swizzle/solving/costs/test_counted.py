@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from swizzle.sketches.sketch import Sketch
 from swizzle.solving.costs.counted import Conflicts, Sectors
 from swizzle.solving.costs.unavoidable import least_conflicts

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cuda_out.passes.pipeline import optimize
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from swizzle.commands.report import as_text
 from swizzle.solving.costs.cost import Cost, Filled
 from swizzle.solving.costs.registry import OURS, cost_named, costs_of

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from swizzle import Limits, load, solve
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from swizzle.solving.search.metasketch import COUNTED
 from swizzle.solving.solution.saved import load_saved
 from templates.template import Template

@@ -12,7 +12,7 @@ import pytest
 
 from swizzle import Sketch, SwizzleError, load, solve
 from swizzle.answers.explain.explain import explain
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from swizzle.solving.solution.answered import fillings_of
 from swizzle.solving.solution.solution import Limits, Progress
 from symbolic.ir.program import Binary, Compare, DType, Select

@@ -14,7 +14,7 @@ import pytest
 
 from swizzle import Limits, Result, SwizzleError, load, solve
 from swizzle.answers.explain.explain import explain
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from swizzle.language.parameters import Parameters
 from swizzle.language.specs.verify import verify
 from swizzle.sketches.sketch import Sketch

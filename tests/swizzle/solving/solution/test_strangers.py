@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from swizzle.commands.cli import execute
+from swizzle.commands.process import execute
 from swizzle.solving.solution.saved import load_saved
 from swizzle.solving.solution.seal import is_sealed, seal
 from symbolic.errors import SwizzleError
