@@ -69,7 +69,7 @@ from symbolic.machine.memory import Memory
 from symbolic.machine.rules import Rules
 from symbolic.machine.run import Accumulated, Run
 from symbolic.values.data import Data, DataVector
-from symbolic.values.mapped import CastIndex, Mapped, WordOf
+from symbolic.values.mapped import CastIndex, Mapped, WordOf, state_of
 from symbolic.values.moved import Gathered, Selected, Shuffled
 from symbolic.values.union import Union, merge
 from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, conjunction, guard_at, lift, negation, reach
@@ -116,6 +116,7 @@ class Machine:
         self.outputs = never_read_back(program).difference(read_later)
         self.wide = _specified_types(program) if isinstance(algebra, Canonical) else {}
         self.scalars: dict[str, Value] = {}
+        self._read: dict[Expr, tuple[Vector, Value]] | None = None
         self._known: dict[object, Lanes] = {}  # numbers and coordinates
         self.memories: dict[str, Memory] = {}
         self.accumulators: dict[str, tuple[DeclareAccumulator, list[list[Accumulated]]]] = {}
@@ -336,7 +337,10 @@ class Machine:
                 compares = isinstance(function.row, ChoiceFunction)
                 steering = 2 if compares else 0
                 asked = (*map(self._leaving, operands[:steering]), *operands[steering:])
+                if packs := isinstance(function.row, StateFunction) and function.row.word is None:
+                    self._read = {}
                 values = [self.value(operand, mask) for operand in asked]
+                self._read = None if packs else self._read
                 compared = [value for value in values[:2] if isinstance(value, np.ndarray)]
                 if compares and isinstance(self.algebra, Canonical):
                     self.algebra.compare(operands[0].dtype, compared)
@@ -365,9 +369,9 @@ class Machine:
                     inner = Mapped(terms, convert, (inner,), node.place)
                 return inner
             case Load():
-                return self.arrays.load(node, self._indices(node, mask), mask)
+                return self._once(node, mask, self.arrays.load(node, self._indices(node, mask), mask))
             case Shuffle():
-                return self._shuffle(node, mask)
+                return self._once(node, mask, self._shuffle(node, mask))
             case HoleCall(hole, args):
                 assert self.hole is not None, "a program with open holes needs a hole function"
                 return self.hole(hole, tuple(self.index(a, mask) for a in args), mask)
@@ -375,6 +379,11 @@ class Machine:
                 return self._accumulator_value(node, mask)
             case _:
                 assert_never(node)
+
+    def _once(self, node: Expr, mask: Vector, value: Value) -> Value:
+        """Return what words of a state read: one value where expression and lanes are the same."""
+        known = (mask, value) if self._read is None else self._read.setdefault(node, (mask, value))
+        return known[1] if known[0] is mask else value
 
     def _always(self, key: object, made: Callable[[], Lanes]) -> Lanes:
         """Return what is the same wherever it is asked for."""
@@ -427,10 +436,9 @@ class Machine:
         terms = self._canonical().terms
         if isinstance(op.row, StateFunction) and op.row.word is not None:
             return WordOf(terms, op, operands, node.place)
-        found = Mapped(terms, op, operands, node.place)
-        if isinstance(op.row, StateFunction):
-            terms.states.open |= any(found.possible(t) is None for t in range(self.shape.count))
-        return found
+        if not isinstance(op.row, StateFunction):
+            return Mapped(terms, op, operands, node.place)
+        return state_of(terms, op, operands, self.shape.count, node.place)
 
     def _leaving(self, operand: Expr) -> Expr:
         """Return an integer that is compared, an index or made a float, as what it is in the specification's type.

@@ -384,6 +384,82 @@ class Mapped(Data):
         return found
 
 
+class StateOf(Mapped):
+    """A state whose words are all computed from the same values: one function of those values.
+
+    Asked word by word, the words would be chosen one apart from the other: 8 elements that four words may be of give
+    4,096 combinations, where only 8 states are possible.
+    """
+
+    def __init__(self, terms: Terms, op: str, words: Sequence[DataVector], place: Place) -> None:
+        leaves = dict[DataVector, None]()
+        self.words = tuple(words)
+        for word in words:
+            _note_leaves(word, leaves)
+        super().__init__(terms, op, tuple(leaves), place)
+
+    def _states(self, t: int) -> dict[Term, list[tuple[Term, ...]]]:
+        """Return the states that there may be, each with the values that give it; empty where those are too many."""
+        sets = [possible(leaf, t) for leaf in self.operands]
+        known = [s for s in sets if s is not None]
+        if len(known) < len(sets) or prod(map(len, known)) > EXPANSION_LIMIT:
+            return {}
+        key = "states", self.op, tuple(_shape(word, self.operands, t) for word in self.words), *known
+        found: dict[Term, list[tuple[Term, ...]]] | None = self.terms.of_sets.get(key)
+        if found is None:
+            found = self.terms.of_sets[key] = {}
+            for chosen in itertools.product(*map(sorted, known)):
+                values = dict(zip(self.operands, chosen, strict=True))
+                words = [_value(self.terms, word, values, t) for word in self.words]
+                found.setdefault(self.terms.apply(self.op, words), []).append(chosen)
+        return found
+
+    def _find_possible(self, t: int) -> PossibleTerms:
+        return frozenset(self._states(t)) or None
+
+    def _few(self, t: int) -> bool:
+        return False
+
+    def _combinations(self, t: int, term: Term) -> Iterator[tuple[Term, ...]]:
+        yield from self._states(t).get(term, ())
+
+    def _is(self, encoding: Encoding, t: int, term: Term) -> Guard:
+        return encoding.guards.any(self._are(encoding, t, chosen) for chosen in self._combinations(t, term))
+
+
+def state_of(terms: Terms, op: str, words: Sequence[DataVector], threads: int, place: Place) -> Mapped:
+    """Return the state that threads make of words, as one function of what the words depend on where that is little."""
+    whole = StateOf(terms, op, words, place)
+    if all(whole.possible(t) is not None for t in range(threads)):
+        return whole
+    by_words = Mapped(terms, op, words, place)
+    terms.states.open |= any(by_words.possible(t) is None for t in range(threads))
+    return by_words
+
+
+def _note_leaves(value: DataVector, leaves: dict[DataVector, None]) -> None:
+    """Note the values under a tree of operators that depend on holes and are not computed themselves."""
+    if type(value) is Mapped:
+        for operand in value.operands:
+            _note_leaves(operand, leaves)
+    elif isinstance(value, Data):
+        leaves[value] = None
+
+
+def _shape(value: DataVector, leaves: Sequence[DataVector], t: int) -> Any:
+    """Return a tree of operators of thread t: operators, places of leaves, and terms."""
+    if type(value) is Mapped:
+        return value.op, *(_shape(operand, leaves, t) for operand in value.operands)
+    return ("leaf", leaves.index(value)) if isinstance(value, Data) else int(value[t])
+
+
+def _value(terms: Terms, value: DataVector, leaves: dict[DataVector, Term], t: int) -> Term:
+    """Return what a tree of operators is of values of its leaves."""
+    if type(value) is Mapped:
+        return terms.apply(value.op, [_value(terms, operand, leaves, t) for operand in value.operands])
+    return leaves[value] if isinstance(value, Data) else int(value[t])
+
+
 class WordOf(Mapped):
     """A word of a state: it may be whatever the state was made of, of which nothing is known.
 

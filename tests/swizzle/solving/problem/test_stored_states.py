@@ -18,6 +18,7 @@ from cuda_out.ptx.running.validate import validate
 from swizzle import (
     Limits,
     SwizzleError,
+    accumulator,
     cuda,
     f32,
     i32,
@@ -54,6 +55,15 @@ def average(x: f32):  # type: ignore[no-untyped-def]
         total += v
         count += 1
     return total / count
+
+
+@serial
+def best_run(x: f32):  # type: ignore[no-untyped-def]
+    here, most = 0, 0
+    for v in x:
+        here = max(0, here + v)
+        most = max(most, here)
+    return most
 
 
 @operator
@@ -146,6 +156,32 @@ def test_a_tree_in_shared_memory() -> None:
     best = solve(tree).best
     assert [hole.formula for hole in best.holes] == ["t < (8 >> k)", "t + (8 >> k)"]
     assert "float parts_total[16]" in best.to_cuda() and "int parts_count[16]" in best.to_cuda()
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_an_accumulator_of_states_behind_a_hole(rounds: int) -> None:
+    """All words of a state depend on one hole: they are as many states as elements, not as words chosen apart."""
+    best = scan_operator(best_run)
+
+    @spec
+    def pairs(x: Any) -> Any:
+        read = [[x[N - 1 - i], x[i]] for i in range(N)]
+        return [best.result(*best.scan(some[:rounds])[-1]) for some in read]
+
+    @sketch(spec=pairs, block=N, warp_size=N, x=f32[N], y=f32.out[N])
+    def open_states(x, y):  # type: ignore[no-untyped-def]
+        lane = cuda.laneid
+        out = accumulator(best)
+        for k in range(rounds):
+            out.accumulate(best.lift(x[sw_xform(lane, N, k)]))
+        y[lane] = best.result(out.value)
+
+    found = solve(open_states)
+    assert found.status == "sat"
+    rng = random.Random(3)
+    x = np.array([rng.randint(-5, 5) for _ in range(N)], np.float32)
+    wanted = [best_run([x[N - 1 - i], x[i]][:rounds]) for i in range(N)]
+    assert numbers_of(found.best.program, {"x": x})["y"].tolist() == wanted
 
 
 def test_two_results_of_an_operator_that_commutes() -> None:
