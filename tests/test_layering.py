@@ -43,6 +43,7 @@ ROOMS: dict[str, str] = {
     "cuda_out.numba": "cuda_out.analysis cuda_out.passes cuda_out.tiling cuda_out.c cuda_out.compile cuda_out.ptx "
     "cuda_out.ptx.reading",
     "cuda_out.compile": "",
+    "cuda_out.devices": "",
     "cuda_out.emulate": "cuda_out.compile cuda_out.c",
     "cuda_out.ptx": "",
     "cuda_out.ptx.instructions": "cuda_out.ptx cuda_out.compile",
@@ -87,6 +88,7 @@ IN_SWIZZLE = {
     "strangers.doctor": "layouts strangers.reading",
     "strangers.proving": "strangers.reading language.specs sketches answers.emit answers.emit.any_length "
     "answers.checking",
+    "derive.schedules": "",
     "commands": "language.source language language.specs sketches solving.costs solving.solution operators "
     "answers answers.checking answers.device_scans answers.hosts solving.search solving.cache answers.emit "
     "answers.emit.any_length answers.explain answers.show layouts strangers.reading strangers.doctor "
