@@ -34,8 +34,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cuda_out.compile.children import scratch_folder
+from cuda_out.compile.disassembly import parse, shortest
 from cuda_out.compile.report import disassembler
 from cuda_out.compile.toolchain import compile_cuda
+from cuda_out.devices.device import device
+from cuda_out.devices.occupancy import resident_blocks
 from swizzle import solve
 from swizzle.answers.emit.calling import solution_sizes
 from swizzle.answers.emit.emitters import cuda_source
@@ -47,7 +50,6 @@ HAND = ROOT / "bench" / "hand"
 SKETCHES = "bench/gpu/sketches"
 WANTED = 1.1  # times the instructions of the best kernel written by hand
 DEFAULTS = {"S": 1, "V": 1, "U": 1, "T": 8, "R": 1}
-BITS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 
 
 class Hand(Struct, frozen=True):
@@ -79,24 +81,6 @@ class Row(Struct, frozen=True):
         return " ".join([name, *(f"{key}={value}" for key, value in self.parameters.items())])
 
 
-class Instruction(Struct, frozen=True):
-    """One line of the disassembly: its opcode with modifiers, whether it has a predicate, and the label it names."""
-
-    opcode: str
-    guarded: bool
-    target: str
-
-    @property
-    def head(self) -> str:
-        return self.opcode.partition(".")[0]
-
-    @property
-    def bytes(self) -> int:
-        if self.head not in ("LDG", "STG"):
-            return 0
-        return next((BITS[part] for part in self.opcode.split(".") if part in BITS), 4)
-
-
 class Count(Struct, frozen=True):
     """What was counted of one kernel; `block` is its threads, `shared` its bytes of shared memory."""
 
@@ -110,15 +94,8 @@ class Count(Struct, frozen=True):
 
     @property
     def blocks(self) -> int:
-        """How many blocks a multiprocessor of compute capability 9.0 holds at once.
-
-        CUDA occupancy calculator: a warp's registers come in units of 256, from a quarter of 16384 each; a block takes
-        its shared memory in units of 128 bytes, and 1024 more, of 228 KiB; there are at most 64 warps and 32 blocks.
-        """
-        warps = -(-self.block // 32)
-        by_registers = 4 * (16384 // (-(-self.registers * 32 // 256) * 256)) if self.registers else 64
-        by_shared = 228 * 1024 // (-(-self.shared // 128) * 128 + 1024)
-        return min(32, 64 // warps, by_registers // warps, by_shared)
+        """How many blocks a multiprocessor of compute capability 9.0 holds at once."""
+        return resident_blocks(device("h100"), self.block, self.registers, self.shared)
 
     @property
     def warps(self) -> int:
@@ -232,58 +209,14 @@ def counted(cubin: bytes, entry: str) -> Count:
         file.write_bytes(cubin)
         listing = subprocess.run([tool, "-c", str(file)], capture_output=True, text=True, check=True).stdout
     code, labels = parse(listing, entry)
-    thread, loops = shortest(code, labels)
-    return Count(thread, loops, sum(each.head != "NOP" for each in code), 0, any(each.head == "LDL" for each in code))
-
-
-def parse(listing: str, entry: str) -> tuple[list[Instruction], dict[str, int]]:
-    """Return the instructions of a kernel's section, and where its labels stand."""
-    code, labels, inside = list[Instruction](), dict[str, int](), False
-    for line in listing.splitlines():
-        if section := re.match(r"\s*\.section\s+\.text\.([^,\s]+)", line):
-            inside = section[1] == entry
-        elif inside and (label := re.match(r"(\S+):\s*$", line)):
-            labels[label[1]] = len(code)
-        elif inside and (found := re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(@!?U?P\w+\s+)?([A-Z][\w.]*)([^;]*);", line)):
-            target = re.search(r"`\(([^)]*)\)", found[3])
-            # A branch may have its predicate among its operands.
-            guarded = bool(found[1]) or (found[2].startswith("BRA") and bool(re.match(r"\s*!?U?P\d", found[3])))
-            code.append(Instruction(found[2], guarded, target[1] if target else ""))
-    return code, labels
-
-
-def shortest(code: Sequence[Instruction], labels: Mapping[str, int]) -> tuple[int, bool]:
-    """Return the instructions on the shortest way of those that move the most bytes, and whether it has loops."""
-    best: dict[int, tuple[int, int, bool]] = {}  # from here to the end: bytes, instructions, loops
-    open_ = set[int]()
-
-    def after(at: int) -> list[int]:
-        each = code[at]
-        if each.head in ("EXIT", "RET"):
-            return [at + 1] if each.guarded else []
-        if each.head in ("BRA", "JMP") and "DIV" not in each.opcode:
-            return [labels[each.target], at + 1] if each.guarded else [labels[each.target]]
-        return [at + 1]
-
-    stack = [0]
-    while stack:
-        at = stack[-1]
-        open_.add(at)
-        if todo := [other for other in after(at) if other not in best and other not in open_]:
-            stack.append(todo[-1])
-            continue
-        each = code[at]
-        ways = [best[other] for other in after(at) if other in best]
-        moved, taken, loops = max(ways, key=lambda way: (way[0], -way[1]), default=(0, 0, False))
-        if each.head == "CALL":
-            start = labels[each.target]
-            called = shortest(code[start:], {name: place - start for name, place in labels.items()})
-            taken, loops = taken + called[0], loops or called[1]
-        loops |= any(other in open_ for other in after(at))
-        best[at] = moved + each.bytes, taken + (each.head != "NOP"), loops
-        open_.discard(at)
-        stack.pop()
-    return best[0][1:]
+    way = shortest(code, labels)
+    return Count(
+        len(way.instructions),
+        way.loops,
+        sum(each.head != "NOP" for each in code),
+        0,
+        any(each.head == "LDL" for each in code),
+    )
 
 
 @cache

@@ -19,6 +19,7 @@ from typing import Final
 from msgspec import Struct
 
 from cuda_out.compile.children import Done, TooLong, refused, run_child, scratch_folder
+from cuda_out.compile.disassembly import parse
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import COMPILE_SECONDS, Resources, Tool, compile_cuda, compile_to_ptx, uses_local
 from symbolic.errors import SwizzleError
@@ -105,12 +106,16 @@ def disassembler() -> str | None:
     return shutil.which("nvdisasm")
 
 
-_SECTION = re.compile(r"\s*\.section\s+\.text\.([^,\s]+)")
-_OPCODE = re.compile(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)")
-
-
 def instruction_counts(cubin: bytes, entry: str) -> Mapping[str, int] | None:
     """Count the instructions of one kernel by opcode, ignoring opcode modifiers; None without a disassembler."""
+    listing = disassembled(cubin)
+    if listing is None:
+        return None
+    return Counter(each.head for each in parse(listing, entry)[0] if each.head != "NOP")
+
+
+def disassembled(cubin: bytes) -> str | None:
+    """Return what the disassembler says of a cubin; None without one."""
     tool = disassembler()
     if tool is None or refused():
         return None
@@ -127,14 +132,7 @@ def instruction_counts(cubin: bytes, entry: str) -> Mapping[str, int] | None:
             expected="a disassembler as new as the compiler",
             fix="pip install -U nvidia-cuda-nvdisasm",
         )
-    counts: Counter[str] = Counter()
-    inside = False
-    for line in done.text.splitlines():
-        if section := _SECTION.match(line):
-            inside = section[1] == entry
-        elif inside and (opcode := _OPCODE.match(line)) and opcode[1] != "NOP":
-            counts[opcode[1]] += 1
-    return counts
+    return done.text
 
 
 def constant_bytes(cubin: bytes, entry: str) -> int:
