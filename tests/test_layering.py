@@ -33,6 +33,7 @@ ROOMS: dict[str, str] = {
     "symbolic.lifting": "symbolic symbolic.solve symbolic.values symbolic.core symbolic.expressions",
     "symbolic.expressions": "symbolic symbolic.solve",
     "symbolic.choices": "",
+    "symbolic.patterns": "symbolic symbolic.ir symbolic.expressions",
     "symbolic.second": "symbolic symbolic.ir symbolic.algebra symbolic.machine symbolic.solve",
     "templates": "",
     "templates.second": "templates",

@@ -1,0 +1,191 @@
+"""Lengths: polynomials over names with exact quotients, the facts that make quotients exact, and their text.
+
+A length is an expression of the house. In its normal form a sum divided by a product of names is a sum of quotients
+without common factors, so that equal lengths are equal expressions; a quotient by a sum is kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from math import lcm
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from symbolic.expressions.expression import (
+    NAME,
+    ONE,
+    ZERO,
+    Expression,
+    add,
+    constant,
+    divide,
+    multiply,
+    negate,
+    number_name,
+    ratio,
+    same_ratio,
+    subtract,
+    terms,
+)
+from symbolic.expressions.formulas import INTEGER
+from symbolic.expressions.numbers import value_of
+from symbolic.expressions.text import text_of
+
+
+class LengthFact(Struct, frozen=True):
+    """What an expression needs of its lengths: that `first` divides `second`, or is at most that."""
+
+    kind: Literal["divides", "is at most"]
+    first: Expression
+    second: Expression
+
+    def __str__(self) -> str:
+        return f"{length_text(self.first)} {self.kind} {length_text(self.second)}"
+
+    def holds(self, lengths: Mapping[str, int]) -> bool:
+        """Tell whether it holds of lengths of the names."""
+        a, b = (length_at(each, lengths) for each in (self.first, self.second))
+        return bool(a <= b if self.kind == "is at most" else b % a == 0)
+
+
+def length(value: int | str | Expression) -> Expression:
+    """Return a length: a number, or a name."""
+    if isinstance(value, Expression):
+        return normal(value)
+    return number_name(value) if isinstance(value, str) else constant(value)
+
+
+@lru_cache(maxsize=4096)
+def normal(given: Expression) -> Expression:
+    """Return the normal form of a length.
+
+    >>> n, s = number_name("n"), number_name("s")
+    >>> normal(multiply(divide(n, s), s))
+    n
+    """
+    over, under = ratio(given)
+    if under is ONE:
+        return over
+    if under.operator == "+":
+        return constant(1) if over is under else divide(over, under)
+    return add(*(_reduced(coefficient, what, under) for coefficient, what in terms(over)))
+
+
+def _reduced(coefficient: Any, what: Expression, under: Expression) -> Expression:
+    above, below = _factors(what), _factors(under)
+    common = above & below
+    top = multiply(constant(coefficient), *(above - common).elements())
+    bottom = multiply(*(below - common).elements())
+    return divide(top, bottom)
+
+
+def _factors(product: Expression) -> Counter[Expression]:
+    return Counter(product.arguments if product.operator == "*" else [product] if product is not ONE else [])
+
+
+def same_length(a: Expression, b: Expression) -> bool:
+    """Tell whether two lengths are equal for all values of their names."""
+    return a is b or same_ratio(a, b)
+
+
+def quotient(given: Expression, by: Expression) -> Expression:
+    """Return the exact quotient."""
+    return normal(divide(given, by))
+
+
+def dividing(by: Expression, given: Expression) -> LengthFact | bool:
+    """Return the fact that a size divides a length; True or False where that is decided."""
+    if by is ONE or same_length(by, given):
+        return True
+    if by.constant and given.constant:
+        return bool(given.value % by.value == 0)
+    if _is_whole(quotient(given, by)):
+        return True
+    rest = add(
+        *(multiply(constant(c), what) for c, what in terms(given) if not _is_whole(quotient(_part(c, what), by)))
+    )
+    if by.constant and rest.constant:
+        return bool(rest.value % by.value == 0)
+    whole, under = ratio(rest)
+    for coefficient, _ in terms(whole):
+        under = multiply(under, constant(Fraction(coefficient).denominator))
+    return LengthFact("divides", normal(multiply(by, under)), normal(multiply(rest, under)))
+
+
+def _part(coefficient: Any, what: Expression) -> Expression:
+    return multiply(constant(coefficient), what)
+
+
+def _is_whole(given: Expression) -> bool:
+    """Tell whether a length is a sum of whole multiples of products, which are whole."""
+    return all(
+        isinstance(coefficient, int) and all(each.operator == NAME for each in _factors(what))
+        for coefficient, what in terms(given)
+    )
+
+
+def at_most(a: Expression, b: Expression) -> LengthFact | bool:
+    """Return the fact that a length is at most another; True or False where that is decided: lengths are at least 0."""
+    rest = normal(subtract(b, a))
+    if rest.constant:
+        return bool(rest.value >= 0)
+    if all(Fraction(coefficient) >= 0 for coefficient, _ in terms(rest)):
+        return True
+    return LengthFact("is at most", a, b)
+
+
+def length_at(given: Expression, lengths: Mapping[str, int]) -> Any:
+    """Return the number that a length is."""
+    found = value_of(given, lengths, dict.fromkeys(given.names, INTEGER))
+    return int(found) if found == int(found) else found
+
+
+def length_text(given: Expression) -> str:
+    """Return the text of a length.
+
+    >>> length_text(quotient(add(number_name("n"), constant(-2)), constant(8)))
+    '(n - 2) / 8'
+    """
+    parts = [_part(coefficient, what) for coefficient, what in terms(given)]
+    whole, rest = add(*filter(_is_whole, parts)), add(*(each for each in parts if not _is_whole(each)))
+    over, under = ratio(rest)
+    below = multiply(under, constant(lcm(*(Fraction(coefficient).denominator for coefficient, _ in terms(over)))))
+    over = normal(multiply(rest, below))
+    if over is ZERO:
+        return text_of(whole)
+    top, bottom = (
+        f"({text_of(each)})" if each.operator in kinds else text_of(each)
+        for each, kinds in ((over, "+"), (below, "+*"))
+    )
+    text = f"{top} / {bottom}"
+    return (
+        text
+        if whole is ZERO
+        else f"{text} - {text_of(negate(whole))}"
+        if terms(whole)[0][0] < 0
+        else f"{text} + {text_of(whole)}"
+    )
+
+
+def needed(facts: Iterable[LengthFact]) -> list[LengthFact]:
+    """Return facts in a fixed order without those that another one of them says, too: 8 divides n, so 4 does."""
+    some = sorted(set(facts), key=str)
+    return [
+        fact
+        for fact in some
+        if fact.kind != "divides"
+        or not any(
+            other is not fact and other.second is fact.second and other.kind == "divides"
+            and _is_whole(quotient(other.first, fact.first))
+            for other in some
+        )
+    ]  # fmt: skip
+
+
+def facts_text(facts: Iterable[LengthFact]) -> list[str]:
+    """Return needed facts as texts."""
+    return [str(fact) for fact in needed(facts)]

@@ -1,0 +1,297 @@
+"""Expressions of patterns read back from their text (`symbolic/patterns/text.py`)."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Any, Final, NoReturn
+
+from symbolic.elements import DType
+from symbolic.errors import Place, SwizzleError, near
+from symbolic.expressions import expression as e
+from symbolic.expressions.expression import Expression, constant, number_name
+from symbolic.ir.functions import FUNCTIONS
+from symbolic.patterns.lengths import length
+from symbolic.patterns.terms import (
+    AsScalar,
+    AsVector,
+    ElementaryCall,
+    Indexed,
+    Item,
+    Iterate,
+    JoinChunks,
+    Lambda,
+    Let,
+    Map,
+    PadEnds,
+    PartialReduce,
+    PrefixScan,
+    Reduce,
+    Reorder,
+    ReorderStride,
+    Slide,
+    Split,
+    Term,
+    ToMemory,
+    Transpose,
+    Tupled,
+    Variable,
+    Zip,
+    formula,
+    free,
+    fresh_name,
+)
+from symbolic.patterns.text import MAPS, MEMORIES
+from symbolic.patterns.types import NumberOf, TupleOf, ValueType, array_of
+
+_KINDS: Final = {text: kind for kind, text in MAPS.items()}
+_BARE: Final[Mapping[str, Callable[[Term], Term]]] = {
+    "join": JoinChunks, "transpose": Transpose, "reorder": Reorder, "asScalar": AsScalar,
+    **{text: partial(ToMemory, memory) for memory, text in MEMORIES.items()},
+}  # fmt: skip
+_INFIX: Final[Mapping[type, Callable[[Expression, Expression], Expression]]] = {
+    ast.Add: e.add, ast.Sub: e.subtract, ast.Mult: e.multiply, ast.Div: e.divide, ast.FloorDiv: e.floor_divide,
+    ast.Mod: e.modulo, ast.Lt: e.less, ast.LtE: e.less_equal, ast.Gt: lambda a, b: e.less(b, a),
+    ast.GtE: lambda a, b: e.less_equal(b, a), ast.Eq: e.equal, ast.NotEq: lambda a, b: e.negation(e.equal(a, b)),
+    ast.BitAnd: lambda a, b: e.bits("&", a, b), ast.BitOr: lambda a, b: e.bits("|", a, b),
+    ast.BitXor: lambda a, b: e.bits("^", a, b), ast.LShift: lambda a, b: e.bits("<<", a, b),
+    ast.RShift: lambda a, b: e.bits(">>", a, b), ast.And: e.both, ast.Or: e.either,
+}  # fmt: skip
+_CALLED: Final[Mapping[str, Callable[..., Expression]]] = {
+    "max": e.maximum, "min": e.minimum, "exp": e.exponential, "log": e.logarithm,
+}  # fmt: skip
+
+
+def read_pattern(text: str, file: str = "<pattern>") -> Term:
+    """Return the expression that a text is: definitions of functions, and the expression in the last line.
+
+    >>> read_pattern("join o split(4) o xs")
+    JoinChunks(array=Split(size=4, array=Variable(name='xs')))
+    """
+    reader = _Reader(file)
+    *definitions, last = reader.parsed(text)
+    for each in definitions:
+        if not isinstance(each, ast.Assign) or not isinstance(each.targets[0], ast.Name):
+            reader.refuse(each, "something before the expression", "name = lambda ...")
+        name = each.targets[0].id
+        made = reader.function(each.value, name)
+        reader.functions[name] = made
+    if not isinstance(last, ast.Expr):
+        reader.refuse(last, "no expression in the last line", "an expression of patterns")
+    return reader.term(last.value)
+
+
+def read_type(text: str) -> ValueType:
+    """Return the type that a text is.
+
+    >>> str(read_type("(f32, i32)[n, 4]"))
+    '(f32, i32)[n, 4]'
+    """
+    reader = _Reader("<type>")
+    (statement,) = reader.parsed(text)
+    assert isinstance(statement, ast.Expr)
+    return reader.kind(statement.value)
+
+
+class _Reader:
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.functions: dict[str, Lambda] = {}
+
+    def parsed(self, text: str) -> list[ast.stmt]:
+        try:
+            found = ast.parse(re.sub(r"(?<=[\s)])o(?=\s)", "@", text))
+        except SyntaxError as error:
+            place = Place(self.file, error.lineno or 1, error.offset or 1)
+            raise SwizzleError(
+                f"{error.msg}", place=place, expected="an expression of patterns", fix="mend the text"
+            ) from None
+        if not found.body:
+            raise SwizzleError("no expression", expected="an expression of patterns", fix="write one")
+        return found.body
+
+    def refuse(self, node: ast.AST, found: str, expected: str, fix: str = "") -> NoReturn:
+        place = Place(
+            self.file,
+            getattr(node, "lineno", 1),
+            getattr(node, "col_offset", 0) + 1,
+            (getattr(node, "end_col_offset", 0) or 0) + 1,
+        )
+        raise SwizzleError(found, place=place, expected=expected, fix=fix or "mend the text")
+
+    # -- types and lengths -------------------------------------------------------------------------------------------
+
+    def kind(self, node: ast.expr) -> ValueType:
+        match node:
+            case ast.Name(id=name) if name in {each.value for each in DType}:
+                return NumberOf(DType(name))
+            case ast.Tuple(elts=items):
+                return TupleOf(tuple(map(self.kind, items)))
+            case ast.Subscript(value=inner, slice=ast.Tuple(elts=lengths)):
+                return array_of(self.kind(inner), *map(self.length, lengths))
+            case ast.Subscript(value=inner, slice=one):
+                return array_of(self.kind(inner), self.length(one))
+        self.refuse(node, f"`{ast.unparse(node)}` where a type is expected", "f32[n, 4]")
+
+    def length(self, node: ast.expr) -> Expression:
+        return length(self.expression(node, lambda name: Variable(name), lambda term: number_name(term.name)))
+
+    def whole(self, node: ast.expr) -> int:
+        match node:
+            case ast.Constant(value=int(value)):
+                return value
+        self.refuse(node, f"`{ast.unparse(node)}`", "a whole number")
+
+    # -- terms -------------------------------------------------------------------------------------------------------
+
+    def term(self, node: ast.expr) -> Term:
+        match node:
+            case ast.Name(id=name) if name != "inf":
+                return Variable(name)
+            case ast.Tuple(elts=items):
+                return Tupled(tuple(map(self.term, items)))
+            case ast.Subscript(value=inner, slice=place):
+                return Item(self.term(inner), self.whole(place))
+            case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+                return self.pattern(left, self.term(right))
+            case ast.Call(func=ast.Name(id="zip"), args=arrays):
+                return Zip(tuple(map(self.term, arrays)))
+            case ast.Call(func=ast.Name(id="at"), args=[array, index]):
+                return Indexed(self.term(array), self.term(index))
+            case ast.Call(func=ast.Name(id="let"), args=[value, ast.Lambda() as made]):
+                called = self.function(made)
+                return Let(called.parameters[0], self.term(value), called.body)
+            case ast.Call(func=ast.Name(id=name), args=arguments) if name in FUNCTIONS and name not in _CALLED:
+                return ElementaryCall(name, tuple(map(self.term, arguments)))
+        kept: dict[Term, Expression] = {}
+
+        def leaf(term: Term) -> Expression:
+            return kept.setdefault(term, number_name(f"x{len(kept)}"))
+
+        arithmetic = self.expression(node, Variable, leaf)
+        return formula(arithmetic, tuple(kept))
+
+    def expression(
+        self, node: ast.expr, variable: Callable[[str], Any], leaf: Callable[[Any], Expression]
+    ) -> Expression:
+        """Return the expression of the house that arithmetic is, whatever is no arithmetic being a leaf."""
+
+        def inner(each: ast.expr) -> Expression:
+            return self.expression(each, variable, leaf)
+
+        match node:
+            case ast.Constant(value=bool(value) | int(value)):
+                return constant(value)
+            case ast.Constant(value=float(value)):
+                decimal = Fraction(repr(value))  # as expressions are written: short ones are what they show
+                return constant(decimal if decimal.denominator < 1000 else value)
+            case ast.Name(id="inf"):
+                return constant(math.inf)
+            case ast.Name(id=name):
+                return leaf(variable(name))
+            case ast.UnaryOp(op=ast.USub(), operand=one):
+                return e.negate(inner(one)) if ast.unparse(one) != "inf" else constant(-math.inf)
+            case ast.UnaryOp(op=ast.Not(), operand=one):
+                return e.negation(inner(one))
+            case ast.BinOp(left=a, op=operator, right=b) if type(operator) in _INFIX:
+                return _INFIX[type(operator)](inner(a), inner(b))
+            case ast.Compare(left=a, ops=[operator], comparators=[b]) if type(operator) in _INFIX:
+                return _INFIX[type(operator)](inner(a), inner(b))
+            case ast.BoolOp(op=operator, values=values):
+                return (e.both if isinstance(operator, ast.And) else e.either)(*map(inner, values))
+            case ast.IfExp(test=test, body=yes, orelse=no):
+                return e.select(inner(test), inner(yes), inner(no))
+            case ast.Call(func=ast.Name(id=name), args=arguments) if name in _CALLED:
+                return _CALLED[name](*map(inner, arguments))
+            case ast.Call() | ast.Subscript() | ast.Tuple() | ast.BinOp(op=ast.MatMult()):
+                return self._opaque(node, leaf)
+        self.refuse(node, f"`{ast.unparse(node)}`", "an expression of patterns")
+
+    def _opaque(self, node: ast.expr, leaf: Callable[[Any], Expression]) -> Expression:
+        called = node.func if isinstance(node, ast.Call) else None
+        if isinstance(called, ast.Name) and called.id not in {"zip", "at", "let", *FUNCTIONS}:
+            names = {"zip", "at", "let", *FUNCTIONS, *_CALLED, *_KINDS, "reduce"}
+            self.refuse(node, f"an unknown function `{called.id}`", "a pattern or a function", near(called.id, names))
+        return leaf(self.term(node))
+
+    # -- patterns ----------------------------------------------------------------------------------------------------
+
+    def pattern(self, head: ast.expr, array: Term) -> Term:
+        """Return a pattern, or a composition of such, applied to an array."""
+        if isinstance(head, ast.BinOp) and isinstance(head.op, ast.MatMult):
+            return self.pattern(head.left, self.pattern(head.right, array))
+        if isinstance(head, ast.Name) and head.id in _BARE:
+            return _BARE[head.id](array)
+        if isinstance(head, ast.Call) and isinstance(head.func, ast.Name):
+            texts: dict[Any, Any] = {
+                each.arg: each.value.value for each in head.keywords if isinstance(each.value, ast.Constant)
+            }
+            made = self._called(head.func.id, head.args, texts, array)
+            if made is not None:
+                return made
+        names = [
+            *_BARE,
+            *_KINDS,
+            "reduce",
+            "reduce_seq",
+            "part_red",
+            "scan",
+            "iterate",
+            "split",
+            "slide",
+            "pad",
+            "reorder_stride",
+            "asVector",
+        ]
+        called = head.func if isinstance(head, ast.Call) else head
+        self.refuse(
+            head,
+            f"`{ast.unparse(called)}` where a pattern is expected",
+            "map, reduce, split, ...",
+            near(ast.unparse(called), names),
+        )
+
+    def _called(self, name: str, given: Sequence[ast.expr], texts: Mapping[str, Any], array: Term) -> Term | None:
+        label = texts.get("label", "")
+        match name, given:
+            case _, [called] if name in _KINDS:
+                return Map(self.function(called), array, _KINDS[name], texts.get("axis", "x"), label)
+            case "reduce" | "reduce_seq", [called, start]:
+                return Reduce(
+                    self.function(called), self.term(start), array, "seq" if name == "reduce_seq" else "reduce", label
+                )
+            case "part_red", [called, start, parts]:
+                return PartialReduce(self.function(called), self.term(start), array, self.length(parts), label)
+            case "scan", [called, start]:
+                return PrefixScan(self.function(called), self.term(start), array, label)
+            case "iterate", [times, called]:
+                return Iterate(self.whole(times), self.function(called), array, label)
+            case "split", [size]:
+                return Split(self.length(size), array)
+            case "slide", [size, step]:
+                return Slide(self.length(size), self.length(step), array)
+            case "pad", [left, right, ast.Constant(value="clamp" | "mirror" | "wrap" | "zero" as boundary)]:
+                return PadEnds(self.whole(left), self.whole(right), boundary, array)
+            case "reorder_stride", [stride]:
+                return ReorderStride(self.length(stride), array)
+            case "asVector", [width]:
+                return AsVector(self.whole(width), array)
+        return None
+
+    def function(self, node: ast.expr, name: str = "") -> Lambda:
+        """Return a function: one that has been defined, parameters and a body, or a composition of patterns."""
+        match node:
+            case ast.Name(id=known) if known in self.functions:
+                return self.functions[known]
+            case ast.Lambda(args=arguments, body=body):
+                return Lambda(tuple(each.arg for each in arguments.args), self.term(body), name)
+            case ast.Call(func=ast.Name(id="vect"), args=[width, inner]):
+                made = self.function(inner)
+                return Lambda(made.parameters, made.body, made.name, self.whole(width))
+        outside = free(self.pattern(node, Tupled(())))
+        parameter = fresh_name("xs", outside)
+        return Lambda((parameter,), self.pattern(node, Variable(parameter)), name)

@@ -1,0 +1,388 @@
+"""Types of expressions of patterns, with symbolic lengths: `f32[n, 4]` is an array of n arrays of 4 numbers.
+
+A type is found from the types of the inputs; on the way the facts are noted that lengths must meet (`256 divides n`).
+What does not fit is one SwizzleError: at the place that `places` knows for the term, or where the term is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NoReturn, TypeAlias
+
+from msgspec import Struct
+from typing_extensions import assert_never
+
+from symbolic.elements import DType
+from symbolic.errors import Place, SwizzleError
+from symbolic.expressions.expression import ONE, Expression, add, multiply, subtract
+from symbolic.ir.functions import FUNCTIONS
+from symbolic.patterns.lengths import (
+    LengthFact,
+    at_most,
+    dividing,
+    length,
+    length_text,
+    normal,
+    quotient,
+    same_length,
+)
+from symbolic.patterns.terms import (
+    AsScalar,
+    AsVector,
+    ElementaryCall,
+    Formula,
+    Indexed,
+    Item,
+    Iterate,
+    JoinChunks,
+    Lambda,
+    Let,
+    Map,
+    PadEnds,
+    PartialReduce,
+    PrefixScan,
+    Reduce,
+    Reorder,
+    ReorderStride,
+    Slide,
+    Split,
+    Term,
+    ToMemory,
+    Transpose,
+    Tupled,
+    Variable,
+    Zip,
+)
+
+
+class NumberOf(Struct, frozen=True):
+    """One number."""
+
+    dtype: DType
+
+    def __str__(self) -> str:
+        return self.dtype.value
+
+
+class ArrayOf(Struct, frozen=True):
+    """An array: `f32[n]`."""
+
+    length: Expression
+    element: ValueType
+
+    def __str__(self) -> str:
+        lengths, inner = [self.length], self.element
+        while isinstance(inner, ArrayOf):
+            lengths.append(inner.length)
+            inner = inner.element
+        return f"{inner}[{', '.join(map(length_text, lengths))}]"
+
+
+class TupleOf(Struct, frozen=True):
+    """Several values as one: `(f32, i32)`."""
+
+    items: tuple[ValueType, ...]
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.items))})"
+
+
+class VectorOf(Struct, frozen=True):
+    """A vector of so many numbers: `f32x4`."""
+
+    width: int
+    dtype: DType
+
+    def __str__(self) -> str:
+        return f"{self.dtype.value}x{self.width}"
+
+
+ValueType: TypeAlias = NumberOf | ArrayOf | TupleOf | VectorOf
+"""What a term's value may be."""
+F32: Final = NumberOf(DType.F32)
+I32: Final = NumberOf(DType.I32)
+
+
+def array_of(element: ValueType | DType, *lengths: int | str | Expression) -> ValueType:
+    """Return the type of an array of lengths, the outermost first.
+
+    >>> str(array_of(DType.F32, "n", 4))
+    'f32[n, 4]'
+    """
+    made = NumberOf(element) if isinstance(element, DType) else element
+    for each in reversed(lengths):
+        made = ArrayOf(length(each), made)
+    return made
+
+
+def length_names(given: ValueType) -> frozenset[str]:
+    """Return the names of a type's lengths."""
+    match given:
+        case ArrayOf():
+            return given.length.names | length_names(given.element)
+        case TupleOf():
+            return frozenset[str]().union(*map(length_names, given.items))
+    return frozenset()
+
+
+def same_type(a: ValueType, b: ValueType) -> bool:
+    """Tell whether two types are the same for all values of the lengths' names."""
+    match a, b:
+        case ArrayOf(), ArrayOf():
+            return same_length(a.length, b.length) and same_type(a.element, b.element)
+        case TupleOf(), TupleOf():
+            return len(a.items) == len(b.items) and all(map(same_type, a.items, b.items))
+    return a == b
+
+
+class Typing:
+    """The types of the terms of an expression, given those of its names; `facts` are what its lengths must meet."""
+
+    def __init__(self, places: Callable[[Term], Place | None] = lambda _: None) -> None:
+        self.places = places
+        self.facts: dict[LengthFact, None] = {}
+
+    def type_of(self, term: Term, names: Mapping[str, ValueType]) -> ValueType:
+        """Return the type of a term."""
+        match term:
+            case Variable():
+                if term.name not in names:
+                    self._refuse(term, f"an unknown name `{term.name}`", f"one of {', '.join(names) or 'none'}")
+                return names[term.name]
+            case Formula():
+                return self._formula(term, [self.type_of(each, names) for each in term.arguments])
+            case ElementaryCall():
+                kinds = [self.type_of(each, names) for each in term.arguments]
+                row = FUNCTIONS.get(term.function)
+                if row is None:
+                    self._refuse(term, f"an unknown function `{term.function}`", ", ".join(FUNCTIONS))
+                if len(kinds) != len(row.operands):
+                    self._refuse(term, f"{term.function} of {len(kinds)} numbers", f"{len(row.operands)}")
+                for kind in kinds:
+                    if not isinstance(kind, NumberOf) or not kind.dtype.is_float:
+                        self._refuse(term, f"{term.function} of {kind}", "a number with a fraction: f32, f64")
+                return kinds[0]
+            case Tupled():
+                return TupleOf(tuple(self.type_of(each, names) for each in term.items))
+            case Item():
+                kind = self.type_of(term.of, names)
+                if not isinstance(kind, TupleOf) or not 0 <= term.place < len(kind.items):
+                    self._refuse(term, f"item {term.place} of {kind}", "a tuple that has it")
+                return kind.items[term.place]
+            case Indexed():
+                array, index = self._array(term, term.array, names, "an index into"), self.type_of(term.index, names)
+                if not isinstance(index, NumberOf) or index.dtype.is_float:
+                    self._refuse(term, f"an index of type {index}", "a whole number")
+                if isinstance(term.index, Formula) and term.index.expression.constant:
+                    place = term.index.expression
+                    if place.value < 0 or (array.length.constant and place.value >= array.length.value):
+                        self._refuse(term, f"element {place.value} of {array}", "an index that it has")
+                    self._note(term, at_most(add(place, ONE), array.length), "an index beyond the end")
+                return array.element
+            case Let():
+                return self.type_of(term.body, {**names, term.name: self.type_of(term.value, names)})
+            case ToMemory():
+                return self.type_of(term.array, names)
+            case Zip():
+                arrays = [self._array(term, each, names, "zip") for each in term.arrays]
+                if not all(same_length(each.length, arrays[0].length) for each in arrays):
+                    lengths = ", ".join(length_text(each.length) for each in arrays)
+                    self._refuse(term, f"zip of lengths [{lengths}]", "arrays of one length")
+                return ArrayOf(arrays[0].length, TupleOf(tuple(each.element for each in arrays)))
+            case Map() | Reduce() | PartialReduce() | PrefixScan() | Iterate():
+                return self._with_function(term, names)
+        return self._shape(term, names)
+
+    def applied(
+        self, term: Term, called: Lambda, given: Sequence[ValueType], names: Mapping[str, ValueType]
+    ) -> ValueType:
+        """Return the type of what a function of a term makes of values of some types."""
+        if len(given) != len(called.parameters):
+            self._refuse(term, f"a function of {len(called.parameters)} values where {len(given)} are", f"{len(given)}")
+        if called.width:
+            given = [self._place(term, each, called.width) for each in given]
+        found = self.type_of(called.body, {**names, **dict(zip(called.parameters, given, strict=True))})
+        if not called.width:
+            return found
+        if not isinstance(found, NumberOf):
+            self._refuse(term, f"a vectorised function that makes {found}", "a function that makes a number")
+        return VectorOf(called.width, found.dtype)
+
+    def inner_names(self, term: Term, place: int, names: Mapping[str, ValueType]) -> Mapping[str, ValueType]:
+        """Return the types of the names in the function, or in the body, that is child `place` of a term."""
+        match term:
+            case Let() if place == 1:
+                return {**names, term.name: self.type_of(term.value, names)}
+            case Map() if place == 0:
+                given = [self._array(term, term.array, names, "map").element]
+            case Iterate() if place == 0:
+                given = [self.type_of(term.array, names)]
+            case Reduce() | PartialReduce() | PrefixScan() if place == 0:
+                element = self._array(term, term.array, names, "reduce").element
+                given = [self._started(term, names, element), element]
+            case _:
+                return names
+        called = term.operator if isinstance(term, Reduce | PartialReduce | PrefixScan) else term.function
+        if called.width:
+            given = [self._place(term, each, called.width) for each in given]
+        return {**names, **dict(zip(called.parameters, given, strict=False))}
+
+    # -- parts -------------------------------------------------------------------------------------------------------
+
+    def _with_function(
+        self, term: Map | Reduce | PartialReduce | PrefixScan | Iterate, names: Mapping[str, ValueType]
+    ) -> ValueType:
+        if isinstance(term, Map):
+            array = self._array(term, term.array, names, "map")
+            return ArrayOf(array.length, self.applied(term, term.function, [array.element], names))
+        if isinstance(term, Iterate):
+            kind = self.type_of(term.array, names)
+            for _ in range(term.times):
+                kind = self.applied(term, term.function, [kind], names)
+            return kind
+        what = "scan" if isinstance(term, PrefixScan) else "reduce"
+        array = self._array(term, term.array, names, what)
+        start = self._started(term, names, array.element)
+        if not (isinstance(term, Reduce) and term.kind == "seq") and not same_type(start, array.element):
+            self._refuse(term, f"a {what} of {array.element} that begins with {start}", "a start of the elements' type")
+        made = self.applied(term, term.operator, [start, array.element], names)
+        if not same_type(made, start):
+            self._refuse(term, f"an operator that makes {made} where {start} is combined", f"{start}")
+        if isinstance(term, PrefixScan):
+            return ArrayOf(array.length, made)
+        parts = term.parts if isinstance(term, PartialReduce) else ONE
+        if isinstance(term, PartialReduce):
+            self._note(
+                term,
+                dividing(parts, array.length),
+                f"{length_text(array.length)} elements in {length_text(parts)} parts",
+            )
+        return ArrayOf(parts, made)
+
+    def _shape(
+        self,
+        term: Split | JoinChunks | Transpose | Slide | PadEnds | Reorder | ReorderStride | AsVector | AsScalar,
+        names: Mapping[str, ValueType],
+    ) -> ValueType:
+        what = _CALLED[type(term)]
+        array = self._array(term, term.array, names, what)
+        n, element = array.length, array.element
+        match term:
+            case Split():
+                self._note(
+                    term, dividing(term.size, n), f"split of length {length_text(n)} by {length_text(term.size)}"
+                )
+                return ArrayOf(quotient(n, term.size), ArrayOf(term.size, element))
+            case JoinChunks() | Transpose():
+                if not isinstance(element, ArrayOf):
+                    self._refuse(term, f"{what} of {array}", "an array of arrays")
+                if isinstance(term, Transpose):
+                    return ArrayOf(element.length, ArrayOf(n, element.element))
+                return ArrayOf(normal(multiply(n, element.length)), element.element)
+            case Slide():
+                beyond = normal(subtract(n, term.size))
+                self._note(
+                    term, at_most(term.size, n), f"windows of {length_text(term.size)} in length {length_text(n)}"
+                )
+                self._note(
+                    term,
+                    dividing(term.step, beyond),
+                    f"windows of {length_text(term.size)} every {length_text(term.step)} in length {length_text(n)}",
+                )
+                return ArrayOf(normal(add(quotient(beyond, term.step), ONE)), ArrayOf(term.size, element))
+            case PadEnds():
+                if term.boundary == "zero" and not isinstance(element, NumberOf):
+                    self._refuse(term, f"zeros beside {element}", "numbers, or another boundary")
+                needed = max(term.left, term.right) + (term.boundary == "mirror")
+                if term.boundary != "zero":
+                    self._note(
+                        term, at_most(length(1 if term.boundary == "clamp" else needed), n), "pad of too few elements"
+                    )
+                return ArrayOf(normal(add(n, length(term.left + term.right))), element)
+            case Reorder():
+                return array
+            case ReorderStride():
+                self._note(
+                    term, dividing(term.stride, n), f"a stride of {length_text(term.stride)} in length {length_text(n)}"
+                )
+                return array
+            case AsVector():
+                if not isinstance(element, NumberOf):
+                    self._refuse(term, f"asVector of {array}", "an array of numbers")
+                self._note(term, dividing(length(term.width), n), f"vectors of {term.width} of length {length_text(n)}")
+                return ArrayOf(quotient(n, length(term.width)), VectorOf(term.width, element.dtype))
+            case AsScalar():
+                if not isinstance(element, VectorOf):
+                    self._refuse(term, f"asScalar of {array}", "an array of vectors")
+                return ArrayOf(normal(multiply(n, length(element.width))), NumberOf(element.dtype))
+            case _:
+                assert_never(term)
+
+    def _formula(self, term: Formula, kinds: Sequence[ValueType]) -> ValueType:
+        for kind in kinds:
+            if not isinstance(kind, NumberOf):
+                self._refuse(term, f"arithmetic of {kind}", "numbers")
+        if term.expression.truth:
+            return NumberOf(DType.BOOL)
+        found = {kind.dtype for kind in kinds if isinstance(kind, NumberOf)}
+        if len(found) > 1:
+            names = ", ".join(sorted(kind.value for kind in found))
+            self._refuse(term, f"arithmetic of {names} in one formula", "numbers of one type")
+        if not found:
+            whole = isinstance(term.expression.value, int)
+            return I32 if whole and not isinstance(term.expression.value, bool) else F32
+        return NumberOf(found.pop())
+
+    def _started(
+        self, term: Reduce | PartialReduce | PrefixScan, names: Mapping[str, ValueType], element: ValueType
+    ) -> ValueType:
+        """Return the type of what a reduction begins with: a number alone is one of the elements' type, or a vector."""
+        start = self.type_of(term.start, names)
+        alone = isinstance(term.start, Formula) and term.start.expression.constant
+        if isinstance(start, NumberOf) and isinstance(element, NumberOf | VectorOf) and alone:
+            return element
+        if isinstance(element, VectorOf) and start == NumberOf(element.dtype):
+            return element
+        if isinstance(element, TupleOf) and isinstance(term.start, Tupled) and isinstance(start, TupleOf):
+            constants = [isinstance(each, Formula) and each.expression.constant for each in term.start.items]
+            if len(constants) == len(element.items):
+                return TupleOf(
+                    tuple(
+                        own if known and isinstance(own, NumberOf) else kind
+                        for own, kind, known in zip(element.items, start.items, constants, strict=True)
+                    )
+                )
+        return start
+
+    def _place(self, term: Term, kind: ValueType, width: int) -> ValueType:
+        if isinstance(kind, NumberOf):
+            return kind
+        if not isinstance(kind, VectorOf) or kind.width != width:
+            self._refuse(term, f"a function of vectors of {width} of {kind}", f"vectors of {width}, or numbers")
+        return NumberOf(kind.dtype)
+
+    def _array(self, term: Term, inner: Term, names: Mapping[str, ValueType], what: str) -> ArrayOf:
+        kind = self.type_of(inner, names)
+        if not isinstance(kind, ArrayOf):
+            self._refuse(term, f"{what} of {kind}", "an array")
+        return kind
+
+    def _note(self, term: Term, fact: LengthFact | bool, otherwise: str) -> None:
+        if fact is False:
+            self._refuse(term, otherwise, "lengths that fit")
+        if isinstance(fact, LengthFact):
+            self.facts[fact] = None
+
+    def _refuse(self, term: Term, found: str, expected: str) -> NoReturn:
+        raise SwizzleError(found, place=self.places(term), expected=expected, fix="mend the expression, or its inputs")
+
+
+_CALLED: Final[Mapping[type[Term], str]] = {
+    Split: "split", JoinChunks: "join", Transpose: "transpose", Slide: "slide", PadEnds: "pad", Reorder: "reorder",
+    ReorderStride: "reorder_stride", AsVector: "asVector", AsScalar: "asScalar",
+}  # fmt: skip
+
+
+def type_of(term: Term, names: Mapping[str, ValueType]) -> ValueType:
+    """Return the type of a term, given those of its names."""
+    return Typing().type_of(term, names)
