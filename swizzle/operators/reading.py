@@ -23,7 +23,7 @@ from swizzle.operators.no_numbers import asks_for, check_comparisons
 from swizzle.operators.parts import first_use, names_assigned, names_read, own_statements, parts_of
 from symbolic.bottom_up import bottom_up, deep_stack
 from symbolic.core.obligations import obligations
-from symbolic.core.value_types import Boolean, as_condition, describe
+from symbolic.core.value_types import Boolean, Real, as_condition, describe
 from symbolic.core.values import bitvector, boolean, integer, real
 from symbolic.elements import limits
 from symbolic.errors import Place, SwizzleError, near
@@ -171,17 +171,26 @@ class _Reader:
         for name, each in initial.items():
             if not each.truth and not isinstance(each.value, int):
                 types[name] = real
-        try:
-            step = self._step(types, fixed)
-        except SwizzleError:  # of a word that begins with a whole number and is divided, say
-            types = {name: dtype if dtype is BOOL else real for name, dtype in types.items()}
-            step = self._step(types, fixed)
-        for _ in types:
+        while True:
+            try:
+                step = self._step(types, fixed)
+            except SwizzleError:  # of a word that begins with a whole number and is divided, say
+                if number not in types.values():
+                    raise
+                types = {name: dtype if dtype is BOOL else real for name, dtype in types.items()}
+                continue
+            words = [name for name in types if name != self.parts.counter]
+            computed = dict(zip(words, self._compared[A_ROUND][0], strict=False))
             all_types = {**self.elements, **types}
-            for name in types:
-                if types[name] is not BOOL and (_is_real(step[name], all_types) or _meets_real(name, step, all_types)):
-                    types[name] = real
-        return types
+            met = [
+                name for name, dtype in types.items() if dtype is number and (
+                    isinstance(computed.get(name), Real) or _is_real(step[name], all_types)
+                    or _meets_real(name, step, all_types)
+                )
+            ]  # fmt: skip
+            if not met:
+                return types
+            types |= dict.fromkeys(met, real)
 
     def _check_whole(self, some: Mapping[str, Sequence[Expression]], types: Mapping[str, DType]) -> None:
         """Refuse fractions of words that are all whole numbers."""

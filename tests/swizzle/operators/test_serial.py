@@ -274,3 +274,13 @@ def test_what_stands_in_an_else_of_the_loop_needs_a_flag(tmp_path: Path) -> None
         with pytest.raises(SwizzleError) as caught:
             _ = read(tmp_path, text.format(body)).loop
         assert caught.value.fix.endswith(fix)
+
+
+@pytest.mark.parametrize("step", ["q = p - p", "q = (v if v == 1 else p) - (v if v == 1 else p)", "q = v * 0"])
+def test_a_number_that_cancels_has_the_type_that_it_was_computed_in(tmp_path: Path, step: str) -> None:
+    """It is a whole number as a formula, and a floating-point one in the loop: both meet in the rounds that follow."""
+    text = f"@serial\ndef f(x: f32):\n    p, q = 0, 1\n    for v in x:\n        {step}\n        p = max(p, v) + q\n"
+    serial = read(tmp_path, text + "        q = q if p < 3 else v * 0\n    return p, q\n")
+    assert {dtype.value for dtype in serial.loop.state.values()} == {"f32"}
+    rows = [2.0, 1.0, -3.0, 5.0]
+    assert serial.loop.finished(serial.loop.after([(each,) for each in rows])) == serial(rows)
