@@ -10,7 +10,7 @@ are themselves. Divisors that may be zero of parts that have elements are said (
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -21,6 +21,7 @@ from swizzle.operators.invariants import inductive, orders
 from swizzle.operators.loop import BOOL, Domain, name_of
 from swizzle.operators.samples import random_parts
 from symbolic.bottom_up import bottom_up
+from symbolic.expressions.divisors import divisors_in
 from symbolic.expressions.expression import (
     BUILDERS,
     FALSE,
@@ -33,7 +34,6 @@ from symbolic.expressions.expression import (
     less,
     number_name,
     select,
-    subexpressions,
     substituted,
 )
 from symbolic.expressions.formulas import REALS, decide
@@ -54,9 +54,10 @@ class Divided(Struct, frozen=True):
 
 def divided(carrier: Carrier, domain: Domain, identity: Values | None, *, fixed: bool = False) -> Divided:
     """Return an operator with its divisions looked after; of one that is `fixed` nothing is changed."""
-    divisors = _divisors([*carrier.lift.values(), *carrier.combine.values()])
-    nonzero = _nonzero(carrier, domain, divisors) if divisors else set()
+    divisors = divisors_in([*carrier.lift.values(), *carrier.combine.values()])
+    nonzero = _nonzero(carrier, domain, divisors)
     left = [each for each in divisors if each not in nonzero]
+    left += _of_the_loop(carrier, domain, left)
     if fixed:
         return Divided(carrier, left, identity is None or _is_itself(carrier, identity))
     if identity is not None and not _is_itself(carrier, identity):
@@ -89,9 +90,16 @@ def _is_itself(carrier: Carrier, identity: Values, word: str | None = None) -> b
     )
 
 
-def _divisors(some: Iterable[Expression]) -> list[Expression]:
-    nodes = (node for each in some for node in subexpressions(each))
-    return list(dict.fromkeys(node.arguments[1] for node in nodes if node.operator == "/"))
+def _of_the_loop(carrier: Carrier, domain: Domain, said: Sequence[Expression]) -> list[Expression]:
+    """Return the divisors of a loop's own steps that may be zero and are none of the operator's, for one element."""
+    state = {word: substituted(each, carrier.part("a")) for word, each in carrier.state.items()}
+    element = {f"b.{word}": each for word, each in carrier.lift.items()}
+    own = divisors_in(carrier.loop.step[word] for word in carrier.state)
+    asked = {substituted(each, state): each for each in own}
+    known = {substituted(each, element) for each in said}
+    conditions = {each: substituted(own[node], state) for each, node in asked.items() if each not in known}
+    nonzero = _nonzero(carrier, domain, conditions)
+    return [asked[each] for each in conditions if each not in nonzero]
 
 
 def _guarded(expression: Expression, nonzero: set[Expression]) -> Expression:
@@ -105,8 +113,11 @@ def _guarded(expression: Expression, nonzero: set[Expression]) -> Expression:
     return bottom_up(expression, lambda node: node.arguments, made)
 
 
-def _nonzero(carrier: Carrier, domain: Domain, divisors: Sequence[Expression]) -> set[Expression]:
-    """Return the divisors that are shown to be other than zero, of elements and of words that elements make."""
+def _nonzero(carrier: Carrier, domain: Domain, divisors: Mapping[Expression, Expression]) -> set[Expression]:
+    """Return the divisors that are shown to be other than zero where each is asked, of elements and of words that
+    elements make."""
+    if not divisors:
+        return set()
     sorts, infinite = carrier.sorts(domain, "ab"), carrier.infinities("ab")
     of = {side: carrier.part(side) for side in "ab"}
 
@@ -122,10 +133,12 @@ def _nonzero(carrier: Carrier, domain: Domain, divisors: Sequence[Expression]) -
     known = [of_both(each) for each in inductive(_likely(carrier), steps, sorts, premises, infinite)]
 
     def is_nonzero(each: Expression) -> bool:
-        opened = _opened(each, unknown)
-        both_sides = dict.fromkeys(opened.names, REALS) | sorts
-        claim = [(equal(opened, ZERO), FALSE)]
-        return decide(claim, both_sides, [*premises, *known], infinite=infinite, effort=SECONDS).verdict == "proved"
+        zero = both(_opened(divisors[each], unknown), equal(_opened(each, unknown), ZERO))
+        both_sides = dict.fromkeys(zero.names, REALS) | sorts
+        return (
+            decide([(zero, FALSE)], both_sides, [*premises, *known], infinite=infinite, effort=SECONDS).verdict
+            == "proved"
+        )
 
     return set(filter(is_nonzero, divisors))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -139,6 +140,8 @@ class CarrierEntries:
             for key, value in part.items():
                 rows[key].append(value)
         first: dict[tuple[Any, ...], Key] = {}
+        if not all(rows.values()):
+            raise NotFound("something is divided by zero in all parts that were tried")
         for key, values in rows.items():
             if all(value == values[0] for value in values):
                 self.constants[key] = constant(values[0])
@@ -227,7 +230,8 @@ def _random_parts(words: CarrierEntries, rng: random.Random) -> Iterator[dict[Ke
     joined = function_of(names, [plain.product(key) for key in keys])
     for count in range(PARTS):
         rows = random_rows(loop, rng, 1 + count % 6)
-        values = lifted(*rows[0])
-        for row in rows[1:]:
-            values = joined(*values, *lifted(*row))
-        yield dict(zip(keys, values, strict=True))
+        with suppress(ZeroDivisionError):
+            values = lifted(*rows[0])
+            for row in rows[1:]:
+                values = joined(*values, *lifted(*row))
+            yield dict(zip(keys, values, strict=True))

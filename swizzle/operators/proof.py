@@ -32,6 +32,7 @@ from swizzle.operators.invariants import implied, inductive, orders
 from swizzle.operators.loop import BOOL, Domain, name_of
 from swizzle.operators.samples import random_parts, random_rows
 from swizzle.operators.signs import multiplies
+from symbolic.expressions.divisors import divisors_in
 from symbolic.expressions.expression import (
     TRUE,
     ZERO,
@@ -242,12 +243,9 @@ class Prover:
             sorts = {f"{name}[{place}]": own[name] for name in self.loop.elements for place in range(count)}
             given = [substituted(where, self._element(place)) for place in range(count)]
         found = prove(claims, sorts, given, seconds=max(self._seconds, ELEMENTS))
-        divisors = {
-            node.arguments[1] for each in (*itertools.chain(*claims), *given) for node in subexpressions(each)
-            if node.operator == "/"
-        }  # fmt: skip
+        divisors = divisors_in([*itertools.chain(*claims), *given])
         if found.verdict == "refuted" and divisors:  # by numbers with which nothing is divided by zero
-            given += [negation(equal(each, ZERO)) for each in divisors]
+            given += [negation(both(asked, equal(each, ZERO))) for each, asked in divisors.items()]
             found = prove(claims, sorts, given, seconds=max(self._seconds, ELEMENTS))
             if found.verdict == "proved":
                 return LawProof("unknown", reason="it is not known where something is divided by zero")
@@ -348,7 +346,10 @@ class Prover:
             return found
         none = tuple(each.value for each in identity.values())
         for sample in self._samples:
-            together = self.carrier.joined(none, sample) if first else self.carrier.joined(sample, none)
+            try:
+                together = self.carrier.joined(none, sample) if first else self.carrier.joined(sample, none)
+            except (ArithmeticError, ValueError):
+                continue
             if not _close(together, sample):
                 shown = ", ".join(map(str, none)), ", ".join(map(str, sample)), ", ".join(map(str, together))
                 one, other = shown[:2] if first else shown[1::-1]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import random
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -64,8 +65,26 @@ def decided_beforehand(
     """Return a comparison, among `noted` ones in formulas, that real numbers decide and floating-point ones do not, and
     of which kind these are; None where there is none. `premises` hold of all inputs. Such a one is also what nobody
     decides of real numbers: no solver, and none of the numbers that were tried."""
-    check = _Check(noted, tuple(premises))
-    return next(filter(None, map(check.look, formulas)), None)
+    known: dict[FNode, FNode] = {}
+    asked = {_divided(each, known): each for each in noted}
+    check = _Check(asked, tuple(_divided(each, known) for each in premises))
+    found = next(filter(None, (check.look(_divided(each, known)) for each in formulas)), None)
+    return None if found is None else (asked[found[0]], found[1])
+
+
+def _divided(formula: FNode, known: dict[FNode, FNode]) -> FNode:
+    """Return a formula in which a quotient is one where its divisor is zero, too, and not 0 there."""
+
+    def made(node: FNode, inner: list[FNode]) -> FNode:
+        if node.is_ite() and inner[2].is_div() and inner[1].is_constant(value=0):
+            numerator, divisor = inner[2].args()
+            if divisor.is_ite() and divisor.arg(0) is inner[0] and divisor.arg(1).is_constant(value=1):
+                return manager().Div(numerator, divisor.arg(2))
+        if all(map(operator.is_, inner, node.args())):
+            return node
+        return manager().create_node(node.node_type(), tuple(inner), node._content.payload)
+
+    return bottom_up(formula, FNode.args, made, known)
 
 
 class _Check:
@@ -101,9 +120,13 @@ class _Check:
             yield yes, (*path, condition)
             yield no, (*path, m.Not(condition))
         elif node.is_and() or node.is_or():
-            tests = [each if node.is_and() else m.Not(each) for each in arguments]
+            divides = [bool(_divisors([each])) for each in arguments]
             for place, each in enumerate(arguments):  # in this order, or the last of them: which one is asked first
-                yield each, (*path, *tests[:place])  # in a text nobody knows
+                tests = [  # in a text nobody knows, but that a test of a divisor is asked before its quotient
+                    m.TRUE() if divides[at] and not divides[place] else other if node.is_and() else m.Not(other)
+                    for at, other in enumerate(arguments)
+                ]  # fmt: skip
+                yield each, (*path, *tests[:place])
                 if place + 1 < len(tests) <= TESTS:
                     yield each, (*path, *tests[:place], *tests[place + 1 :])
         elif node.is_iff():
@@ -173,7 +196,7 @@ def _divisors(conditions: Sequence[FNode]) -> list[FNode]:
     found, pending = dict[FNode, None](), [*conditions]
     while pending:
         node = pending.pop()
-        if node.is_div():
+        if node.is_div() and not node.arg(1).is_constant():
             found[node.arg(1)] = None
         pending += node.args()[:1] if node.is_ite() or node.is_and() or node.is_or() else node.args()
     return list(found)
@@ -406,11 +429,14 @@ class _Floats:
 
     def _quotient(self, a: Float, b: Float) -> Float:
         m = manager()
+        zero, above = m.Real(0), m.Symbol(f"sign of {len(self.known)}", BOOL)
         ends, below = m.Or(a.low, a.high), m.Or(b.low, b.high)
-        nan = m.Or(a.nan, b.nan, m.And(ends, below))
-        up = m.GT(b.value, m.Real(0))
-        low, high = (m.And(m.Not(nan), m.Or(m.And(one, up), m.And(other, m.Not(up))))
-                     for one, other in ((a.low, a.high), (a.high, a.low)))  # fmt: skip
+        by_zero = m.And(m.Not(below), m.Equals(b.value, zero))  # of either sign
+        nan = m.Or(a.nan, b.nan, m.And(ends, below), m.And(by_zero, m.Not(ends), m.Equals(a.value, zero)))
+        up = m.Ite(by_zero, above, m.GT(b.value, zero))
+        positive = m.And(m.Not(a.low), m.Or(a.high, m.GT(a.value, zero)))
+        low, high = (m.And(m.Not(nan), m.Or(ends, by_zero), each)
+                     for each in (m.Not(m.Iff(positive, up)), m.Iff(positive, up)))  # fmt: skip
         return Float(nan, low, high, m.Ite(below, m.Real(0), m.Div(a.value, b.value)))
 
     def _function(self, node: FNode, a: Float) -> Float:

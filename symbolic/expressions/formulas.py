@@ -10,6 +10,7 @@ such. What is proved of all of these holds of the real ones; a counterexample is
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
@@ -24,6 +25,7 @@ from pysmt.fnode import FNode
 from pysmt.typing import BOOL, INT, REAL, PySMTType
 
 from symbolic.bottom_up import bottom_up
+from symbolic.expressions.divisors import divisors_in
 from symbolic.expressions.expression import (
     NAME,
     ONE,
@@ -32,6 +34,7 @@ from symbolic.expressions.expression import (
     constant,
     exponential,
     multiply,
+    negation,
     subexpressions,
     terms,
 )
@@ -268,7 +271,6 @@ class Formulas:
             case "/":
                 self.kind = "reals"
                 a, b = (self._only(each, sort) for each in arguments)
-                self.facts.append(m.Not(m.Equals(b, m.Real(0))))
                 return self._finite(m.Div(a, b))
             case "//" | "%":
                 a, b = (self._only(each, sort) for each in arguments)
@@ -292,6 +294,14 @@ class Formulas:
             return (signed_floor_div if operator == "//" else signed_floor_mod)(a, b)
         remainder: FNode = manager().BVURem(a, b)
         return unsigned_floor_div(a, b) if operator == "//" else remainder
+
+    def divisible(self, expressions: Iterable[Expression]) -> list[FNode]:
+        """Return the formulas that nothing is divided by zero in expressions, where something is divided at all."""
+        m, divisors = manager(), divisors_in(expressions)
+        return [
+            m.Or(self.truth(negation(asked)), m.Not(m.Equals(self._only(each, REALS), m.Real(0))))
+            for each, asked in divisors.items()
+        ]  # fmt: skip
 
     def _only(self, node: Expression, sort: Sort) -> FNode:
         """Return the formula of a number that is never an infinity."""
@@ -456,15 +466,16 @@ def decide(
     formulas = Formulas(sorts, infinite or {})
     m = manager()
     try:
-        given = [formulas.truth(each) for each in premises]
-        wrong = [m.Not(formulas.same(a, b)) for a, b in claims if a is not b]
+        claimed, given = [(a, b) for a, b in claims if a is not b], [*premises]
+        wrong = [m.Not(formulas.same(a, b)) for a, b in claimed]
+        facts = [*map(formulas.truth, given), *formulas.divisible([*itertools.chain(*claimed), *given])]
     except Meaningless as error:
         return Answered("unknown", reason=str(error))
     if not wrong:
         return Answered("proved")
     kind = "words" if any(each.kind == "word" for each in sorts.values()) else formulas.kind
     with Solver("z3", work=None if effort is None else max(1, int(effort * STEPS[kind] * MORE.get()))) as solver:
-        solver.add([*given, *formulas.facts, m.Or(wrong)])
+        solver.add([*facts, *formulas.facts, m.Or(wrong)])
         answer = solver.check()
     seconds = time.perf_counter() - started
     match answer:

@@ -38,6 +38,9 @@ NAN = (
     "all([v == v])", "(v > 0) + (v <= 0) == 1", "s - s == 0", "s + v == v + s", "(v - s) ** 2 >= 0",
     "sorted([v, s])[0] <= sorted([v, s])[1]", "v == v == v", "(lambda q: q == q)(v)", "v == nan", "v != nan", "v < nan",
     "(v / v == 1 if v != 0 else True)", "v < s or v > s or v == s", "1 / (1 + v * v) > 0", "w != v", "v == w + 0",
+    "v / v == 1", "not v / v != 1", "v / v < 2", "(v - w) / (v - w) > 0", "v / s * s == v", "0 / v == 0",
+    "v * s / s <= v", "1 / (1 / v) == v", "(v * v - 1) / (v - 1) == v + 1", "v / s - v / s >= 0",
+    "s != 0 and v / v == 1",
 )  # fmt: skip
 INFINITIES = (
     "v <= inf",
@@ -70,6 +73,7 @@ NUMBERS = (
     "t += 1 if s > 0 else 0\ns += exp(v)", "if exp(v) == 1: s += v", "s += v if exp(v) < 0.5 < exp(w + 1) else 0",
     "if v > 0:\n    s += log(v) if log(v) > 1 else 0", "s += v if exp(s) > exp(v) else 0",
     "s += v * v\nt += 1 if s > 0 else 0", "t += 1 if s <= v else 0\ns = v",
+    "s += v if v != 0 and s / v > 1 else 0", "s += 1 if s / v > 2 else 0", "s = s / v if v > 0 else s",
 )  # fmt: skip
 REACHED = (
     "s += v * v\nt += 1 if s >= 0 else 0",

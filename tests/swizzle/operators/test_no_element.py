@@ -15,6 +15,7 @@ from swizzle import f32, operator, scan_operator, serial
 from swizzle.operators import found_of
 from swizzle.operators.find import Found
 from swizzle.operators.python_texts import DIALECTS, python_text
+from swizzle.sketches.loading import load_names
 from tests.swizzle.operators.test_cub import COMPILER, printed, program
 from tests.swizzle.operators.test_python_texts import run
 
@@ -188,3 +189,31 @@ def test_a_result_that_no_element_has() -> None:
     """A mean of nothing is no number, of the loop and of the operator: nothing is said, and nothing fails."""
     assert found("mean").empty is None
     assert found("mean").status == "proved"
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ("s = s * v / v + w", ("v",)),
+        ("s = (s * w + v * w) / w", ("w",)),
+        ("s = s + v / w", ("w",)),
+        ("s = s / (1 + s)", ("s + 1",)),
+        ("s = s + (v / w if w != 0 else 5)", ()),
+        ("s = s * v / v + w if v != 0 else s", ()),
+        ("s = s + v / (1 + w * w)", ()),
+    ],
+)
+def test_divisors_that_cancel_are_said(tmp_path: Path, step: str, said: tuple[str, ...]) -> None:
+    """Real numbers have `s * v / v` for s, and the loop has no number there where v is 0."""
+    text = f"@serial\ndef f(x: f32, y: f32):\n    s = 1\n    for v, w in zip(x, y):\n        {step}\n    return s\n"
+    (tmp_path / "loops.py").write_text(f"from swizzle import f32, serial\n{text}")
+    judged = found_of(load_names(tmp_path / "loops.py")["f"])  # type: ignore[arg-type]
+    assert (judged.status, judged.divisors) == ("proved", said)
+
+
+@pytest.mark.parametrize("value", ["a * b / a", "a / a * b"])
+def test_an_operator_that_divides_by_a_value_has_laws(tmp_path: Path, value: str) -> None:
+    """Samples of words of which one is 0 say nothing of it."""
+    text = f"from swizzle import f32, operator\n@operator\ndef f(a: f32, b: f32):\n    return {value}\n"
+    (tmp_path / "operators.py").write_text(text)
+    assert found_of(load_names(tmp_path / "operators.py")["f"]).divisors == ("value_a",)  # type: ignore[arg-type]

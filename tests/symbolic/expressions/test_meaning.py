@@ -188,6 +188,22 @@ def test_dividing_by_zero_is_what_formulas_say(operator: str, sort: Sort) -> Non
         assert value_of(node, values, sorts) == value_of(claimed, values, sorts)
 
 
+def test_what_a_choice_divides_by_may_be_zero_elsewhere() -> None:
+    """Only what is divided is not divided by zero: of the other side of a choice a proof says what it is."""
+    zero, quotient = e.equal(x, e.ZERO), e.divide(y, x)
+    sorts = {"x": REALS, "y": REALS}
+    five, seven = (e.select(zero, constant(each), quotient) for each in (5, 7))
+    answer = decide([(five, seven)], sorts)
+    assert answer.verdict == "refuted" and answer.values["x"] == 0
+    assert decide([(e.multiply(x, quotient), y)], sorts).verdict == "proved"
+    assert decide([(five, quotient)], sorts).verdict == "proved"  # wherever it is a number at all
+    assert decide([(five, quotient)], sorts, [e.negation(zero)]).verdict == "proved"
+    guarded = e.both(e.negation(zero), e.less(e.ZERO, quotient))
+    assert decide([(guarded, e.FALSE)], sorts, [zero]).verdict == "proved"
+    assert decide([(e.either(zero, e.less(e.ZERO, quotient)), e.TRUE)], sorts, [zero]).verdict == "proved"
+    assert decide([(e.either(zero, e.less(e.ZERO, quotient)), e.FALSE)], sorts, [zero]).verdict == "refuted"
+
+
 @pytest.mark.parametrize("signed", [True, False])
 def test_shifts_are_what_formulas_say(signed: bool) -> None:
     """Of words of three bits, by every amount; of words of 32 bits as typed columns have them."""
