@@ -215,10 +215,10 @@ def about_sizes(program: Program, sizes: Sizes, named: Sequence[str] = ()) -> li
 def _about_loops(sizes: Tiling, names: str, shapes: str, compared: str) -> str:
     """Return what is claimed of a kernel whose loops run along a length."""
     assert sizes.of_loops is not None
-    moved = " and each block what block 0 does, moved" if sizes.of_grid else ""
+    moved = ", and each block what block 0 does, moved" if sizes.of_grid else ""
     return (
         f"Any length: proved in full for {shapes}. At every length each trip of the loops along it does what their "
-        f"first one does, moved by {sizes.of_loops.tile} elements,{moved}; trips share only what they add to, by an "
+        f"first one does, moved by {sizes.of_loops.tile} elements{moved}; trips share only what they add to, by an "
         "operator for which the order does not matter, and leave out what is past the end. All this is proved for any "
         f"number of trips. With it, the kernel is equal to the specification at {names} = {compared}, and at any other "
         "length to what goes on in that way; that the specification does was compared there."

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from cuda_out.tiling.blocks import largest_indices
 from cuda_out.tiling.tiling import AXES, Span, TiledAxis, Tiling
-from cuda_out.tiling.trips import without_bounds
+from cuda_out.tiling.trips import with_length, without_bounds
 from swizzle.answers.emit.any_length.conditions import MAX_CELLS, Fixed, FixedSize, LengthConditions, own_lengths
 from swizzle.answers.emit.any_length.continuation import MeaningAt
 from swizzle.answers.hosts.composition import FilledHost, left_by, read_after
@@ -57,8 +57,8 @@ class HostTiling(Struct, frozen=True):
     launches: tuple[Mapping[Axis, LaunchLength], ...]
 
 
-def host_lengths(filled: FilledHost) -> HostTiling | FixedSize:
-    """Find the lengths that a verified host function may have."""
+def lengths_of_grids(filled: FilledHost) -> HostTiling | FixedSize:
+    """Find the lengths that a verified host function may have as its kernels may have more blocks."""
     try:
         return _Found(filled).checked()
     except Fixed as no:
@@ -314,6 +314,9 @@ class MovedMeaning:
             for extent, span in zip(array.shape, self.tiling.spans[name], strict=True):
                 if span is not None:
                     lengths[span.axis] = (extent - span.halo) // span.scale
+        if self.tiling.of_loops:  # nothing else grows, and what is behind the end is masked
+            here = self.tiling.at(with_length(self.program, self.tiling, lengths["k"]), lengths)
+            return launched(here, list(given.values()))
         wide = self.tiling.at(
             without_bounds(self.program, self.tiling),
             {a.axis: a.tile * a.blocks(lengths[a.axis]) for a in self.tiling.axes},

@@ -10,8 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from swizzle.answers.emit.calling import call, lengths_of, views_of
+from swizzle.answers.hosts.along_loops import host_lengths
 from swizzle.answers.hosts.composition import Composition, FilledHost, composed
-from swizzle.answers.hosts.lengths import HostTiling, host_lengths
+from swizzle.answers.hosts.lengths import HostTiling
 from swizzle.answers.hosts.texts import HostSizes, host_numba, host_text, length_names
 from swizzle.language.specs.specification import Remembered
 from swizzle.sketches.host import HostSketch

@@ -27,6 +27,7 @@ from swizzle.answers.emit.emitters import cuda_source, numba_source
 from swizzle.answers.hosts.composition import FilledHost
 from swizzle.answers.hosts.lengths import HostTiling
 from symbolic.errors import SwizzleError
+from symbolic.ir.facts import LONGEST
 from symbolic.ir.program import Axis, Parameter
 from symbolic.ir.walk import FreshNames
 
@@ -111,6 +112,9 @@ class HostLengths(Struct, frozen=True):
         found = []
         for axis in axes:
             name = self.names[axis.axis]
+            if axis.axis == "k":
+                found.append(f"{name} < {axis.least} || {name} > {LONGEST}")
+                continue
             found.append(f"{name} < 0" + (f" || {name} % {axis.step} != 0" if axis.step > 1 else ""))
         return " || ".join(found)
 
@@ -149,6 +153,8 @@ def _host(filled: FilledHost, sources: Mapping[str, CudaSource], sizes: HostSize
     for axis in lengths.names:
         found = next(a for a in sizes.tiling.axes if a.axis == axis)  # type: ignore[union-attr]
         every = "any" if found.step == 1 else f"any multiple of {found.step}"
+        if axis == "k":
+            every = f"any from {found.least} to {LONGEST}"
         yield f"    long long {lengths.names[axis]},  // {every}"
     if host.scratch:
         yield "    void* scratch,"
@@ -250,6 +256,8 @@ def _launcher(filled: FilledHost, sources: Mapping[str, NumbaSource], sizes: Hos
 
 def empty_together(filled: FilledHost, sizes: HostSizes) -> bool:
     """Tell whether the outputs have no elements where a length is 0."""
+    if isinstance(sizes, HostTiling) and sizes.tiling.of_loops:
+        return False
     spans = sizes.tiling.spans if isinstance(sizes, HostTiling) else {}
     written = [p for p in filled.host.parameters if p.role in ("out", "inout")]
     return all(not span.halo for p in written for span in spans[p.name] if span)

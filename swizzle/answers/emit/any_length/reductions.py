@@ -27,8 +27,9 @@ from cuda_out.tiling.translation import NotTranslated
 from cuda_out.tiling.trips import ChunkLoop, chunk_loops, is_length, one_trip, state_updates, update_of, with_length
 from swizzle.answers.emit.any_length.conditions import Fixed, FixedSize, any_length
 from swizzle.language.specs.specification import Meaning
-from swizzle.language.specs.verify import verify
+from swizzle.language.specs.verify import run_canonical, verify
 from symbolic.algebra.operator_laws import find_law
+from symbolic.algebra.terms import Terms
 from symbolic.errors import SwizzleError
 from symbolic.ir import program as ir
 from symbolic.ir.facts import Facts, launch_facts, range_of, rewrite
@@ -63,7 +64,7 @@ def along_loops(program: Program, spec: SpecFunction, sizes: Tiling | FixedSize)
     for declared in dict.fromkeys(each.declared for each in loops):
         group = [each for each in loops if each.declared == declared]
         try:
-            return _Loops(program, spec, tiling, group).check()
+            return LoopLengths(program, spec, tiling, group).check()
         except Fixed as no:
             reason = reason or f"{declared} stays: {no}"
     if not reason:
@@ -73,10 +74,12 @@ def along_loops(program: Program, spec: SpecFunction, sizes: Tiling | FixedSize)
     return FixedSize(f"{sizes.why}, and {reason}", sizes.place)
 
 
-class _Loops:
+class LoopLengths:
     """Checks the loops along one length; the methods raise Fixed."""
 
-    def __init__(self, program: Program, spec: SpecFunction, grid: Tiling | None, loops: list[ChunkLoop]) -> None:
+    def __init__(
+        self, program: Program, spec: SpecFunction | None, grid: Tiling | None, loops: list[ChunkLoop]
+    ) -> None:
         self.program, self.spec, self.grid = program, spec, grid
         chunk = lcm(*(each.chunk for each in loops))
         along = {dimension for each in loops for dimension in each.along}
@@ -97,6 +100,20 @@ class _Loops:
         self.axis = axis
 
     def check(self) -> Tiling:
+        self.trips_apart()
+        self._rightly_masked()
+        lengths = list(self.lengths())
+        for length in lengths:
+            self._right_at(length)
+        self._grid_elsewhere(lengths[-1])
+        base = self.grid.evidence if self.grid else ((),)
+        blocks = tuple(min(axis.tile, axis.declared) for axis in self.tiling.of_grid)
+        evidence = [(*each, self.axis.declared) for each in base if each]
+        evidence += [(*blocks, length) for length in lengths]
+        return replace(self.tiling, evidence=tuple(dict.fromkeys(evidence)))
+
+    def trips_apart(self) -> None:
+        """Require that trips are alike, and share nothing but what they add to (1 and 2)."""
         stored = [s for s in statements(self.program.body) if isinstance(s, ir.Store) and s.atomic]
         if stored:
             raise Fixed(f"line {stored[0].place.line} adds to what other blocks add to")
@@ -107,20 +124,10 @@ class _Loops:
             ):
                 raise Fixed(f"data whose range is declared chooses elements of {row.array}")
         self._apart()
-        self._rightly_masked()
-        lengths = list(self._lengths())
-        for length in lengths:
-            self._right_at(length)
-        self._grid_elsewhere(lengths[-1])
-        base = self.grid.evidence if self.grid else ((),)
-        blocks = tuple(min(axis.tile, axis.declared) for axis in self.tiling.of_grid)
-        evidence = [(*each, self.axis.declared) for each in base if each]
-        evidence += [(*blocks, length) for length in lengths]
-        return replace(self.tiling, evidence=tuple(dict.fromkeys(evidence)))
 
     # -- at some lengths ------------------------------------------------------------------------------------
 
-    def _lengths(self) -> Iterator[int]:
+    def lengths(self) -> Iterator[int]:
         """Yield the lengths that are tried: all ways to cut one chunk, if they are few, and up to three more."""
         chunk, declared = self.axis.tile, self.axis.declared
         some = {1, 2, 3, chunk // 2, chunk - 1, chunk}
@@ -129,14 +136,15 @@ class _Loops:
         more = (chunk + 1, 2 * chunk - 1, 2 * chunk, 2 * chunk + 1, 3 * chunk, declared + chunk + chunk // 2 + 1)
         yield from dict.fromkeys(length for length in [*wanted, *more] if length >= self.axis.least)
 
-    def _at(self, length: int, tiling: Tiling | None = None) -> Program:
+    def at(self, length: int, tiling: Tiling | None = None) -> Program:
         """Return the program at a length, with as few blocks as there can be."""
         tiling = tiling or self.tiling
         lengths: dict[Axis, int] = {each.axis: min(each.tile, each.declared) for each in tiling.of_grid}
         return tiling.at(with_length(self.program, tiling, length), {**lengths, "k": length})
 
     def _right_at(self, length: int, tiling: Tiling | None = None) -> None:
-        program = self._at(length, tiling)
+        assert self.spec is not None
+        program = self.at(length, tiling)
         try:
             meaning = Meaning.of(program, self.spec)
         except SwizzleError:
@@ -156,7 +164,19 @@ class _Loops:
     def _rightly_masked(self) -> None:
         """Choose what stands for elements behind the end, and whether numbers in the kernel are the length."""
         reasons = []
-        short, longer = self.axis.tile // 2 or 1, self.axis.declared + self.axis.tile // 2 + 1
+        for tiling in self.masked():
+            try:
+                for length in self.telling(tiling):
+                    self._right_at(length, tiling)
+            except Fixed as no:
+                reasons.append(str(no))
+                continue
+            self.choose(tiling)
+            return
+        raise Fixed(reasons[0])
+
+    def masked(self) -> Iterator[Tiling]:
+        """Yield the tilings that may be right, which differ in what stands for elements behind the end."""
         numbers = [
             part
             for stmt in statements(self.program.body)
@@ -168,24 +188,25 @@ class _Loops:
         fillers = FILLERS if all(dtype.is_float for dtype in types) else (0, 1)
         for least in (1, self.axis.tile):
             axes = (*self.tiling.of_grid, replace(self.axis, least=least))
-            for masks in (
-                Masks(each, counts) for each in fillers for counts in ((False, True) if numbers else (False,))
-            ):
-                tiling = replace(self.tiling, axes=axes, masks=masks)
-                try:
-                    self._right_at(longer, tiling)
-                    self._right_at(max(short, least), tiling)
-                except Fixed as no:
-                    reasons.append(str(no))
-                    continue
-                self.tiling, self.axis = tiling, axes[-1]
-                return
-        raise Fixed(reasons[0])
+            for each in fillers:
+                for counts in (False, True) if numbers else (False,):
+                    yield replace(self.tiling, axes=axes, masks=Masks(each, counts))
+
+    def telling(self, tiling: Tiling) -> tuple[int, int]:
+        """Return lengths at which a wrong choice of these is seen: more than the sketch has, and less than a chunk."""
+        assert tiling.of_loops is not None
+        half = self.axis.tile // 2
+        return self.axis.declared + half + 1, max(half or 1, tiling.of_loops.least)
+
+    def choose(self, tiling: Tiling) -> None:
+        assert tiling.of_loops is not None
+        self.tiling, self.axis = tiling, tiling.of_loops
 
     def _grid_elsewhere(self, length: int) -> None:
         """Show that blocks are moved copies of each other at another length along the loops, too."""
         if self.grid is None:
             return
+        assert self.spec is not None
         program = self.tiling.at(with_length(self.program, self.tiling, length), {**self.tiling.declared, "k": length})
         found = any_length(program, self.spec)
         ours = [(each.axis, each.tile, each.step) for each in self.grid.axes]
@@ -310,9 +331,9 @@ class _Loops:
             return tuple(found)
 
         for length in (3 * self.axis.tile, 2 * self.axis.tile + 1):
-            at = self._at(length)
+            at = self.at(length)
             try:
-                run = verify(replace(at, body=change(at.body)), self.spec)
+                run = run_canonical(replace(at, body=change(at.body)), Terms())
             except SwizzleError as error:
                 raise Fixed(f"a trip of the loop uses what another one left: {error.found}") from None
             if run.violations:
