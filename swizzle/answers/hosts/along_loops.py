@@ -23,7 +23,7 @@ from swizzle.answers.emit.any_length.reductions import LoopLengths
 from swizzle.answers.hosts.composition import FilledHost, composed
 from swizzle.answers.hosts.lengths import HostTiling, LaunchLength, lengths_of_grids
 from symbolic.errors import SwizzleError
-from symbolic.ir.program import Parameter
+from symbolic.ir.program import Axis, Parameter
 
 Growing: TypeAlias = frozenset[tuple[str, int]]
 """Dimensions of a host function's inputs."""
@@ -102,9 +102,8 @@ class _Together:
         }
         tiling = Tiling((axis,), spans, tuple((length,) for length in dict.fromkeys([axis.declared, *lengths])))
         own = {name: replace(kernel.tiling, evidence=tiling.evidence) for name, kernel in self.kernels.items()}
-        launches = tuple(
-            {"k": LaunchLength("k", 1, 0)} if launch.kernel.name in own else {} for launch in host.launches
-        )
+        along: Mapping[Axis, LaunchLength] = {"k": LaunchLength("k", 1, 0)}
+        launches = tuple(along if launch.kernel.name in own else {} for launch in host.launches)
         return HostTiling(tiling, own, launches)
 
     def _choose(self) -> None:
