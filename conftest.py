@@ -41,7 +41,9 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m is looked at
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    _leave_cases_out(items)
     _skip_without_browser(items)
     gpu_items = [item for item in items if item.get_closest_marker("gpu")]
     if not gpu_items:
@@ -52,6 +54,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if not available:
         for item in gpu_items:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _leave_cases_out(items: list[pytest.Item]) -> None:
+    """Mark cases of tests that are `sampled(n)` slow, but for n of them, from the first to the last."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled") and not item.get_closest_marker("slow"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for some in cases.values():
+        marker = some[0].get_closest_marker("sampled")
+        assert marker is not None
+        count = min(marker.args[0], len(some))
+        kept = {round(k * (len(some) - 1) / max(1, count - 1)) for k in range(count)}
+        for number, item in enumerate(some):
+            if number not in kept:
+                item.add_marker(pytest.mark.slow)
 
 
 def _skip_without_browser(items: list[pytest.Item]) -> None:

@@ -148,6 +148,7 @@ def compare(target: str, parameters: dict[str, int], launch: Callable[..., objec
     np.testing.assert_allclose(out, WANTED[target](*given), rtol=1e-6)
 
 
+@pytest.mark.sampled(5)
 @solved
 def test_a_kernel_is_solved(target: str, parameters: dict[str, int]) -> None:
     """At the least cost, for all inputs; the printed CUDA runs without a race and computes what NumPy does."""
@@ -168,6 +169,7 @@ def test_the_printed_numba_module(target: str, parameters: dict[str, int]) -> No
     compare(target, parameters, module(source.text)[source.launcher])
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
 @solved
 def test_the_ptx_is_the_specification(target: str, parameters: dict[str, int]) -> None:

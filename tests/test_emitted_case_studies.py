@@ -71,6 +71,7 @@ CASES = [(target, tuple(parameters.items())) for target, _, _, parameters in SOL
 SMALLEST = [(target, tuple(parameters.items())) for target, parameters in smallest().items()]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on this machine: only NVRTC's PTX is validated")
 @pytest.mark.parametrize(("target", "parameters"), slow_unless(CASES, lambda case: case[0] in QUICK), ids=spelled)
 def test_every_compiler_reads_the_same_kernel(target: str, parameters: tuple[tuple[str, int], ...]) -> None:
@@ -94,6 +95,7 @@ def test_every_compiler_reads_the_same_kernel(target: str, parameters: tuple[tup
             assert found.verdict == "equal", (each.tool, each.form, each.architecture, found.findings)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("target", "parameters"), CASES, ids=spelled)
 def test_the_ptx_is_the_specification(target: str, parameters: tuple[tuple[str, int], ...]) -> None:
     """What the compiler made is the specification for all inputs, also where blocks are cut; no local memory."""
@@ -122,6 +124,7 @@ def test_long_sums_are_validated(name: str) -> None:
     assert (found.verdict, found.findings, found.outputs) == ("equal", (), 128)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("target", "parameters"), SMALLEST, ids=spelled)
 def test_the_distribution_pass_is_what_avoids_local_memory(
     target: str, parameters: tuple[tuple[str, int], ...]

@@ -96,6 +96,7 @@ launch({text!r}, "planted", (1, 1, 1), (64, 1, 1), [np.zeros(64, np.int32)])
     assert "ERROR SUMMARY: 0 errors" not in done.stdout
 
 
+@pytest.mark.slow
 def test_saved_solutions_run_in_one_process(tmp_path: Path) -> None:
     """What the sanitizer is put around, on the CPU emulation."""
     files = []

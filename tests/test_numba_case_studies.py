@@ -21,6 +21,7 @@ from tests.cuda_out.numba_stand_in import module
 from tests.test_case_studies import SOLVED, answer, spelled
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("target", "parameters"), [(case[0], case[3]) for case in SOLVED], ids=spelled)
 def test_the_printed_module_computes_the_specification(target: str, parameters: dict[str, int]) -> None:
     """As `Solution.to_numba` prints it: for any length where that is shown."""
@@ -41,6 +42,7 @@ def test_the_printed_module_computes_the_specification(target: str, parameters: 
         assert all(trial.equal for trial in found), (found, source.text)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.skipif(why_not_compiled() != "", reason=why_not_compiled())
 @pytest.mark.parametrize(("target", "parameters"), [(case[0], case[3]) for case in SOLVED], ids=spelled)
 def test_the_ptx_that_numba_makes_is_the_specification(target: str, parameters: dict[str, int]) -> None:

@@ -127,6 +127,7 @@ TEXT_OF_TILES = {"cuda_out", "cuda_out.tiling", "cuda_out.analysis"}
 NUMBERS_AND_CLAUSES = {"numpy", "pysat", "pysolvers", "pyformula", "typing_extensions"}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "arguments, environment, more",
     [

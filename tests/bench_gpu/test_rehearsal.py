@@ -28,6 +28,7 @@ def nobody(*arguments: Any) -> Any:
     raise AssertionError("all was prepared")
 
 
+@pytest.mark.slow
 @needs_toolkit
 @pytest.mark.parametrize(
     "name",

@@ -118,6 +118,7 @@ ROTATIONS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ROTATIONS)
 def test_a_rotation_is_found_by_its_values(name: str) -> None:
     """However it is spelled; the same index serves reads and writes."""
@@ -229,6 +230,7 @@ def test_a_rotation_serves_up_to_the_change_of_its_amount() -> None:
     assert_rotated(program, 2)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", slow_unless(range(30), (16).__gt__))
 def test_random_rotations_compute_the_same(seed: int) -> None:
     """Random sizes, fans, groups, amounts and counts, read and written."""

@@ -108,6 +108,7 @@ def is_distributed(program: Program) -> bool:
     return all(is_static(index, static) for index in indices)
 
 
+@pytest.mark.sampled(85)
 @pytest.mark.parametrize("name", EXAMPLES)
 @pytest.mark.parametrize("rewrite", PASSES)
 def test_every_pass_keeps_the_examples(rewrite: str, name: str) -> None:
@@ -125,6 +126,7 @@ def random_runs() -> list[tuple[int, Program, Numbers]]:
     return found
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("rewrite", PASSES)
 def test_every_pass_keeps_random_kernels(rewrite: str, random_runs: list[tuple[int, Program, Numbers]]) -> None:
     """Random kernels with branches, loops, shuffles, accumulators and dynamic indices compute the same."""

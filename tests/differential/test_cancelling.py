@@ -174,6 +174,7 @@ def test_too_many_contributions_are_said(monkeypatch: pytest.MonkeyPatch) -> Non
 HOLE = "x[?sw_xform(i, 4)]"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("second", "third", "spec", "status"),
     [
@@ -202,6 +203,7 @@ y[i] = a.value
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("init", "spec", "status"),
     [
@@ -250,6 +252,7 @@ def test_where_sums_are_too_many_one_contribution_brings_each_item(monkeypatch: 
     assert len(found.solutions) == 1 and "there may be more" in as_text(found, [], all_solutions=True)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("final", "spec", "status"),
     [

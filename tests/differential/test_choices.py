@@ -70,6 +70,7 @@ y[i] = where({comparison(rng)}, {chosen(rng, 1)}, {chosen(rng, 2)})
     return found.status
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("few", [1, mapped.FEW])
 def test_random_choices(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Existence and the number of solutions, whether values are told apart or asked for one by one."""

@@ -152,6 +152,7 @@ def check(seed: int, space: Any, most: int, rich: bool) -> str:
     return f"{len(blame.outputs)} outputs, {len(blame.holes)} holes, {len(blame.rules)} rules"
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("rich", [False, True])
 def test_random_sketches(seed: int, rich: bool) -> None:

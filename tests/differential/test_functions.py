@@ -101,6 +101,7 @@ def data(seed: int, kind: type) -> list[np.ndarray[Any, Any]]:
     return [rng.choice((-2.0, -1.0, -0.5, 0.25, 0.5, 1.0, 1.5), 32).astype(kind) for _ in range(2)]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_sketches_are_what_python_computes(seed: int) -> None:
     """The machine on numbers, the specification on numbers, and, on terms, both equal for all inputs."""

@@ -9,6 +9,7 @@ from tests.cuda_out.random_programs import RandomKernel
 from tests.cuda_out.reference import run as reference
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_kernels(seed: int) -> None:
     """Same kernel, same numbers: every element of every output is the same, bit for bit."""

@@ -128,6 +128,7 @@ def renumbered(program: Program) -> Any:
     return normal_form(rewrite_program(program, number).body, {}), holes
 
 
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize("seed", slow_unless(range(150), lambda seed: seed < 75))
 def test_outlined_statements(seed: int) -> None:
     """Calls written out are the text that they were made of."""

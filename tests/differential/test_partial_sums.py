@@ -89,6 +89,7 @@ def _by_items(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapped, "FEW", 1)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", slow_unless(range(12), lambda seed: seed not in (4, 10)))
 def test_random_sketches(seed: int) -> None:
     """Existence, number of solutions and least cost agree with brute force, and the second reading."""

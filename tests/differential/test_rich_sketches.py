@@ -63,6 +63,7 @@ def compare(seed: int, space: Any, most: int = 400) -> str:
     return best.status
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", slow_unless(range(100), lambda seed: seed < 8))
 def test_random_sketches(seed: int) -> None:
     """Status, least cost and number of solutions are what trying every filling gives."""

@@ -131,6 +131,7 @@ def specification_of(
     return spec
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", slow_unless(range(36), lambda seed: seed < 3))
 @pytest.mark.parametrize("space", ["1", "2", "3"])
 def test_random_sketches(seed: int, space: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,6 +177,7 @@ def test_random_sketches(seed: int, space: Any, monkeypatch: pytest.MonkeyPatch)
     assert solve(posed, Limits(space=space, light=False)).status == found.status
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("body", "spec"),
     [

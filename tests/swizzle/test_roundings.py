@@ -35,6 +35,7 @@ def is_equal(said: str, body: str, given: str = "f16", result: str = "f32") -> b
     return found
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("half", ["f16", "bf16"])
 @pytest.mark.parametrize(("said", "body", "equal"), [
     ("f32(h(f32(x[i]) * f32(x[i]))) * f32(v[i])", "y[i] = f32(h(f32(x[i]) * f32(x[i]))) * f32(v[i])", True),

@@ -210,6 +210,7 @@ WRONG_HOSTS = {
 }
 
 
+@pytest.mark.sampled(2)
 @needs_gcc
 @pytest.mark.parametrize("name", WRONG_HOSTS)
 def test_wrong_host_functions_are_found(name: str) -> None:

@@ -56,6 +56,7 @@ def size_of(template: Template) -> int:
     return template.n if isinstance(template, Xform | Part) else 2
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("template", "points"), [*TEMPLATES, *WIDE])
 def test_what_is_kept_and_given_is_what_choices_say(template: Template, points: list[Point]) -> None:
     """After values are ruled out at random, step by step, the functions left are those that avoid them all."""
@@ -123,6 +124,7 @@ def test_functions_that_agree_have_no_two_values_that_exclude_each_other(
         assert set(left.agreeing(apart).choices()) == agree
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("template", "points"), TEMPLATES[:5])
 def test_functions_one_by_one_are_those_that_choices_say(template: Template, points: list[Point]) -> None:
     draw, places = Random(len(points)), np.arange(len(points))
@@ -137,6 +139,7 @@ def test_functions_one_by_one_are_those_that_choices_say(template: Template, poi
         assert left.values(places).tolist() == listed[some].tolist()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("template", "points"), TEMPLATES)
 def test_the_choices_left_are_those_that_fit(template: Template, points: list[Point]) -> None:
     """Of one function, all choices that are it are found, and no others."""
@@ -152,6 +155,7 @@ def test_the_choices_left_are_those_that_fit(template: Template, points: list[Po
         assert left.choice() in set(left.choices()) and left.count >= 1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("template", "points"), TEMPLATES)
 def test_the_simplest_choice_is_the_templates(template: Template, points: list[Point]) -> None:
     """What reads best is what `Template.simplest` says; of a function that the template lacks, nothing does."""
@@ -179,6 +183,7 @@ LISTED: list[tuple[int, str, list[Point]]] = [
 ]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("most", [1_000_000, 300, 0])
 @pytest.mark.parametrize(("n", "space", "points"), LISTED)
 def test_of_a_large_hole_no_function_is_lost(

@@ -43,6 +43,7 @@ def made(points: list[Point]) -> Either:
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "points",
     [

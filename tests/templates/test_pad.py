@@ -51,6 +51,7 @@ def conflicts_of(every: int, by: int) -> int:
     return sum(int(some) - 1 for some in turns)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n", [512, 513, 516, 519])
 def test_every_address_is_looked_at(n: int) -> None:
     """There are few of them, so the least conflicts are proved, and the front is whole: as counted by hand."""

@@ -82,6 +82,7 @@ def test_free_points_are_free() -> None:
     assert shortened(some, points, "7 * i % 8", [None] * 8) == "7 * i % 8"
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", slow_unless(range(40), lambda seed: seed < 16))
 def test_random_functions_of_the_template(seed: int) -> None:
     """Python's value of the text is the function's at every point that is asked, and it is never longer than before."""
@@ -124,6 +125,7 @@ def binaries(known: dict[int, list[tuple[int, Any]]], length: int, largest: int)
             yield from ((length, some) for some in (a * d, a * -d, a // d, a % d))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_no_shorter_formula_is_equal(seed: int) -> None:
     """Brute force over every formula of up to five terms, on small holes: where one is equal, ours is as short."""

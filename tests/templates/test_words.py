@@ -102,6 +102,7 @@ def choices(made: Template, many: int = 50) -> Sequence[tuple[object, ...]]:
     return [tuple(draw.choice(c) for c in made.components) for _ in range(many)]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("space", SPACES[:3])
 @pytest.mark.parametrize(("n", "extent"), [(1, 2), (2, 3), (6, 4), (8, 8), (9, 3), (12, 5), (32, 7)])
 def test_xform_words_are_true(n: int, extent: int, space: str) -> None:

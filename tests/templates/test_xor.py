@@ -84,6 +84,7 @@ def test_the_functions_are_the_affine_maps(n: int, points: list[Point]) -> None:
     assert found == every_map(n, points)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("n", "points"), CASES)
 def test_ruling_values_out(n: int, points: list[Point]) -> None:
     """No map with allowed values is lost; values that are said to be there are; where one is left, all have it."""
@@ -163,6 +164,7 @@ def test_sets_of_values_side_by_side(n: int, points: list[Point]) -> None:
             assert found.tolist() == right
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("n", "points"), CASES)
 def test_values_that_are_to_be_had_somewhere(n: int, points: list[Point]) -> None:
     """Each of some values at one of some points: no map with them is lost, and some sets without any are empty."""

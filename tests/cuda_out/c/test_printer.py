@@ -90,6 +90,7 @@ def test_examples_printed_as_they_stand_compute_what_the_reference_computes(name
     assert_text_computes(EXAMPLES[name], print_cuda(EXAMPLES[name]))
 
 
+@pytest.mark.sampled(4)
 @needs_gcc
 @pytest.mark.parametrize("name", sorted(EXAMPLES.keys() - {"conv1d_9", "rotate_4", "rotate_7", "arithmetic_i32"}))
 def test_optimized_examples_compute_what_the_reference_computes(name: str) -> None:
@@ -105,6 +106,7 @@ def test_printed_random_kernels_compute_what_the_reference_computes(seed: int) -
     assert_text_computes(program, print_cuda(optimize(program) if seed % 2 else program))
 
 
+@pytest.mark.sampled(5)
 @needs_compiler
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_optimized_examples_compile_and_use_no_local_memory(name: str) -> None:

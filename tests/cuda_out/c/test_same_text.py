@@ -58,6 +58,7 @@ def refused(text: str, printed: str) -> str:
 BOTH = [(name, form) for name in NAMES for form in (0, 1)]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("name", "form"), BOTH)
 def test_no_wrong_edit_passes(name: str, form: int) -> None:
     """Words deleted, doubled and exchanged, statements, declarations and directives put in, names that are taken."""
@@ -75,6 +76,7 @@ def test_no_wrong_edit_of_thousands_passes(name: str, form: int) -> None:
     assert len(edits) > 400 and [kind for kind, text in edits if not refused(text, printed)] == []
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("name", "form"), BOTH)
 def test_no_harmless_edit_is_refused(name: str, form: int) -> None:
     """Comments, spaces, names of what is local, in the host function and between all that is declared."""

@@ -112,6 +112,7 @@ def _arguments(which: int) -> list[np.ndarray | np.generic]:
     return [np.arange(64, dtype=np.float32), np.zeros(64, np.float32), np.int32(1), np.int32(which)]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("case", WRONG)
 def test_undefined_behaviour_is_found(case: str) -> None:
     """Each planted mistake stops the run with its own message."""

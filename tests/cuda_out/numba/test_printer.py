@@ -51,6 +51,7 @@ def assert_text_computes(program: Program, printed: Program) -> None:
         np.testing.assert_allclose(got[name], values, rtol=1e-6 if values.dtype.kind == "f" else 0, err_msg=source.text)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", sorted(EXAMPLES.keys() - HALVES))
 def test_examples_compute_what_the_reference_computes(name: str) -> None:
     """As they stand, and optimized."""
@@ -58,6 +59,7 @@ def test_examples_compute_what_the_reference_computes(name: str) -> None:
     assert_text_computes(EXAMPLES[name], optimize(EXAMPLES[name]))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(16))
 def test_random_kernels_compute_what_the_reference_computes(seed: int) -> None:
     """Every second one optimized before it is printed."""
@@ -203,6 +205,7 @@ def flat(array: np.ndarray[Any, Any]) -> list[Any]:
     return [np.uint64(0), np.uint64(0), *sizes, array, *map(np.int64, array.shape), *map(np.int64, array.strides)]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.skipif(why_not_compiled() != "", reason=why_not_compiled())
 @pytest.mark.parametrize("name", slow_unless(PROGRAMS, lambda name: name not in LONG))
 def test_what_numba_compiles_computes_what_the_reference_computes(name: str) -> None:

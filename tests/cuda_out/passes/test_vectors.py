@@ -120,6 +120,7 @@ CASES = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", CASES)
 def test_vectors_where_they_are_aligned(name: str) -> None:
     """As wide as the words, the alignment and 16 bytes allow; what is computed stays the same."""
@@ -178,6 +179,7 @@ SHARED = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SHARED)
 def test_vectors_in_shared_memory(name: str) -> None:
     """Where stride and place allow, in an array that is declared to begin there."""

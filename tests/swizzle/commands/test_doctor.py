@@ -114,6 +114,7 @@ def test_a_sketch_without_open_holes(tmp_path: Path) -> None:
     assert status == 2 and "turn has open holes: xform1" in err and "fix: swizzle solve" in err
 
 
+@pytest.mark.slow
 def test_headers_and_macros_of_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`-I` and `-D`, as often as a build has them; a folder and a macro that are none are mistakes."""
     monkeypatch.chdir(tmp_path)
@@ -148,9 +149,13 @@ def test_headers_and_macros_of_the_build(tmp_path: Path, monkeypatch: pytest.Mon
         (TRANSPOSE, ("--args", "f16[64,64],f32.out[64,64],64"), "--args: 'f16[64,64]' for const float* from"),
         (TRANSPOSE, ("--args", "f32[64,64],f32[64,64],64"), "writes to, which is read-only"),
         (TRANSPOSE, ("--args", "f32[64,32],f32.out[64,64],64"), "out of bounds: from has 2048 elements"),
-        (TRANSPOSE.replace("to[(", "two[("), (), "k.cu:18:5: error: the kernel does not compile: identifier \"two\""),
+        pytest.param(TRANSPOSE.replace("to[(", "two[("), (),
+                     "k.cu:18:5: error: the kernel does not compile: identifier \"two\"",
+                     marks=pytest.mark.slow),
         (TRANSPOSE.replace("--args", "--arguments"), (), "k.cu:2:1: error: --arguments in a comment"),
-        ("#include \"own.h\"\n" + TRANSPOSE.replace("n) {", "n) { own();"), (), "what it needs of \"own.h\""),
+        pytest.param("#include \"own.h\"\n" + TRANSPOSE.replace("n) {", "n) { own();"), (),
+                     "what it needs of \"own.h\"",
+                     marks=pytest.mark.slow),
         (TRANSPOSE.replace("[TILE]", "[TILE"), (), "`[` is not closed"),
         ("#include_next <stdio.h>\n" + TRANSPOSE, (), "k.cu:1:1: error: #include_next"),
         ((KERNELS / "product.cu").read_text(), ("--kernel", "product"), "product is compiled to 0 kernels"),

@@ -72,6 +72,7 @@ int main() {{
 """
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 @pytest.mark.parametrize("name", slow_unless(NAMES, lambda name: NAMES.index(name) % 2 == 0))
 def test_the_printed_operator_computes_the_loop(name: str, tmp_path: Path) -> None:
@@ -90,6 +91,7 @@ def test_the_printed_operator_computes_the_loop(name: str, tmp_path: Path) -> No
         assert result == pytest.approx(_expected(found, rows), rel=1e-4)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.skipif(not available_tools(), reason="no CUDA compiler")
 @pytest.mark.parametrize("name", slow_unless(NAMES, lambda name: name != "polynomial"))
 def test_the_printed_operator_is_device_code(name: str) -> None:

@@ -40,6 +40,7 @@ def after(found: Found, rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
     return found.loop.finished(found.loop.after(rows))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_segments_do_not_see_each_other(name: str) -> None:
     """In any grouping, the result is the loop's since the last place where a segment begins."""

@@ -106,6 +106,7 @@ def loop(body: str) -> str:
     return f"@serial\ndef f(x: f32):\n    s, t = 0, 0.5\n    for v in x:\n{inner}\n    return s\n"
 
 
+@pytest.mark.sampled(28)
 @pytest.mark.parametrize(
     ("condition", "kind"),
     [
@@ -163,6 +164,7 @@ def test_ways_of_a_formula_to_say_that_conditions_are_equal() -> None:
         assert decided_beforehand([either], [above, below]) is not None
 
 
+@pytest.mark.slow
 def test_an_answer_does_not_depend_on_questions_before(tmp_path: Path) -> None:
     """What is asked after questions that were given up has a context of its own, and the same answer."""
     m = get_env().formula_manager
@@ -184,6 +186,7 @@ def test_an_answer_does_not_depend_on_questions_before(tmp_path: Path) -> None:
     assert len(contexts) == 6 and not contexts & {converter.ctx for _, converter in _IDLE}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("body", STATEMENTS)
 def test_tests_one_after_the_other_are_looked_at_together(tmp_path: Path, body: str) -> None:
     """A test that is decided by those before it, but not for NaN, is refused."""
@@ -219,6 +222,7 @@ def test_conditions_on_numbers_are_taken(tmp_path: Path, body: str) -> None:
     read(tmp_path, loop(body))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", OPERATORS)
 def test_operators_that_ask_for_what_is_no_number(tmp_path: Path, text: str) -> None:
     """The same of an operator that somebody wrote down."""

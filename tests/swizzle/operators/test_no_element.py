@@ -123,6 +123,7 @@ def test_a_tree_that_is_filled_up(name: str, library: str) -> None:
     assert float(result) == pytest.approx(LOOPS[name](list(ELEMENTS)), rel=1e-5)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_tree_that_is_filled_up_in_c(name: str, tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ def in_parts(carrier: Carrier, rows: list[Any], rng: random.Random) -> Any:
     return carrier.joined(in_parts(carrier, rows[:cut], rng), in_parts(carrier, rows[cut:], rng))
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", WORDS)
 def test_an_operator_is_found_and_proved(name: str) -> None:
     """As few words as are known to be enough; step and associativity proved; 300 random bracketings give the loop's."""

@@ -232,6 +232,7 @@ def check(serial: Serial, within: Any, rng: random.Random) -> None:
         assert result == wanted, (rows, exact, carrier.source())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FOUND_WRONG)
 def test_what_was_once_wrong_is_true(name: str, tmp_path: Path) -> None:
     """Loops that were said not to overflow, and did."""

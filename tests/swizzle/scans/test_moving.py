@@ -74,6 +74,7 @@ def solved(name: str, backward: bool) -> Scan:
     return scans.solve(like=example.mirrored() if backward else example)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", slow_unless(MOVING, ("blelloch", "up_then_kogge_stone").__contains__))
 @pytest.mark.parametrize("backward", [False, True])
 def test_one_example_gives_every_size(name: str, backward: bool) -> None:

@@ -140,6 +140,7 @@ def of_type(dtype: DType) -> Callable[[Random], dict[str, Any]]:
     }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", WHOLE + FLOATS)
 def test_what_is_one_term_is_one_number(dtype: DType) -> None:
     """Random expressions, and what the laws make of them, agree wherever their terms do: whole numbers in their type,

@@ -122,6 +122,7 @@ def values_that_fit(symbols: list[Any], domains: list[Any], condition: Any) -> l
     return found
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("solver", "count"), ENGINES)
 @pytest.mark.parametrize("sort", ["boolean", "integer", "unsigned", "signed"])
 def test_solve_and_verify_agree_with_trying_all_values(solver, count, sort):
@@ -147,6 +148,7 @@ def test_solve_and_verify_agree_with_trying_all_values(solver, count, sort):
     assert count < 40 or verdicts == {"sat", "unsat"}, "both answers are tried"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("solver", "count"), ENGINES)
 @pytest.mark.parametrize("sort", [conversion, applied])
 def test_conversions_and_functions_agree_with_trying_all_values(solver, count, sort):

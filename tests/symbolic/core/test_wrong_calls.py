@@ -109,6 +109,7 @@ def raw(found: Iterator[tuple[str, Callable[[], Any]]]) -> list[str]:
     return wrong
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", NAMES)
 def test_wrong_arguments_of_public_names(name: str) -> None:
     """Whatever it is given, the answer is no TypeError, AttributeError or KeyError from below."""
@@ -121,6 +122,7 @@ def test_wrong_arguments_of_methods(kind: str, value: Any, name: str) -> None:
     assert raw((f"{kind}.{name}{text}", call) for text, call in calls(getattr(value, name))) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("value", [N, P, R, V, S], ids=["integer", "boolean", "real", "unsigned", "signed"])
 def test_wrong_operands(value: Any) -> None:
     """An operator between a symbolic value and anything else, on either side; `==` is as strict as the others."""

@@ -149,6 +149,7 @@ def test_trying_and_a_solver_find_programs_of_one_cost() -> None:
     assert verdicts == {"sat", "unsat"} and len(set(filled)) > 3
 
 
+@pytest.mark.slow
 def test_the_cheapest_is_the_cheapest_of_all_programs() -> None:
     """Every filling of a small grammar is looked at, as Python."""
 

@@ -13,6 +13,7 @@ from symbolic.values.guard import FALSE, TRUE, Guards
 ENGINES: list[SolverName] = ["glucose", "cadical", "z3", "cvc5", "portfolio"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_choice_is_read_and_a_core_excludes_all(name: SolverName) -> None:
     """Exactly one of three, asked again and again while clauses are added."""

@@ -83,6 +83,7 @@ def texts(depth: int, names: tuple[str, ...], last: int, values: Callable[[str],
     return list({values(text): text for text in found}.values())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("hole", "points"), NAIVE)
 @pytest.mark.parametrize("depth", [1, 2])
 def test_the_naive_template_is_equation_1(hole: Hole, points: Any, depth: Any) -> None:
@@ -105,6 +106,7 @@ def test_the_naive_template_is_equation_1(hole: Hole, points: Any, depth: Any) -
     }
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     ("hole", "points", "depth"), [(*h, 0) for h in HOLES] + [(*h, d) for h in NAIVE for d in (1, 2)]
 )

@@ -47,6 +47,7 @@ def at(found: Polynomial, where: dict[str, int]) -> int:
     return sum(c * int(np.prod([where[name] for name in m], dtype=object)) for m, c in found.items())
 
 
+@pytest.mark.sampled(28)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_index_values_have_the_values_of_numbers(name: str) -> None:
     """Whatever is said of polynomials holds for numbers in their place, at the ends of their ranges too."""
@@ -304,6 +305,7 @@ WRONG = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(4)
 @needs_cuda
 @pytest.mark.parametrize(
     ("target", "old", "new"), slow_unless(RIGHT, lambda case: case[0] != "stencil2d" or "left_y" in case[1])
@@ -313,6 +315,7 @@ def test_other_words_for_the_same_are_proved(target: str, old: str, new: str) ->
     assert (found.verdict, found.findings) == ("equal", ())
 
 
+@pytest.mark.sampled(16)
 @needs_cuda
 @pytest.mark.parametrize(
     ("target", "old", "new", "complaint"),

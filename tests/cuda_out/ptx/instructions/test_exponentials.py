@@ -98,6 +98,7 @@ def constant(normal: Normal, value: float) -> Mirror:
     return Mirror(normal, normal.real(value), value)
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_no_law_changes_a_value(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -62,6 +62,7 @@ def agree(kind: str, got: int, wanted: int) -> bool:
     return not np.isfinite(b) or bool(np.isclose(a, b, rtol=1e-3))
 
 
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize("pattern", [pattern for row in ROWS for pattern, _ in row.forms])
 def test_terms_are_what_numbers_are(pattern: str) -> None:
     """Some operands are elements of arrays, others numbers; where a term says what is computed, it is that."""

@@ -32,6 +32,7 @@ def validator() -> Validator:
     return Validator(program, {"y": [said(i) for i in range(32)]}, WrittenOut(terms, parameters))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("body", "said"), [
     (PRINTED, ()),
     ("const float a = x[i]; const float b = x[i ^ 1] / z[i ^ 1]; y[i] = z[i] * a + b;", ()),

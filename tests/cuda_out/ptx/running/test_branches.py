@@ -76,12 +76,14 @@ RIGHT: dict[str, tuple[str, Callable[[Any, Any, int], Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("body", RIGHT, ids=[name for name, _ in RIGHT.values()])
 def test_both_ways_are_merged(body: str) -> None:
     found = verdict(body, RIGHT[body][1])
     assert found.verdict == "equal", found
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("body", "old", "new"),
     [(body, *mutant) for body in RIGHT for mutant in ((" > ", " < "), ("expf(", "tanhf(")) if mutant[0] in body],
@@ -136,6 +138,7 @@ def _random_body(rng: np.random.Generator, depth: int = 0) -> str:
     return " ".join(lines)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_kernels_have_the_values_of_the_run(seed: int) -> None:
     """What both ways leave, evaluated at an input, is what a run on that input gives."""

@@ -88,6 +88,7 @@ def kernel(dtype: str, name: str, chosen: list[tuple[str, str]], folder: Path) -
     return load(path, name, {})[0].program
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("dtype", "arch"),
     slow_unless(

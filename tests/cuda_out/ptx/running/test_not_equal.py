@@ -153,6 +153,7 @@ def unrounded_square(x: Any, z: Any, i: int) -> Any:
     return x[i] * x[i] * z[i]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("body", "spec", "equal"), [
     ("y[i] = f(h(f(x[i]) * f(x[i]))) * f(z[i]);", rounded_square, True),
     ("y[i] = f(__hmul(x[i], x[i])) * f(z[i]);", rounded_square, True),
@@ -209,6 +210,7 @@ def test_more_static_shared_memory_than_ptxas_takes_is_refused(words: int, equal
     assert (verdict(body, element).verdict == "equal") == equal
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("given", "body", "number", "equal"), [
     (DType.F32, "y[i] = 0.5f * x[i];", 0.5, True),
     (DType.F32, "y[i] = 0.49999997f * x[i];", 0.5, False),

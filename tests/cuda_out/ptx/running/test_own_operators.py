@@ -124,6 +124,7 @@ def random_data(dtype: str) -> np.ndarray[Any, Any]:
     return (drawn / 2**28 if dtype[0] == "f" else drawn).astype(kind)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "dtype", "init", "together"),
     slow_unless(
@@ -152,6 +153,7 @@ def test_what_is_printed_is_the_operator_for_all_inputs(name: str, dtype: str, i
         np.testing.assert_allclose(y, want, rtol=1e-5 if dtype[0] == "f" else 0)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(why_not_compiled() != "", reason=why_not_compiled())
 @pytest.mark.parametrize(("name", "dtype", "init"), CASES)
 def test_the_module_for_numba_computes_it_too(

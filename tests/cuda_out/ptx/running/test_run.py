@@ -39,12 +39,14 @@ def agrees(program: Program, arch: str = "sm_80") -> None:
         np.testing.assert_allclose(values, want[name], rtol=tolerance, err_msg=name)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_compute_what_the_reference_computes(name: str) -> None:
     """Every type, shuffles of 32 and 64 bits, shared memory, loops."""
     agrees(EXAMPLES[name])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(5))
 def test_random_kernels_compute_what_the_reference_computes(seed: int) -> None:
     """Register arrays, branches, shuffles in halves of a warp."""

@@ -141,6 +141,7 @@ def of_row(name: str, body: str, n: int = 0) -> Validation:
     return proved(body, spec, shapes, [np.int32(n)])
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", KERNELS)
 def test_rows(name: str) -> None:
     found = of_row(name, KERNELS[name][0])
@@ -152,6 +153,7 @@ def test_rows(name: str) -> None:
 MUTANTS = [(name, old) for name in KERNELS for old in KERNELS[name][2]]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "old"), slow_unless(MUTANTS, MUTANTS[::3].__contains__))
 def test_mutants_of_rows(name: str, old: str) -> None:
     body, _, mutants = KERNELS[name]
@@ -184,6 +186,7 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("expression", FUNCTIONS)
 def test_functions_of_an_element(expression: str) -> None:
     spec = FUNCTIONS[expression]

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor 
 DIVIDES = ("arithmetic_f16", "arithmetic_f32", "arithmetic_f64", "arithmetic_i64", "arithmetic_u64")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in DIVIDES])
 def test_examples_are_what_the_machine_says(name: str) -> None:
     """What the compiler made of a printed kernel gives the machine's terms, for all inputs."""
@@ -41,6 +42,7 @@ def test_examples_are_what_the_machine_says(name: str) -> None:
     assert (found.verdict, found.findings) == ("equal", ())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", DIVIDES)
 def test_data_that_is_divided_is_not_called_wrong_for_certain(name: str) -> None:
     """A quotient is a branch on data, or another term: never equal by mistake, never undefined."""
@@ -201,6 +203,7 @@ C_NAMES = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("dtype", C_NAMES, ids=lambda dtype: dtype.value)
 @pytest.mark.parametrize(
     ("op", "words"),

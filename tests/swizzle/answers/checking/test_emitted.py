@@ -149,6 +149,7 @@ def test_mutate_needs_emitted(tmp_path: Path) -> None:
         check(CheckArguments(str(kernel(tmp_path)), mutate=True), io.StringIO(), io.StringIO())
 
 
+@pytest.mark.slow
 def test_a_mutant_that_nobody_sees_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A blind emulation is a defect of the checks: status 1, with the mutant and what each check said."""
     monkeypatch.setattr("swizzle.answers.checking.mutation.first_wrong_trial", lambda *_: "")
@@ -387,6 +388,7 @@ def test_directives_are_refused(files: Path, name: str, directive: str) -> None:
     assert place is not None and (files / name).read_text().splitlines()[place.line - 1] == directive
 
 
+@pytest.mark.slow
 def test_names_and_spaces_are_free(files: Path) -> None:
     """Of what is local: in the host function, in the kernel of the text, and in that of a header beside it."""
     edit(files / "shift.cu", "long long blocks_x", "long  long  many /* of them */")

@@ -66,6 +66,7 @@ def verdict(checks: NumbaChecks, before: str, after: str) -> int:
     return worst([part.status for part in checks.check(text.replace(before, after))])
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -162,6 +163,7 @@ def test_a_wrong_edit_is_refused(conv1d: NumbaChecks, before: str, after: str) -
     assert verdict(conv1d, before, after) in (CheckStatus.DIFFERENT, CheckStatus.UNDECIDED)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -236,6 +238,7 @@ def test_whole_numbers_shuffled_as_floats_are_not_themselves(tmp_path: Path) -> 
     assert verdict(checks, "if n % 32:", "if n % 16:") == CheckStatus.UNDECIDED
 
 
+@pytest.mark.sampled(7)
 @compiled
 @pytest.mark.parametrize(
     ("before", "after"),

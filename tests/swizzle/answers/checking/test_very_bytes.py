@@ -109,6 +109,7 @@ def test_lines_may_end_as_on_windows(folder: Path) -> None:
     assert status == 0 and "turn.cu: edited" in out, out
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(len(available_tools()) < 2, reason="needs both NVRTC and nvcc")
 def test_what_nvcc_alone_does_is_seen(folder: Path) -> None:
     """Without a macro or a directive: a function that only nvcc has been told of (what declares it is not printed)."""

@@ -120,6 +120,7 @@ MORE_FAULTS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_faults_are_found(fault: str) -> None:
     """What the protocol rests on: fences, the order of stores, the order of parts, the order of operands."""
@@ -145,6 +146,7 @@ def test_what_a_warp_puts_together_follows_each_other() -> None:
     assert set(look_back_composition().values()) == {"proved"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "form, backward",
     [

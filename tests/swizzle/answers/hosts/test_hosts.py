@@ -170,6 +170,7 @@ def test_together_they_are_the_specification(tmp_path: Path) -> None:
         assert not found.findings and found.elements == 32 * parts
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -331,6 +331,7 @@ def test_a_swz_file() -> None:
     assert found.certificate["tried"]["verdict"] == "confirmed on random numbers"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("old", "new", "found"),
     [

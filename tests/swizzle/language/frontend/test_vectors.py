@@ -290,6 +290,7 @@ def random_kernel(seed: int) -> str:
     return "\n".join([*lines, f"y[i] = {vector()}", f"z4[i] = {vector()}"]) + "\n"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_kernels(seed: int) -> None:
     """Kernels of random statements on vectors are what Python makes of them."""

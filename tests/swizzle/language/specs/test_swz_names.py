@@ -322,6 +322,7 @@ def test_mistakes_at_run_time_have_their_place(body: str, message: str) -> None:
     assert caught.value.place is not None and caught.value.place.line == 2
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize(
     ("body", "message"),
     [

@@ -32,6 +32,7 @@ def reachable(shuffles: int, selects: int) -> set[frozenset[tuple[int, int]]]:
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("shuffles", "selects"), [(1, 0), (1, 1), (1, 2), (1, 3), (2, 0), (2, 1), (2, 2)])
 def test_no_program_of_two_lanes_takes_fewer(shuffles: int, selects: int) -> None:
     """Every permutation of two words of two lanes, and every one of which some words are of no matter."""

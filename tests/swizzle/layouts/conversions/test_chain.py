@@ -64,6 +64,7 @@ def test_warps_that_hold_the_same() -> None:
     assert wrong_elements(convert(source, target, bits=32, via="shared")) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("target", "bits", "turns"),
     [("c0 c1 r3 | c3 c4 r0 r1 r2 | c2 r4", 32, 32), ("r3 c1 c2 | c3 c4 r0 r1 r2 | c0 r4", 32, 32),

@@ -38,6 +38,7 @@ COUNTS = {  # the fewest clocks: via, clocks; in registers: shuffles/selects; th
 }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n == "32x32" else ()) for n in COUNTS])
 def test_known_conversions(name: str) -> None:
     """None takes more clocks than here, and the fewest shuffles are the bound when they are asked for."""
@@ -76,6 +77,7 @@ def test_random_permutations_of_bits(seed: int) -> None:
     assert lands(convert(source, target, bits=bits, via="shared"))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 40))])
 def test_random_distributions(seed: int) -> None:
     """Any cells in any slots, some held twice, some wanted twice or not at all: every element lands, by either way."""

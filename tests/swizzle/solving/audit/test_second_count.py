@@ -46,6 +46,7 @@ def counts(program: Program, banks: int = 32) -> tuple[int, int]:
     return Conflicts(banks).of_run(filled), Sectors().of_run(filled)
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_both_counts_agree(name: str) -> None:
     """Words and vectors of every width, in rows, under bounds, in global and in shared memory."""

@@ -69,6 +69,7 @@ def rewrite(change: Callable[[dict[str, Any]], object]) -> None:
     files.write_entry(cache_folder(), content.pop("key"), {k: v for k, v in content.items() if k != "format"})
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", [SOLVABLE, HOPELESS])
 @pytest.mark.parametrize("limits", [Limits(), Limits(space="all", certify=True), Limits(all_solutions=True)])
 def test_a_second_solve_searches_nothing(text: str, limits: Limits, searches: list[str]) -> None:

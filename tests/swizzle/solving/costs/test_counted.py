@@ -69,6 +69,7 @@ def counted_by_hand(n: int, function: dict[tuple[int, int], int], banks: int) ->
     return conflicts
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("of", ["r", "0"])
 @pytest.mark.parametrize(
     ("n", "banks", "least"), [(4, 4, 12), (4, 8, 4), (4, 2, 8), pytest.param(8, 8, 56, marks=pytest.mark.slow)]
@@ -115,6 +116,7 @@ def two_parts() -> Sketch:
     return kernel(TWO_PARTS, spec="[x[i] for i in range(4)]", arguments=arguments, block=4, warp_size=4)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("names", "best"),
     [

@@ -74,6 +74,7 @@ def shuffled(slots: int, block: int, seed: int) -> list[int]:
     return table
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("table", "block", "dtype"),
     [

@@ -91,6 +91,7 @@ def test_values_of_right_kernels_differ(wild: float) -> None:
     assert told or wild
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_solutions_are_those_without_it(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(seed)

@@ -64,6 +64,7 @@ def permutations(n: int) -> list[list[int]]:
 CASES = [(n, wanted) for n in (6, 8) for wanted in permutations(n)]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("n", "wanted"), CASES)
 def test_functions_that_agree_are_those_that_a_search_finds(
     n: int, wanted: list[int], request: pytest.FixtureRequest

@@ -24,6 +24,7 @@ def sketch(tmp_path: Path, rounds: int, step: str) -> object:
     return load_names(str(file), {})["kernel"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rounds", [158, 512, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("step", ["n += x[sw_xform(k, {})]", "n = x[sw_xform(k, {})] + n"])
 def test_a_sum_of_many_holes(tmp_path: Path, rounds: int, step: str) -> None:
@@ -39,7 +40,9 @@ def test_other_operators_within_each_other_are_a_mistake(tmp_path: Path) -> None
     assert caught.value.place is not None
 
 
-@pytest.mark.parametrize("body", ["s += v", "s = s * 0.5 + v", "s = max(s, v + k)"])
+@pytest.mark.parametrize(
+    "body", ["s += v", "s = s * 0.5 + v", pytest.param("s = max(s, v + k)", marks=pytest.mark.slow)]
+)
 def test_a_loop_inside_a_serial_loop(tmp_path: Path, body: str) -> None:
     """What is one sum or one maximum in the end may be made in any number of rounds."""
     file = tmp_path / "loops.py"

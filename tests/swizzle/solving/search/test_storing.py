@@ -51,6 +51,7 @@ def values_of(part: Template, functions: Functions, lanes: int, words: int) -> s
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("words", "lanes", "warps"), SIZES)
 def test_what_is_left_is_what_the_holes_before_can_make_right(words: int, lanes: int, warps: int) -> None:
     sketch = transposition(words, lanes, warps)
@@ -132,6 +133,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("space", ["3", "4"])
 @pytest.mark.parametrize("name", OTHERS)
 def test_solutions_are_those_without_it(name: str, space: SpaceName, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,6 +187,7 @@ def test_what_no_layout_of_whole_structures_mends_is_said_of_those() -> None:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "before, read, why",
     [
@@ -392,6 +393,7 @@ def test_dynamic_shared_memory() -> None:
         diagnosed(found.patched, launch="1,32,8192")
 
 
+@pytest.mark.slow
 def test_the_size_that_a_formula_is_for_is_asserted() -> None:
     """Extents that are names may change; the patched file then does not compile."""
     found = diagnosed(TRANSPOSE)

@@ -55,6 +55,7 @@ KEPT = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", LOST)
 def test_what_floats_lose(tmp_path: Path, name: str) -> None:
     """The answer says first at which inputs."""
@@ -63,6 +64,7 @@ def test_what_floats_lose(tmp_path: Path, name: str) -> None:
     assert found.verdict == "undecided" and "far off at" in found.why and where in found.why, found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", KEPT)
 def test_what_floats_keep(tmp_path: Path, name: str) -> None:
     """What is near where the specification is near in the same floats is equal."""

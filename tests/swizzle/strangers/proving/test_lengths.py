@@ -14,6 +14,7 @@ from tests.swizzle.strangers.proving.proved import KERNELS, SPECIFICATIONS, proo
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("name", "covers", "arrays"),
     slow_unless(
@@ -43,6 +44,7 @@ def test_what_is_covered(name: str, covers: str, arrays: str) -> None:
     assert any(arrays in each for each in found.assumed)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     slow_unless(

@@ -41,6 +41,7 @@ CUT = "factors of matrix products count as they are, and are cut to tf32"
 HALVES = "arithmetic in f16 counts as that of real numbers"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", SPECIFICATIONS)
 def test_a_product_is_proved(name: str) -> None:
     """Of all inputs; what tf32 and sums of halves leave out is said, and measured."""
@@ -86,6 +87,7 @@ MUTANTS = [
 """A kernel, what is changed of its text and into what, and the verdict; another swizzle is no mistake."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "old", "new", "verdict"), slow_unless(MUTANTS, MUTANTS[::4].__contains__))
 def test_a_mutant_has_its_verdict(tmp_path: Path, name: str, old: str, new: str, verdict: str) -> None:
     """Swapped registers, rows and types; a barrier or a wait that is missing; strides of WMMA."""

@@ -73,6 +73,7 @@ NOT_EQUAL = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", UNDEFINED)
 def test_what_is_undefined(tmp_path: Path, name: str) -> None:
     """It is said with its line, whatever the numbers would be."""
@@ -88,6 +89,7 @@ def test_a_race(tmp_path: Path, name: str) -> None:
     assert found.verdict == "race", found
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NOT_EQUAL)
 def test_what_is_not_equal(tmp_path: Path, name: str) -> None:
     """It is different, or undecided."""
@@ -119,6 +121,7 @@ def test_sums_of_halves(tmp_path: Path, kind: str) -> None:
     assert found.verdict in ("different", "undecided"), found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("expression", "python"),
     [("x[i] / 2", lambda x: x // 2), ("x[i] % 4", lambda x: x % 4), ("(int)(x[i] * 2u) / 2", lambda x: x),

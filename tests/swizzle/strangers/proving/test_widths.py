@@ -182,6 +182,7 @@ def _hash(x: Any) -> Any:
     return (h * 2246822507) >> 3
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", WRONG)
 def test_another_width_is_different(tmp_path: Path, name: str) -> None:
     """Inputs at the ends of the types show it."""
@@ -189,6 +190,7 @@ def test_another_width_is_different(tmp_path: Path, name: str) -> None:
     assert found.verdict == "different" and found.numbers is not None, found
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", RIGHT)
 def test_the_same_width_is_equal(tmp_path: Path, name: str) -> None:
     found = proof(tmp_path, *RIGHT[name])

@@ -55,6 +55,7 @@ def test_what_is_no_header_is_not_read(tmp_path: Path) -> None:
         assert "st.global" in ptx_of(text) and text.own_headers_left_out == [f'"{name}"'] and not text.headers
 
 
+@pytest.mark.slow
 def test_macros_of_the_build(tmp_path: Path) -> None:
     """-D on the command line goes before that of a comment, and a comment for the kernel before one for all."""
     kernel = KERNEL.replace("float", "int").format("V")
@@ -98,6 +99,7 @@ def test_headers_of_the_machine() -> None:
     assert text.altered("").tool == "nvcc"
 
 
+@pytest.mark.slow
 def test_a_mistake_in_a_header(tmp_path: Path) -> None:
     """Its place is the header's."""
     (tmp_path / "own.h").write_text("\n__device__ float wrong() { return nothing; }\n")

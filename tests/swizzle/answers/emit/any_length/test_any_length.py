@@ -88,6 +88,7 @@ CASE_STUDIES = [
 ]
 
 
+@pytest.mark.sampled(4)
 @needs_gcc
 @pytest.mark.parametrize(("target", "parameters", "larger", "step"), CASE_STUDIES, ids=[c[0] for c in CASE_STUDIES])
 def test_case_studies_run_at_any_length(
@@ -218,6 +219,7 @@ def flat(x, y):
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @needs_gcc
 @pytest.mark.parametrize("name", OWN)
 def test_own_sketches_run_at_any_length(name: str, tmp_path: Path) -> None:

@@ -193,6 +193,7 @@ SAID = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("each", SAID, ids=lambda each: each.name)
 def test_edges_take_any_length(each: Sketch) -> None:
     program, tiling = sized(each)
@@ -350,6 +351,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
 @pytest.mark.parametrize(("each", "old", "new", "complaint"), WRONG, ids=[f"{w[0].name}-{w[1]}" for w in WRONG])
 def test_wrong_texts_are_not_validated(each: Sketch, old: str, new: str, complaint: str) -> None:
@@ -360,6 +362,7 @@ def test_wrong_texts_are_not_validated(each: Sketch, old: str, new: str, complai
     assert re.search(complaint, " ".join(finding for one in found for finding in one.findings)), found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
 @pytest.mark.parametrize(
     "each", [clamped, whole_tiles, fir, kept, end_reflected, along_rows], ids=lambda each: each.name

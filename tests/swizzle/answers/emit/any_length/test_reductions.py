@@ -141,6 +141,7 @@ def run(program: Program, tiling: Tiling, text: str, lengths: dict[str, int]) ->
     return tuple(given)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("text", "least"), KERNELS.values(), ids=KERNELS)
 def test_lengths_along_loops_are_free(tmp_path: Path, text: str, least: int) -> None:
     """The length is an argument of both texts; chunks are cut everywhere, and there are more trips than declared."""
@@ -263,6 +264,7 @@ def test_wrong_texts_are_noticed(tmp_path: Path, name: str, old: str, new: str) 
     pytest.fail("nothing noticed it")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not available_tools(), reason="no CUDA compiler here")
 def test_distances_between_rows_of_every_length(tmp_path: Path) -> None:
     """Where loops run along a number, the PTX is right in every block of every length of the grid."""
@@ -336,6 +338,7 @@ RIGHT = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not available_tools(), reason="no CUDA compiler here")
 @pytest.mark.parametrize("name", ["a sum", "a product by tiles", pytest.param("a softmax", marks=pytest.mark.slow)])
 def test_huge_lengths_along_loops(tmp_path: Path, name: str) -> None:
@@ -373,6 +376,7 @@ def k(x, y):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not available_tools(), reason="no CUDA compiler here")
 def test_a_length_at_which_arrays_have_no_room_is_not_passed_over(tmp_path: Path) -> None:
     """A text that asks for one is not shown equal; one that asks for none is equal at the lengths that are named."""

@@ -22,6 +22,7 @@ CASES = Path(__file__).parents[5] / "case_studies"
 NO_TERMS = Limits(canonical=False)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("file", "name", "parameters"),
     [
