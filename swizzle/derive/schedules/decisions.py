@@ -1,0 +1,408 @@
+"""The space of a backbone: what may be decided of its statements and loops, and what makes decisions a kernel.
+
+These are Listings 6 to 13 of the paper, with three differences. The level of a thread dimension is a value of its
+kind, so that which dimensions share a level needs no relation between pairs. Kinds are nested in one order, blocks
+around loops around threads around unrolled loops around vectors: other nestings of these give the same kernels.
+And what several rules say of the same few choices is one table, which propagation sees through while orders are open.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from itertools import pairwise
+from typing import Final
+
+from msgspec import Struct
+
+from swizzle.derive.schedules.backbone import Backbone, Statement, Tile
+from symbolic.choices.conditions import Condition, GenericChoice, ObjectSet, Value, holds
+from symbolic.choices.space import ChoiceSpace
+
+BEFORE, AFTER, INNER, OUTER, MERGED = ORDERS = ("BEFORE", "AFTER", "INNER", "OUTER", "MERGED")
+BLOCK, LOOP, UNROLL, VECTOR = "BLOCK", "LOOP", "UNROLL", "VECTOR"
+THREADS: Final = ("THREAD.x", "THREAD.y", "THREAD.z")
+"""A dimension of the hardware's threads; lanes of a warp follow each other along the first one."""
+UNROLLED: Final = (UNROLL, VECTOR)
+_DEPTH: Final = {BLOCK: 0, LOOP: 1, **dict.fromkeys(THREADS, 2), UNROLL: 3, VECTOR: 4}
+REGISTER, SHARED = "REGISTER", "SHARED"
+
+ANY: Final = frozenset(ORDERS)
+COMPOSED: Final[Mapping[tuple[Value, Value], Iterable[Value]]] = {
+    (BEFORE, BEFORE): {BEFORE},
+    (BEFORE, AFTER): ANY,
+    (BEFORE, INNER): {BEFORE, INNER},
+    (BEFORE, OUTER): {BEFORE},
+    (BEFORE, MERGED): {BEFORE},
+    (AFTER, BEFORE): ANY,
+    (AFTER, AFTER): {AFTER},
+    (AFTER, INNER): {AFTER, INNER},
+    (AFTER, OUTER): {AFTER},
+    (AFTER, MERGED): {AFTER},
+    (INNER, BEFORE): {BEFORE},
+    (INNER, AFTER): {AFTER},
+    (INNER, INNER): {INNER},
+    (INNER, OUTER): ANY,
+    (INNER, MERGED): {INNER},
+    (OUTER, BEFORE): {BEFORE, OUTER},
+    (OUTER, AFTER): {AFTER, OUTER},
+    (OUTER, INNER): {INNER, OUTER, MERGED},
+    (OUTER, OUTER): {OUTER},
+    (OUTER, MERGED): {OUTER},
+    (MERGED, BEFORE): {BEFORE},
+    (MERGED, AFTER): {AFTER},
+    (MERGED, INNER): {INNER},
+    (MERGED, OUTER): {OUTER},
+    (MERGED, MERGED): {MERGED},
+}
+"""What x and z may be to each other where x is to y, and y to z, as the two values say: nests are a forest."""
+
+
+class Limits(Struct, frozen=True):
+    """What a kernel may use.
+
+    Attributes:
+        threads: of a block, at least and at most.
+        shared_floats: elements of all shared tiles together; each has an equal part.
+        unrolled: copies of a statement in the text, and so the registers of its value.
+    """
+
+    threads: tuple[int, int] = (1, 1024)
+    shared_floats: int = 12288
+    unrolled: int = 256
+
+
+class Dimension(Struct, frozen=True):
+    """A level of a loop in the nest of a statement: what decisions about kinds and orders are about."""
+
+    statement: str
+    tile: str
+
+    def __repr__(self) -> str:
+        return f"{self.statement}.{self.tile}"
+
+
+class ScheduleChoices(Struct, frozen=True):
+    """The declared space of a backbone, and the choices by which assignments are looked up.
+
+    Attributes:
+        space: the declaration.
+        size: of a level that has sizes, by name.
+        kind: of a dimension.
+        order: of two statements or dimensions.
+        memory: of a copy.
+        threads: how many there are along a hardware dimension.
+    """
+
+    space: ChoiceSpace
+    size: GenericChoice
+    kind: GenericChoice
+    order: GenericChoice
+    memory: GenericChoice
+    threads: GenericChoice
+
+
+def choices_of(
+    backbone: Backbone, limits: Limits | None = None, without: frozenset[str] = frozenset()
+) -> ScheduleChoices:
+    """Declare the space of a backbone.
+
+    Args:
+        backbone: what is computed.
+        limits: what a kernel may use.
+        without: rules that are left out, by their words, for tests of what the rules are good for.
+    """
+    return _Declaration(backbone, limits or Limits(), without).made()
+
+
+class _Declaration:
+    def __init__(self, backbone: Backbone, limits: Limits, without: frozenset[str]) -> None:
+        self.backbone, self.limits, self.without = backbone, limits, without
+        self.statements = {statement.name: statement for statement in backbone.statements}
+        self.tile = {tile.name: tile for loop in backbone.loops.values() for tile in loop.tiles}
+        self.dims = [
+            Dimension(statement.name, tile.name)
+            for statement in backbone.statements
+            for tile in backbone.tiles(statement)
+        ]
+        self.known = set(self.dims)
+        space = self.space = ChoiceSpace(backbone.name)
+        self.D = space.set("dimensions", self.dims)
+        self.S = space.set("statements", [*self.dims, *self.statements])
+        self.T = space.set("levels", [tile.name for tile in self.tile.values() if tile.sizes])
+        self.C = space.set("copies", [s.name for s in backbone.statements if s.kind == "copy"])
+        self.H = space.set("hardware dimensions", THREADS)
+        effects = [s for s in backbone.statements if s.kind in ("begin", "accumulate", "store")]
+        shared = [loop for loop in backbone.loops if all(loop in s.loops for s in effects)]
+        self.parallel = {backbone.loops[loop].tiles[0].name for loop in shared if backbone.loops[loop].open_ended}
+        self.size = space.integer("size", [self.T], lambda name: self.tile[name].sizes)
+        self.kind = space.enum("kind", [self.D], tuple(_DEPTH))
+        self.memory = space.enum("memory", [self.C], (REGISTER, SHARED))
+        widths = {1, *(size for tile in self.tile.values() for size in tile.sizes)}
+        fitting = tuple(sorted(width for width in widths if width <= limits.threads[1]))
+        self.threads = space.integer("threads", [self.H], lambda _: fitting)
+        self.order = space.enum("order", [self.S, self.S], ORDERS, {BEFORE: AFTER, INNER: OUTER})
+
+    def require(self, why: str, condition: Condition | bool) -> None:
+        """Demand a condition of given objects."""
+        if why not in self.without:
+            self.space.require(why, [], lambda: condition)
+
+    def for_all(self, why: str, sets: list[ObjectSet], condition: object) -> None:
+        if why not in self.without:
+            self.space.require(why, sets, condition)  # type: ignore[arg-type]
+
+    def made(self) -> ScheduleChoices:
+        if "orders fit together" not in self.without:
+            self.space.algebra(self.order, COMPOSED)
+        self.nests()
+        self.kinds()
+        for statement in self.backbone.statements:
+            for name in statement.reads:
+                self.taken(self.statements[name], statement)
+        for statement in self.backbone.statements:
+            if statement.kind in ("begin", "accumulate", "store"):
+                self.once(statement)
+        self.blocks()
+        self.hardware_threads()
+        self.resources()
+        return ScheduleChoices(self.space, self.size, self.kind, self.order, self.memory, self.threads)
+
+    # What may be decided of one dimension, and of two.
+
+    def sizes(self, dim: Dimension) -> Tile:
+        return self.tile[dim.tile]
+
+    def kinds_of(self, dim: Dimension) -> tuple[str, ...]:
+        """Return what a dimension may become."""
+        statement, tile = self.statements[dim.statement], self.sizes(dim)
+        if not tile.sizes:
+            return (LOOP, BLOCK) if tile.name in self.parallel else (LOOP,)
+        if tile.loop in self.backbone.reduced(statement):
+            return (LOOP, UNROLL)
+        last = self.backbone.loops[tile.loop].tiles[-1]
+        side_by_side = bool(statement.index) and statement.index[-1] == tile.loop and tile == last
+        return (LOOP, *THREADS, UNROLL, *((VECTOR,) if side_by_side and statement.kind in ("load", "store") else ()))
+
+    def kinds(self) -> None:
+        for dim in self.dims:
+            self.require("kinds of a dimension", self.kind(dim).is_(*self.kinds_of(dim)))
+            if self.sizes(dim).sizes:
+                size = self.size(dim.tile)
+                self.require(
+                    "a vector has two or four elements, and one trip is no decision",
+                    holds(_fits_kind, self.kind(dim), size),
+                )
+        for loop in self.backbone.loops.values():
+            inner = [tile.name for tile in loop.tiles if tile.sizes]
+            if loop.open_ended and len(inner) > 1:
+                divides = partial(_divides, loop.extent)
+                self.require("tiles divide a loop", holds(divides, *map(self.size, inner)))
+
+    def nests(self) -> None:
+        """What may be inside what."""
+
+        def pair(a: object, b: object) -> Condition | bool:
+            order = self.order(a, b)
+            if not isinstance(a, Dimension) and not isinstance(b, Dimension):
+                return order.is_(BEFORE, AFTER)
+            if not isinstance(a, Dimension):
+                return True  # said of the pair the other way round
+            if not isinstance(b, Dimension):
+                return order.is_(OUTER) if a.statement == b else order.is_(BEFORE, AFTER, OUTER)
+            outermost = not self.sizes(a).sizes
+            if a.statement == b.statement:
+                same = self.sizes(a).loop == self.sizes(b).loop
+                return order.is_(OUTER) if same and outermost else order.is_(INNER, OUTER)
+            return a.tile == b.tile or order.is_not(MERGED)
+
+        self.for_all("what a nest is", [self.S, self.S], pair)
+
+        def kinds(a: Dimension, b: Dimension) -> Condition | bool:
+            if repr(a) > repr(b):
+                return True
+            return holds(_nested, self.kind(a), self.kind(b), self.order(a, b))
+
+        def vectors(a: Dimension, b: Dimension) -> Condition | bool:
+            return self.kind(a).is_not(VECTOR) | self.order(a, b).is_not(OUTER)
+
+        self.for_all("kinds are nested in one order", [self.D, self.D], kinds)
+        self.for_all("a vector is innermost", [self.D, self.D], vectors)
+
+    # What goes from statement to statement.
+
+    def taken(self, maker: Statement, user: Statement) -> None:
+        """A value is there when it is used, for each value of the loops that both have."""
+        self.require("values are made before they are used", self.order(maker.name, user.name).is_(BEFORE))
+        for loop in self.backbone.reduced(user):
+            for tile in self.backbone.loops[loop].tiles:
+                if maker.kind == "begin":
+                    dim = Dimension(user.name, tile.name)
+                    self.require("a sum begins before its loops", self.order(maker.name, dim).is_(BEFORE))
+        for loop in self.backbone.reduced(maker):
+            for tile in self.backbone.loops[loop].tiles:
+                dim = Dimension(maker.name, tile.name)
+                self.require("a sum is taken after its loops", self.order(dim, user.name).is_(BEFORE))
+        for loop in self.backbone.result_loops(maker):
+            if loop in user.loops:
+                for tile in self.backbone.loops[loop].tiles:
+                    self.point_to_point(Dimension(maker.name, tile.name), Dimension(user.name, tile.name), user)
+
+    def point_to_point(self, a: Dimension, b: Dimension, user: Statement) -> None:
+        """What is made at a value of one dimension is used at the same value of the other (section 4.4)."""
+        order = self.order(a, b)
+        if not self.sizes(a).sizes:
+            self.require("outermost levels are fused", order.is_(MERGED))
+            return
+        self.require("loops of one trip are fused", holds(_single, self.size(a.tile), order))
+        self.require(
+            "a value is not used inside the loop that makes it", holds(_outside, order, self.order(a, user.name))
+        )
+        if user.kind == "copy":
+            memory = self.memory(user.name)
+            self.require("a copy in registers is its load", holds(_in_registers, memory, order))
+            self.require(
+                "shared memory holds what threads and unrolled loops make",
+                holds(_in_shared, memory, order, self.kind(a)),
+            )
+        else:
+            self.require("values go point to point", holds(_point_to_point, self.kind(a), self.kind(b), order))
+
+    def once(self, statement: Statement) -> None:
+        """Sums and stores are done once: what is around them is their own."""
+        for dim in self.dims:
+            if dim.statement == statement.name:
+                continue
+            own = Dimension(statement.name, dim.tile)
+            around = self.order(dim, statement.name)
+            if own in self.known:
+                self.require(f"a {statement.kind} is done once", holds(_alone, around, self.order(dim, own)))
+            else:
+                self.require(f"a {statement.kind} is done once", around.is_not(OUTER))
+
+    # What the hardware has.
+
+    def blocks(self) -> None:
+        """Blocks are around everything, and there is one dimension of them for a loop."""
+        for dim in self.dims:
+            if dim.tile not in self.parallel:
+                continue
+            for name in self.statements:
+                if name == dim.statement:
+                    continue
+                own, kind = Dimension(name, dim.tile), self.kind(dim)
+                self.require("blocks are around all statements", holds(_whole, kind, self.order(dim, name)))
+                if own in self.known and repr(dim) < repr(own):
+                    both = holds(_one_block, kind, self.kind(own), self.order(dim, own))
+                    self.require("one block dimension of a loop", both)
+        (*_, store) = [s for s in self.backbone.statements if s.kind == "store"]
+        outer = [Dimension(store.name, tile.name) for tile in self.backbone.tiles(store) if tile.name in self.parallel]
+        grid = self.space.set("block dimensions", outer)
+        self.space.counter(
+            "a grid has three dimensions", [grid], lambda _: 1, when=lambda dim: self.kind(dim).is_(BLOCK), most=3
+        )
+
+    def hardware_threads(self) -> None:
+        """The threads of a block, and which dimensions they are."""
+        for axis in THREADS:
+            threads = self.threads(axis)
+            used: Condition | bool = threads.is_(1)
+            for dim in self.dims:
+                if axis in self.kinds_of(dim):
+                    equal = holds(_EXTENT[axis], self.kind(dim), self.size(dim.tile), threads)
+                    self.require("a hardware dimension has one extent", equal)
+                    used = self.kind(dim).is_(axis) | used
+            self.require("a hardware dimension is used", used)
+        for before, after in pairwise(THREADS):
+            self.require(
+                "x is used before y, and y before z", holds(_packed, self.threads(before), self.threads(after))
+            )
+        least, most = self.limits.threads
+        self.space.counter("threads of a block", [self.H], self.threads, product=True, least=least, most=most)
+
+    def resources(self) -> None:
+        """Registers and shared memory."""
+        share = self.limits.shared_floats // max(len(self.C.objects), 1)
+        for statement in self.backbone.statements:
+            tiles = [tile for tile in self.backbone.tiles(statement) if tile.sizes]
+            group = self.space.set(
+                f"inner levels of {statement.name}", [Dimension(statement.name, t.name) for t in tiles]
+            )
+            self.product("unrolled statements", group, lambda dim: self.kind(dim).is_(*UNROLLED), self.limits.unrolled)
+            if statement.kind == "copy":
+                apart = partial(self.apart, statement.reads[0])
+                self.product("shared memory", group, apart, share)
+
+    def apart(self, load: str, dim: Dimension) -> Condition:
+        """Say that a level of a copy is not fused with its load's."""
+        return self.order(Dimension(load, dim.tile), dim).is_not(MERGED)
+
+    def product(self, why: str, group: ObjectSet, when: Callable[..., Condition], most: int) -> None:
+        """Bound the product of the sizes of some levels."""
+        self.space.counter(why, [group], lambda dim: self.size(dim.tile), when=when, product=True, most=most)
+
+
+def _fits_kind(kind: str, size: int) -> bool:
+    if size == 1:
+        return kind == LOOP
+    return kind != VECTOR or size in (2, 4)
+
+
+def _point_to_point(maker: str, user: str, order: str) -> bool:
+    """Fused, kept in registers of unrolled loops, or made and used by one thread (section 4.4)."""
+    if order == MERGED:
+        return maker == user
+    return (maker in UNROLLED and user in UNROLLED) or (maker == user and maker in THREADS)
+
+
+def _in_registers(memory: str, order: str) -> bool:
+    return memory == SHARED or order == MERGED
+
+
+def _in_shared(memory: str, order: str, kind: str) -> bool:
+    return memory == REGISTER or order != MERGED or kind in (LOOP, BLOCK)
+
+
+def _nested(kind: str, other: str, order: str) -> bool:
+    """Deeper kinds are inside, and of threads those that follow each other faster; what is fused is of one kind."""
+    if order == INNER:
+        return _nested(other, kind, OUTER)
+    if order == OUTER:
+        return _DEPTH[kind] <= _DEPTH[other] and (kind not in THREADS or other not in THREADS or kind > other)
+    return order != MERGED or kind == other
+
+
+def _single(size: int, order: str) -> bool:
+    return size > 1 or order == MERGED
+
+
+def _outside(order: str, around: str) -> bool:
+    return order == MERGED or around != OUTER
+
+
+def _alone(around: str, order: str) -> bool:
+    return around != OUTER or order == MERGED
+
+
+def _whole(kind: str, order: str) -> bool:
+    return kind != BLOCK or order in (OUTER, MERGED, INNER)
+
+
+def _one_block(kind: str, other: str, order: str) -> bool:
+    return BLOCK not in (kind, other) or order == MERGED
+
+
+def _packed(first: int, second: int) -> bool:
+    return second == 1 or first > 1
+
+
+def _divides(extent: int, *sizes: int) -> bool:
+    return extent % math.prod(sizes) == 0
+
+
+def _has_extent(axis: str, kind: str, size: int, threads: int) -> bool:
+    return kind != axis or size == threads
+
+
+_EXTENT: Final = {axis: partial(_has_extent, axis) for axis in THREADS}

@@ -1,0 +1,142 @@
+"""The schedules of a kernel with loops, as a space of candidates."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from msgspec.structs import replace
+
+from swizzle.derive.schedules.backbone import Backbone
+from swizzle.derive.schedules.candidates import Assignment
+from swizzle.derive.schedules.decisions import Limits, ScheduleChoices, choices_of
+from swizzle.derive.schedules.lowering import kernel_text
+from swizzle.derive.schedules.nests import Nests
+from swizzle.derive.schedules.reading import Sizes, backbone_of
+from swizzle.language.source.kernel_source import Source, parse, split_lines
+from swizzle.sketches.loading import SketchFile
+from symbolic.choices.grounding import GroundSpace, ground
+
+MOST_EXECUTED: Final = 1_000_000
+"""Statements that all threads together execute in a proof, at most: legal schedules may repeat loads a hundredfold."""
+
+
+class ScheduleSpace:
+    """A `CandidateSpace`: all schedules of a kernel within some limits.
+
+    Attributes:
+        backbone: what the kernel computes.
+        choices: the declared space.
+        space: the same for the kernel's loops and statements.
+    """
+
+    def __init__(
+        self, file: SketchFile, name: str | None = None, overrides: Mapping[str, int] | None = None,
+        sizes: Sizes | None = None, limits: Limits | None = None, without: frozenset[str] = frozenset(),
+    ) -> None:  # fmt: skip
+        (self.sketch,) = file.load(name, overrides or {})[:1]
+        self.text_before = file.text
+        self.tree = parse(file.text, file.path)
+        source = Source(file.path, split_lines(file.text))
+        (self.definition,) = (
+            node for node in self.tree.body if isinstance(node, ast.FunctionDef) and node.name == self.sketch.name
+        )
+        self.backbone: Backbone = backbone_of(self.sketch, source, self.definition, sizes)
+        self.choices: ScheduleChoices = choices_of(self.backbone, limits, without)
+        self.space: GroundSpace = ground(self.choices.space)
+
+    @staticmethod
+    def of(path: str | Path, name: str | None = None, **given: object) -> ScheduleSpace:
+        """Return the schedules of a kernel in a file."""
+        return ScheduleSpace(SketchFile.read(path), name, **given)  # type: ignore[arg-type]
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.backbone.name
+
+    @cached_property
+    def hash(self) -> str:
+        """What says that two spaces hold the same texts: the file's text and the space's choices and rules."""
+        names = [self.space.label(n) for n in range(len(self.space.names))]
+        shown = repr((self.text_before, self.sketch.parameters, names, self.space.values, len(self.space.clauses)))
+        return hashlib.sha256(shown.encode()).hexdigest()[:16]
+
+    @cached_property
+    def decisions(self) -> dict[str, int]:
+        """The variables in the order of section 5.4: sizes, kinds, threads, memory, orders."""
+        weight = {"size": 0, "kind": 1, "threads": 2, "memory": 3, "order": 4}
+        chosen = sorted(range(self.space.choices), key=lambda n: weight[self.space.names[n][0].name])  # type: ignore[union-attr]
+        return {self.space.label(n): n for n in chosen}
+
+    def nests(self, assignment: Assignment, lengths: Mapping[str, int] | None = None) -> Nests:
+        """Return what an assignment says of loops and statements, at some lengths in place of those that are asked."""
+        loops = {
+            name: replace(loop, extent=(lengths or {}).get(loop.length, loop.extent))
+            for name, loop in self.backbone.loops.items()
+        }
+        return Nests(replace(self.backbone, loops=loops), self.choices, assignment)
+
+    def proof_lengths(self, assignment: Assignment) -> dict[str, int]:
+        """Return lengths at which a schedule is proved.
+
+        They are two tiles of each loop, so that blocks are told apart and a trip finds what the one before it left;
+        but one where two would execute too much, of loops that are summed along last.
+        """
+        nests = self.nests(assignment)
+        units = {loop.length: self.unit(loop.length, nests) for loop in self.backbone.loops.values()}
+        lengths = {name: 2 * unit for name, unit in units.items() if unit is not None}
+        summed = {
+            self.backbone.loops[loop].length
+            for statement in self.backbone.statements
+            for loop in self.backbone.reduced(statement)
+        }
+        for name in sorted(lengths, key=lambda name: (name in summed, name)):
+            if self.nests(assignment, lengths).executed > MOST_EXECUTED:
+                lengths[name] //= 2
+        return lengths
+
+    def text(self, assignment: Assignment, barriers: bool = True) -> str:
+        """Return the file with the kernel of an assignment in place of the given one."""
+        nests = self.nests(assignment)
+        spec = next(
+            ast.unparse(keyword.value)
+            for decorator in self.definition.decorator_list
+            if isinstance(decorator, ast.Call)
+            for keyword in decorator.keywords
+            if keyword.arg == "spec"
+        )
+        kernel = kernel_text(nests, spec, barriers)
+        made = [line + "\n" for line in split_lines(self.text_before)]
+        changes = [(self.definition.decorator_list[0].lineno, self.definition.end_lineno or 0, kernel)]
+        for node in self.tree.body:
+            match node:
+                case ast.Assign([ast.Name()], ast.Call(ast.Name("parameter"), [ast.Constant(str(name)), *_])):
+                    if (unit := self.unit(name, nests)) is not None:
+                        default = self.sketch.parameters[name]
+                        target = ast.unparse(node.targets[0])
+                        line = f'{target} = parameter("{name}", {default}, domain=range({unit}, 1 << 27, {unit}))\n'
+                        changes.append((node.lineno, node.end_lineno or 0, line))
+                case ast.ImportFrom("swizzle", names):
+                    known = {name.asname or name.name for name in names}
+                    wanted = sorted({*(ast.unparse(name) for name in names), *({"accumulator", "cuda"} - known)})
+                    unused = {"accumulator"} if "accumulator(" not in kernel else set()
+                    line = f"from swizzle import {', '.join(name for name in wanted if name not in unused)}\n"
+                    changes.append((node.lineno, node.end_lineno or 0, line))
+        for first, last, text in sorted(changes, reverse=True):
+            made[first - 1 : last] = [text]
+        return "".join(made).rstrip("\n") + "\n"
+
+    def unit(self, name: str, nests: Nests) -> int | None:
+        """Return what divides a parameter that is the length of loops; None for any other one."""
+        loops = [loop for loop in self.backbone.loops.values() if loop.length == name and loop.open_ended]
+        if not loops:
+            return None
+        product = 1
+        for loop in loops:
+            product = max(product, nests.stride(loop.tiles[0].name))
+        return product
