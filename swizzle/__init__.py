@@ -42,9 +42,10 @@ if TYPE_CHECKING:
         u32,
         u64,
     )
+    from swizzle.language.gpu import gpu
     from swizzle.language.mathematics import gather, math, where
     from swizzle.language.operators import Operator, operator
-    from swizzle.language.parameters import parameter, sw_pad
+    from swizzle.language.parameters import choice, parameter, require, sw_pad
     from swizzle.language.specs.spec import Spec, spec
     from swizzle.language.surface import (
         Accumulator,
@@ -91,7 +92,8 @@ _LIVES_IN = {
     "swizzle.language.element_types": "ArrayType ElementType bf16 f16 f32 f64 i8 u8 i16 u16 i32 i64 u32 u64",
     "swizzle.language.mathematics": "gather math where",
     "swizzle.language.operators": "Operator operator",
-    "swizzle.language.parameters": "parameter sw_pad",
+    "swizzle.language.parameters": "choice parameter require sw_pad",
+    "swizzle.language.gpu": "gpu",
     "swizzle.language.surface": "Accumulator accumulator block_load block_store exchange maximum minimum "
     "permute_local sw_cond sw_from sw_home sw_index sw_part sw_place sw_when sw_xform warp_load warp_store zeros",
     "swizzle.operators.serial": "Serial serial",
@@ -133,6 +135,7 @@ __all__ = [
     "block_load",
     "block_store",
     "check",
+    "choice",
     "cuda",
     "device_scan",
     "exchange",
@@ -140,6 +143,7 @@ __all__ = [
     "f32",
     "f64",
     "gather",
+    "gpu",
     "host",
     "host_function",
     "i8",
@@ -156,6 +160,7 @@ __all__ = [
     "parameter",
     "permute_local",
     "prove",
+    "require",
     "scan_operator",
     "scans",
     "serial",

@@ -121,7 +121,7 @@ SEARCHING = {
     *("swizzle.answers", "swizzle.answers.emit", "swizzle.answers.explain", "swizzle.sketches"),
     *(f"swizzle.language{room}" for room in ("", ".source", ".specs", ".frontend")),
     *(f"swizzle.solving.{room}" for room in ("audit", "cache", "costs", "problem", "search")),
-    *("symbolic.algebra", "symbolic.values", "symbolic.machine", "symbolic.solve"),
+    *("symbolic.algebra", "symbolic.values", "symbolic.machine", "symbolic.solve", "symbolic.choices"),
 }
 TEXT_OF_TILES = {"cuda_out", "cuda_out.tiling", "cuda_out.analysis"}
 NUMBERS_AND_CLAUSES = {"numpy", "pysat", "pysolvers", "pyformula", "typing_extensions"}
@@ -152,7 +152,7 @@ NUMBERS_AND_CLAUSES = {"numpy", "pysat", "pysolvers", "pyformula", "typing_exten
         (
             ["solve", "case_studies/conv1d.swz", "-q", "--no-cache"],
             {},
-            SEARCHING | TEXT_OF_TILES | NUMBERS_AND_CLAUSES | {"symbolic.lifting", "symbolic.core"},
+            SEARCHING | TEXT_OF_TILES | NUMBERS_AND_CLAUSES | {"symbolic.lifting", "symbolic.core", "cuda_out.devices"},
         ),
     ],
 )

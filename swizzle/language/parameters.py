@@ -1,5 +1,7 @@
 """Declared parameters: the sizes and choices of a sketch file, each an int with a domain, set by `-D NAME=VALUE`.
 
+A choice is a parameter that `swizzle tune` searches. What may not be chosen together, `require` says.
+
 A module's parameters are stored in the module itself. So the same file can be loaded twice with different values, and a
 notebook cell can be run again.
 """
@@ -23,10 +25,19 @@ LARGEST: Final = 2**62
 """The most that a value of a domain may be, and the least, negated."""
 MOST_ADDED: Final = 4096
 """The most elements that may be added to an extent by a pad, all of which are tried."""
+MOST_VALUES: Final = 1024
+"""The most values of a choice."""
+
+
+class RequirementError(SwizzleError):
+    """The values of a file's choices are not allowed together."""
 
 
 class Declared(Struct, frozen=True):
-    """One parameter: its value now, and the values it may have. A pad's value is chosen by the search."""
+    """One parameter: its value now, and the values it may have.
+
+    A pad's value is chosen by the search for a filling, that of a choice by `swizzle tune`.
+    """
 
     name: str
     value: int
@@ -34,6 +45,7 @@ class Declared(Struct, frozen=True):
     domain: Sequence[int]
     place: Place
     pad: bool = False
+    choice: bool = False
 
     def __str__(self) -> str:
         return f"{self.name} (default {self.default}; {describe_domain(self.domain)})"
@@ -42,6 +54,7 @@ class Declared(Struct, frozen=True):
 class Parameters(Struct):
     """The parameters declared by one file; `overrides` are values that are set from outside.
 
+    `chosen` are the values of choices that are not set: the first ones that all requirements allow.
     `operators` are those that were handed in, by name. `again(name, values)` gives the object that the file calls
     `name`, with other values, if the file can be loaded again.
     """
@@ -51,8 +64,11 @@ class Parameters(Struct):
     declared: dict[str, Declared] = field(default_factory=dict)
     again: Callable[[str, Mapping[str, int]], Any] | None = None
     operators: Mapping[str, Any] = field(default_factory=dict)
+    chosen: Mapping[str, int] = field(default_factory=dict)
 
-    def declare(self, name: object, default: object, domain: object, place: Place, *, pad: bool = False) -> int:
+    def declare(
+        self, name: object, default: object, domain: object, place: Place, *, pad: bool = False, choice: bool = False
+    ) -> int:
         """Declare a parameter and return its value."""
 
         def fail(found: str, expected: str, fix: str) -> NoReturn:
@@ -62,7 +78,7 @@ class Parameters(Struct):
             fail(
                 f"{name!r} is not a parameter's name",
                 "a string that is a name",
-                'parameter("K", 3, domain=range(1, 9))',
+                'choice("BM", (16, 32, 64))' if choice else 'parameter("K", 3, domain=range(1, 9))',
             )
         if self.once and name in self.declared:
             fail(f"the parameter {name} is declared twice", "one declaration", fix="rename one of them")
@@ -81,10 +97,31 @@ class Parameters(Struct):
                     describe_domain(domain),
                     _nearest(name, value, domain, what),
                 )
-        value, usual = self.overrides.get(name, default), default
+        value, usual = self.overrides.get(name, self.chosen.get(name, default) if choice else default), default
         assert isinstance(value, Integral) and isinstance(usual, Integral)
-        self.declared[name] = Declared(name, int(value), int(usual), domain, place, pad)
+        self.declared[name] = Declared(name, int(value), int(usual), domain, place, pad, choice)
         return int(value)
+
+    def require(self, condition: object, why: object, place: Place) -> None:
+        """Refuse the values of the choices where a condition on them does not hold."""
+        if not isinstance(why, str):
+            raise SwizzleError(
+                f"the reason of a requirement is {why!r:.60}", place=place, expected="a text, for messages",
+                fix='require(BM <= 64, "both tiles fit")',
+            )  # fmt: skip
+        if type(condition).__name__ not in ("bool", "bool_"):
+            raise SwizzleError(
+                f"require of {condition!r:.60}", place=place, expected="a comparison, which is True or False",
+                fix='require(BM <= 64, "both tiles fit")',
+            )  # fmt: skip
+        if not condition:
+            values = {each.name: each.value for each in self.declared.values() if each.choice}
+            listing = ", ".join(f"{name} = {value}" for name, value in values.items())
+            raise RequirementError(
+                f"{repr(why) if why else 'a requirement'} does not hold with {listing or 'these values'}",
+                place=place, expected="values of the choices that every `require` allows",
+                fix="set others with -D; of choices that are not set, the first allowed values are taken",
+            )  # fmt: skip
 
     @property
     def values(self) -> dict[str, int]:
@@ -117,6 +154,38 @@ def parameter(name: str, default: int, *, domain: Sequence[int]) -> int:
     module: dict[str, Any] = sys._getframe(1).f_globals
     parameters: Parameters = module.setdefault(MODULE_KEY, Parameters())
     return parameters.declare(name, default, domain, caller_place())
+
+
+def choice(name: str, values: Sequence[int]) -> int:
+    """Declare a choice of this file, one of some ints: a parameter that `swizzle tune` searches.
+
+    Its value is the one given by `-D NAME=VALUE`, or else the first one that all of the file's `require` allow.
+    """
+    module: dict[str, Any] = sys._getframe(1).f_globals
+    parameters: Parameters = module.setdefault(MODULE_KEY, Parameters())
+    return declare_choice(parameters, name, values, caller_place())
+
+
+def declare_choice(parameters: Parameters, name: object, values: Any, place: Place) -> int:
+    """Declare a choice and return its value."""
+    several = isinstance(values, range | tuple | list) and 0 < len(values) <= MOST_VALUES
+    if not several or not all(map(_is_int, values)) or len(set(values)) < len(values):
+        raise SwizzleError(
+            f"the values of the choice {name} are {values!r:.60}", place=place,
+            expected=f"a tuple, a list or a range of 1 to {MOST_VALUES} different ints",
+            fix='choice("BM", (16, 32, 64))',
+        )  # fmt: skip
+    return parameters.declare(name, values[0], values, place, choice=True)
+
+
+def require(condition: bool, why: str = "") -> None:
+    """Demand a condition of the values of this file's choices and parameters; `why` is what messages say of it.
+
+    `swizzle tune` looks only at values for which it holds. Elsewhere values for which it does not are a mistake.
+    """
+    module: dict[str, Any] = sys._getframe(1).f_globals
+    parameters: Parameters = module.setdefault(MODULE_KEY, Parameters())
+    parameters.require(condition, why, caller_place())
 
 
 def sw_pad(n: int, most: int = 32) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import os
 import re
 import sys
 import traceback
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -18,10 +19,11 @@ from msgspec import Struct, field
 from swizzle.language.operators import HandedIn, Operator, find_operator, handed_in, handing_in
 from swizzle.language.other_names import here
 from swizzle.language.parameters import MODULE_KEY, Declared, Parameters
-from swizzle.language.source.kernel_source import syntax_mistake
+from swizzle.language.source.kernel_source import parse, syntax_mistake
+from swizzle.sketches.choices import FileChoices, SliceRun, read_choices
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.sketch import Sketch, SketchFamily, no_specification
-from swizzle.sketches.swz_file import names_of_swz, read_file
+from swizzle.sketches.swz_file import SwzReader, names_of_swz, parsed_swz, read_file
 from symbolic.errors import Place, SwizzleError, is_ours, near, user_place
 from symbolic.extensions import extension_names
 from symbolic.files import file_text
@@ -165,6 +167,7 @@ class SketchFile(Struct):
     text: str
     operators: Mapping[str, Operator] = field(default_factory=handed_in)
     _known: dict[frozenset[tuple[str, int]], Instance] = field(default_factory=dict)
+    _choices: frozenset[str] | None = None
 
     @staticmethod
     def read(path: str | Path) -> SketchFile:
@@ -226,7 +229,9 @@ class SketchFile(Struct):
         """Return what the file makes of these values."""
         key = frozenset(overrides.items())
         if key not in self._known:
-            parameters = Parameters(dict(overrides), once=True, again=self._again, operators=self.operators)
+            parameters = Parameters(
+                dict(overrides), once=True, again=self._again, operators=self.operators, chosen=self._chosen(overrides)
+            )
             hosts: dict[str, HostSketch] = {}
             if self.path.endswith(".swz"):
                 read = read_file(self.text, self.path, parameters)
@@ -238,6 +243,36 @@ class SketchFile(Struct):
             made = Instance(parameters, sketches, hosts)
             self._known[key] = self._known[frozenset(parameters.values.items())] = made
         return self._known[key]
+
+    def choices(self, overrides: Mapping[str, int]) -> FileChoices:
+        """Return the file's choices, of which some may be set, and what is required of them."""
+        if not self.path.endswith(".swz"):
+
+            def runner(nodes: Sequence[ast.stmt]) -> SliceRun:
+                code = compile(ast.Module(list(nodes), []), self.path, "exec", dont_inherit=True)
+                return lambda parameters: _run_code(lambda: code, self.path, parameters)
+
+            return read_choices(self.path, parse(self.text, self.path).body, runner, overrides)
+        tree, source = parsed_swz(self.text, self.path)
+
+        def reading(nodes: Sequence[ast.stmt]) -> SliceRun:
+            def run(parameters: Parameters) -> None:
+                parameters.operators = self.operators
+                reader = SwzReader(source, parameters)
+                for node in nodes:
+                    reader.statement(node)
+
+            return run
+
+        return read_choices(self.path, tree.body, reading, overrides)
+
+    def _chosen(self, overrides: Mapping[str, int]) -> Mapping[str, int]:
+        """Return the values of the choices that are not set."""
+        if "choice" not in self.text or (self._choices is not None and self._choices <= overrides.keys()):
+            return {}
+        choices = self.choices(overrides)
+        self._choices = frozenset(choices.declared)
+        return choices.first()
 
     def _again(self, name: str, values: Mapping[str, int]) -> Sketch:
         (made,) = (sketch for sketch in dict.fromkeys(self.instance(values).sketches.values()) if sketch.name == name)
@@ -305,13 +340,18 @@ def _near_files(file: Path) -> str:
 
 def _run_module(text: str, file: str, parameters: Parameters) -> types.ModuleType:
     """Run a `.py` file as a module of its own."""
+    return _run_code(lambda: _compiled(text, file), file, parameters)
+
+
+def _run_code(code: Callable[[], types.CodeType], file: str, parameters: Parameters) -> types.ModuleType:
+    """Run a file's code, or a part of it, as a module of its own."""
     name = f"_swizzle_sketch_{next(_serial)}"
     module = types.ModuleType(name)
     module.__file__ = file
     module.__dict__[MODULE_KEY] = parameters
     sys.modules[name] = module
     try:
-        exec(_compiled(text, file), module.__dict__)
+        exec(code(), module.__dict__)
     except SwizzleError:
         raise
     except SyntaxError as error:

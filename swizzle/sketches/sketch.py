@@ -44,10 +44,11 @@ class SketchFamily(Struct, Generic[S], frozen=True, eq=False):
     def at(self, values: Mapping[str, int]) -> S:
         """Return the sketch with other values of some parameters.
 
-        Of the others, those that have their defaults here have their defaults there too. Raises SwizzleError for a
-        value outside of its domain, a name that is not declared, and wherever the definition fails with these values.
+        Of the others, choices stay as they are, and those that have their defaults here have them there too. Raises
+        SwizzleError for a value outside of its domain, a name that is not declared, and wherever the definition fails
+        with these values.
         """
-        chosen = {each.name: each.value for each in self.declared.values() if each.value != each.default}
+        chosen = {each.name: each.value for each in self.declared.values() if each.choice or each.value != each.default}
         return self.make(chosen | dict(values))
 
 

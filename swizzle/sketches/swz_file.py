@@ -1,7 +1,7 @@
 """`.swz` files: the language in a file of its own, holes spelled with the paper's question mark.
 
-The file is parsed and interpreted, never imported or executed. Its top level has parameters, constants, functions of
-the sequential part, serial loops, device functions, and sketches; the language's names are built in.
+The file is parsed and interpreted, never imported or executed. Its top level has parameters, choices, constants,
+functions of the sequential part, serial loops, device functions, and sketches; the language's names are built in.
 
 The body of a host function in a `.swz` file: launches, arrays that are handed on, and loops over constants.
 
@@ -31,7 +31,7 @@ from swizzle.language.element_types import (
 from swizzle.language.host_arrays import HostArray, Launches, SeenLaunch, add_array
 from swizzle.language.operators import OperatorNames, ScanOperator
 from swizzle.language.other_names import here
-from swizzle.language.parameters import Parameters, declare_pad
+from swizzle.language.parameters import Parameters, declare_choice, declare_pad
 from swizzle.language.source.hole_marks import find_marks
 from swizzle.language.source.kernel_source import KernelSource, Source, check_names_once, parse, split_lines
 from swizzle.language.specs.function import SequentialFunction
@@ -154,19 +154,24 @@ def names_of_swz(text: str, file: str, parameters: Parameters) -> dict[str, Any]
 
 def read_file(text: str, file: str, parameters: Parameters) -> SwzReader:
     """Read the text of a `.swz` file; declares its parameters and returns all that it has."""
-    text = "\n".join(split_lines(text))
-    marked, marks = find_marks(text, file)
-    reader = SwzReader(Source(file, split_lines(text), marks), parameters)
-    tree = parse(marked, file)
-    check_names_once(tree, reader.source)
+    tree, source = parsed_swz(text, file)
+    check_names_once(tree, source)
+    reader = SwzReader(source, parameters)
     for node in tree.body:
         reader.statement(node)
     return reader
 
 
+def parsed_swz(text: str, file: str) -> tuple[ast.Module, Source]:
+    """Return the syntax tree of a `.swz` file's text, in which `?` is `_`, and the text with these places."""
+    text = "\n".join(split_lines(text))
+    marked, marks = find_marks(text, file)
+    return parse(marked, file), Source(file, split_lines(text), marks)
+
+
 TOP_LEVEL: Final = (
-    "parameters, constants, functions, @spec functions, @serial loops, @cuda.jit(device=True) functions, "
-    "@sketch(...) kernels and @host(...) functions"
+    "parameters, choices, requirements, constants, functions, @spec functions, @serial loops, "
+    "@cuda.jit(device=True) functions, @sketch(...) kernels and @host(...) functions"
 )
 ROLES: Final[dict[str, Role]] = {"in": "in", "const": "const", "by_value": "by_value", "out": "out", "inout": "inout"}
 
@@ -211,6 +216,8 @@ class SwzReader:
                 self._bind_tuple(targets, self._evaluate(value), node)
             case ast.FunctionDef():
                 self._function(node)
+            case ast.Expr(value=ast.Call(func=ast.Name(id="require")) as call) if "require" not in self.names:
+                self._require(call)
             case ast.Import() | ast.ImportFrom():
                 self._fail(
                     node, "an import in a .swz file", TOP_LEVEL, "leave it out: the language's names are built in"
@@ -248,6 +255,8 @@ class SwzReader:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "parameter":
             return self._parameter(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id == "choice" and "choice" not in self.names:
+                return self._choice(node)
             marked = self.source.is_marked(node.func)
             if node.func.id[marked:] == "sw_pad":
                 return self._pad(node, marked=marked)
@@ -311,6 +320,24 @@ class SwzReader:
         name = given["name"].value if isinstance(given["name"], ast.Constant) else None
         default, domain = (self._evaluate(given[key]) for key in ("default", "domain"))
         return self.parameters.declare(name, default, domain, self.source.place(node))
+
+    def _given(self, node: ast.Call, names: tuple[str, ...], least: int, example: str) -> list[Any]:
+        """Return the values of a call's arguments, which are named so, of which the first few have to be there."""
+        given: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
+        given.update({str(keyword.arg): keyword.value for keyword in node.keywords})
+        if len(node.args) > len(names) or not set(names[:least]) <= set(given) <= set(names):
+            wanted = " and ".join(names) if least == len(names) else f"{names[0]}, and {' and '.join(names[1:])}"
+            self._fail(node, f"a wrong call of {ast.unparse(node.func)}", wanted, f"write {example}")
+        texts = {key: each.value for key, each in given.items() if isinstance(each, ast.Constant)}
+        return [texts[name] if name in texts else self._evaluate(given[name]) for name in names if name in given]
+
+    def _choice(self, node: ast.Call) -> int:
+        name, values = self._given(node, ("name", "values"), 2, 'choice("BM", (16, 32, 64))')
+        return declare_choice(self.parameters, name, values, self.source.place(node))
+
+    def _require(self, node: ast.Call) -> None:
+        condition, *why = self._given(node, ("condition", "why"), 1, 'require(BM <= 64, "both tiles fit")')
+        self.parameters.require(condition, why[0] if why else "", self.source.place(node))
 
     def _function(self, node: ast.FunctionDef) -> None:
         match node.decorator_list:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from swizzle.language.cuda_namespace import DeviceFunction
+from swizzle.language.gpu import gpu_numbers
 from swizzle.language.mathematics import DataFunction, gather, math, where
 from swizzle.language.operators import Operator, ScanOperator
 from swizzle.language.source.kernel_source import Source
@@ -66,6 +67,8 @@ class SequentialNames(Mapping[str, Any]):
             return _MEANINGS.get(name) or getattr(builtins, name)
         elif name in ELEMENT_TYPES:
             return KnownFunction(name, _converting(name))
+        elif name == "gpu" and name not in self._operators:
+            return Namespace(name, gpu_numbers())
         else:
             found = self._operators[name]
         match found:

@@ -115,7 +115,7 @@ def _check_node(node: ast.stmt | ast.expr, tree: ast.AST, source: Source, docstr
                 source.mistake(
                     node, f"a {type(value).__name__} is {part}", "ints, floats, lists and arrays", "leave it out"
                 )
-        case ast.Attribute(value=ast.Name(id="math")):
+        case ast.Attribute(value=ast.Name(id="math" | "gpu")):
             pass
         case ast.Attribute() if _is_of_operator(node):
             pass

@@ -1,0 +1,266 @@
+"""The choices of a sketch file as a space: what values each has, and what its `require` allow together.
+
+A requirement may use whatever the file computes above it. So its *slice* is run: those statements of the top level that
+it needs, with values for the choices among them. Kernels and specifications are no part of it, so that this takes
+microseconds, and a requirement is about the few choices of its slice alone, which is what propagation needs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice, product
+from typing import Final, NoReturn, TypeAlias
+
+from msgspec import Struct
+
+from swizzle.language.parameters import Declared, Parameters, RequirementError
+from symbolic.choices.conditions import ChoiceOf, holds
+from symbolic.choices.grounding import GroundSpace, ground
+from symbolic.choices.propagation import PartialAssignment, Propagator
+from symbolic.choices.search import assignments, contradictory_rules
+from symbolic.choices.space import ChoiceSpace
+from symbolic.errors import Place, SwizzleError
+
+SliceRun: TypeAlias = "Callable[[Parameters], object]"
+"""Runs some statements of a file on its parameters, which it declares there."""
+MOST_COUNTED: Final = 20_000
+"""Combinations of values that are looked at to say how many a requirement leaves."""
+
+
+class FileRequirement(Struct, frozen=True, eq=False):
+    """A requirement: what it says, where, about which choices; `allows` takes their values in this order."""
+
+    why: str
+    place: Place
+    names: tuple[str, ...]
+    allows: Callable[..., bool]
+
+    @property
+    def words(self) -> str:
+        return f"line {self.place.line}: {self.why}"
+
+
+class FileChoices(Struct, frozen=True):
+    """The choices of a file in the order of their declaration, its requirements, and the values that are set."""
+
+    file: str
+    declared: Mapping[str, Declared]
+    rules: Sequence[FileRequirement]
+    fixed: Mapping[str, int]
+
+    def space(self) -> GroundSpace:
+        """Return the choices and what has to hold of them; a value that is set is a rule, too."""
+        made = ChoiceSpace(self.file)
+        of: dict[str, ChoiceOf] = {
+            name: made.enum(name, [], tuple(each.domain))() for name, each in self.declared.items()
+        }
+        for rule in self.rules:
+            some = [of[name] for name in rule.names]
+            if some:
+                made.require(rule.words, [], lambda rule=rule, some=some: holds(rule.allows, *some))
+            elif not rule.allows():
+                made.require(rule.words, [], lambda: False)
+        for name in self.declared:
+            if name in self.fixed:
+                made.require(
+                    f"{name} = {self.fixed[name]} is set", [], lambda name=name: of[name].is_(self.fixed[name])
+                )
+        return ground(made)
+
+    def first(self) -> dict[str, int]:
+        """Return the first values that are allowed together; raises SwizzleError where there are none."""
+        if not self.declared:
+            return {}
+        propagation = Propagator(self.space())
+        found = next(assignments(propagation, next_variable=_first_open), None)
+        if found is None:
+            self.none_left(propagation.space)
+        return values_of(propagation, found)
+
+    def none_left(self, space: GroundSpace) -> NoReturn:
+        """Say that no values are left: a least set of rules that leaves none, and which rule leaves the fewest."""
+        raise NothingLeftError(self, self.least_rules(space))
+
+    def least_rules(self, space: GroundSpace) -> list[str]:
+        """Return the fewest rules that leave nothing, all of them where finding out takes too long."""
+        try:
+            return contradictory_rules(space) or []
+        except RuntimeError:
+            return [rule.words for rule in self.rules]
+
+    def share_left(self, rule: FileRequirement) -> tuple[int, int]:
+        """Return how many combinations of its own choices a rule allows, of how many that were looked at."""
+        values = [self.declared[name].domain for name in rule.names]
+        looked = [rule.allows(*some) for some in islice(product(*values), MOST_COUNTED)]
+        return sum(looked), len(looked)
+
+
+class NothingLeftError(SwizzleError):
+    """No values of a file's choices are allowed together."""
+
+    def __init__(self, choices: FileChoices, rules: Sequence[str]) -> None:
+        self.rules = tuple(rules)
+        counts = {rule.words: choices.share_left(rule) for rule in choices.rules}
+        strictest = min(counts, key=lambda words: counts[words][0] / counts[words][1], default="")
+        left, of = counts.get(strictest, (0, 0))
+        most = f"; {strictest} removes most by itself, {of - left:,} of {of:,} combinations" if strictest else ""
+        places = [rule.place for rule in choices.rules if rule.words in rules]
+        super().__init__(
+            f"no values are left for {', '.join(choices.declared)}",
+            place=places[0] if places else None,
+            expected=f"values that all requirements allow; these together leave none, and each is needed: "
+            f"{'; '.join(rules)}{most}",
+            fix="leave one of them out, or add values to a choice",
+        )
+
+
+def values_of(propagation: Propagator, candidate: PartialAssignment) -> dict[str, int]:
+    """Return the values of a file's choices by name, of a complete assignment."""
+    return {choice.name: int(value) for (choice, _), value in propagation.assignment(candidate).items()}
+
+
+def _first_open(propagation: Propagator, candidate: PartialAssignment) -> int:
+    return min(propagation.open_variables(candidate))
+
+
+def read_choices(
+    file: str, body: Sequence[ast.stmt], runner: Callable[[Sequence[ast.stmt]], SliceRun], overrides: Mapping[str, int]
+) -> FileChoices:
+    """Read a file's choices and requirements off its statements, of which those are run that these need.
+
+    Args:
+        file: the file's name.
+        body: the statements of its top level.
+        runner: makes something of some of them that runs them.
+        overrides: values of parameters and choices that are set.
+    """
+    slices = _Slices(body)
+    declared: dict[str, Declared] = {}
+    by_statement: dict[int, tuple[str, ...]] = {}
+    for number in slices.calling("choice"):
+        needed = slices.of(number)
+        parameters = Parameters(dict(overrides))
+        runner([body[each] for each in needed])(parameters)
+        own = {name: each for name, each in parameters.declared.items() if each.choice}
+        if others := [each for each in needed if each != number and each in by_statement]:
+            first, other = next(iter(own.values())), by_statement[others[0]][0]
+            raise SwizzleError(
+                f"the values of a choice depend on the choice {other}", place=next((
+                    each.place for each in own.values() if each.place.line == body[number].lineno), first.place),
+                expected="values that are the same whatever else is chosen",
+                fix=f"list all values, and say which go with which: require(... <= {other})",
+            )  # fmt: skip
+        declared |= own
+        by_statement[number] = tuple(own)
+    rules = []
+    for number in slices.calling("require"):
+        needed = slices.of(number)
+        names = tuple(name for each in needed for name in by_statement.get(each, ()))
+        run = runner([body[each] for each in needed])
+        place = Place(file, body[number].lineno, body[number].col_offset + 1)
+        rules.append(FileRequirement(_why(body[number]), place, names, _allows(run, names, overrides)))
+    fixed = {name: value for name, value in overrides.items() if name in declared}
+    return FileChoices(file, declared, rules, fixed)
+
+
+def _allows(run: SliceRun, names: Sequence[str], overrides: Mapping[str, int]) -> Callable[..., bool]:
+    """Return a function from values of some choices to whether a slice runs to its end with them."""
+
+    @lru_cache(maxsize=1 << 16)
+    def allows(*values: int) -> bool:
+        try:
+            run(Parameters({**overrides, **dict(zip(names, values, strict=True))}))
+        except RequirementError:
+            return False
+        except SwizzleError as error:
+            if isinstance(error.__cause__, ArithmeticError | LookupError | ValueError):
+                return False  # with these values the file does not run
+            raise
+        return True
+
+    return allows
+
+
+def _why(statement: ast.stmt) -> str:
+    """Return the reason that a requirement gives, or its condition."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "require":
+            given = [*node.args[1:], *(each.value for each in node.keywords if each.arg == "why")]
+            if given and isinstance(given[0], ast.Constant) and given[0].value:
+                return str(given[0].value)
+            if node.args:
+                return ast.unparse(node.args[0])
+    return ast.unparse(statement).partition("\n")[0]
+
+
+class _Slices:
+    """Which statements of a file's top level each of them needs: those that may bind, or change, a name it reads."""
+
+    def __init__(self, body: Sequence[ast.stmt]) -> None:
+        self.body = body
+        self.mentioned = [frozenset(_mentioned(statement)) for statement in body]
+        self.binding: dict[str, list[int]] = {}
+        for number, statement in enumerate(body):
+            for name in set(_bound(statement)):
+                self.binding.setdefault(name, []).append(number)
+
+    def calling(self, function: str) -> list[int]:
+        """Return the statements that may call one of Swizzle's functions, by themselves or in functions above."""
+        names = {function}
+        for statement in self.body:
+            for alias in statement.names if isinstance(statement, ast.Import | ast.ImportFrom) else ():
+                if isinstance(statement, ast.Import) and alias.name == "swizzle":
+                    names.add(f"{alias.asname or alias.name}.{function}")
+                elif isinstance(statement, ast.ImportFrom) and alias.name == function and alias.asname:
+                    names.add(alias.asname)
+        for statement, mentioned in zip(self.body, self.mentioned, strict=True):
+            if isinstance(statement, ast.FunctionDef) and mentioned & names:
+                names.add(statement.name)
+        passive = ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
+        return [
+            number
+            for number, statement in enumerate(self.body)
+            if self.mentioned[number] & names and not isinstance(statement, passive)
+        ]
+
+    def of(self, number: int) -> list[int]:
+        """Return a statement with all those that it needs, in the order of the text."""
+        needed, names = {number}, set(self.mentioned[number])
+        seen = set[str]()
+        while waiting := names - seen:
+            seen |= waiting
+            for name in waiting:
+                for other in self.binding.get(name, ()):
+                    if other not in needed:
+                        needed.add(other)
+                        names |= self.mentioned[other]
+        needed.update(self.binding.get("*", ()))
+        return sorted(needed)
+
+
+def _mentioned(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names in a statement, and `name.attribute`."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield f"{node.value.id}.{node.attr}"
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement may bind, or whose value it may change."""
+    for node in ast.walk(statement):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                yield name
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                yield from ((alias.asname or alias.name).partition(".")[0] for alias in names)
+            case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
+                yield from (each.id for each in ast.walk(node) if isinstance(each, ast.Name))
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):
+            yield name  # such as `sizes.append(4)`
