@@ -11,7 +11,7 @@ import pytest
 
 from bench import sass, structures
 from bench.sass import Compared, Count, Hand
-from cuda_out.compile.disassembly import Instruction, parse, shortest
+from cuda_out.compile.disassembly import MachineInstruction, parse, shortest
 from cuda_out.compile.report import disassembler
 from cuda_out.compile.toolchain import available_tools
 from cuda_out.emulate.emulate import emulate_checked
@@ -52,17 +52,23 @@ slow:
 def test_the_way_that_counts() -> None:
     """All the bytes by the fewest instructions: the vector, past the slow path, on behind a conditional exit."""
     code, labels = parse(LISTING, "k")
-    assert len(code) == 17 and code[1] == Instruction("LDG.E.CONSTANT", True, "")
+    assert len(code) == 17 and code[1] == MachineInstruction("LDG.E.CONSTANT", True, "")
     assert (code[6].bytes, code[11].bytes, code[7].bytes) == (8, 4, 0)
     way = shortest(code, labels)
     assert (len(way.instructions), way.loops, way.repeated) == (9, False, ())
-    called = [each if each.head != "BRA" or each.target != ".L_x_2" else Instruction("MOV", False, "") for each in code]
+    called = [
+        each if each.head != "BRA" or each.target != ".L_x_2" else MachineInstruction("MOV", False, "") for each in code
+    ]
     assert len(shortest(called, labels).instructions) == 12  # the function and its return
 
 
 def test_loops_are_told() -> None:
     """A branch back counts once and is said; the one that the code ends with is never reached."""
-    code = [Instruction("LDG.E", False, ""), Instruction("BRA", True, "a"), Instruction("EXIT", False, "")]
+    code = [
+        MachineInstruction("LDG.E", False, ""),
+        MachineInstruction("BRA", True, "a"),
+        MachineInstruction("EXIT", False, ""),
+    ]
     back, on = shortest(code, {"a": 0}), shortest(code, {"a": 2})
     assert (len(back.instructions), back.loops, back.repeated) == (3, True, tuple(code[:2]))
     assert (len(on.instructions), on.loops, on.repeated) == (3, False, ())

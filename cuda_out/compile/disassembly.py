@@ -15,7 +15,7 @@ _LABEL: Final = re.compile(r"(\S+):\s*$")
 _INSTRUCTION: Final = re.compile(r"\s*/\*[0-9a-f]{4,}\*/\s+(@!?U?P\w+\s+)?([A-Z][\w.]*)([^;]*);")
 
 
-class Instruction(Struct, frozen=True):
+class MachineInstruction(Struct, frozen=True):
     """One line of the disassembly: its opcode with modifiers, whether it has a predicate, and the label it names."""
 
     opcode: str
@@ -34,20 +34,20 @@ class Instruction(Struct, frozen=True):
         return next((BITS[part] for part in self.opcode.split(".") if part in BITS), 4)
 
 
-class Way(Struct, frozen=True):
+class ThreadWay(Struct, frozen=True):
     """The instructions on the way of a thread, those of called functions among them.
 
     `repeated` are those of them that stand in a loop; on the way, each stands once.
     """
 
-    instructions: tuple[Instruction, ...]
-    repeated: tuple[Instruction, ...]
+    instructions: tuple[MachineInstruction, ...]
+    repeated: tuple[MachineInstruction, ...]
     loops: bool
 
 
-def parse(listing: str, entry: str) -> tuple[list[Instruction], dict[str, int]]:
+def parse(listing: str, entry: str) -> tuple[list[MachineInstruction], dict[str, int]]:
     """Return the instructions of a kernel's section, and where its labels stand."""
-    code, labels, inside = list[Instruction](), dict[str, int](), False
+    code, labels, inside = list[MachineInstruction](), dict[str, int](), False
     for line in listing.splitlines():
         if section := _SECTION.match(line):
             inside = section[1] == entry
@@ -57,15 +57,15 @@ def parse(listing: str, entry: str) -> tuple[list[Instruction], dict[str, int]]:
             target = re.search(r"`\(([^)]*)\)", found[3])
             # A branch may have its predicate among its operands.
             guarded = bool(found[1]) or (found[2].startswith("BRA") and bool(re.match(r"\s*!?U?P\d", found[3])))
-            code.append(Instruction(found[2], guarded, target[1] if target else ""))
+            code.append(MachineInstruction(found[2], guarded, target[1] if target else ""))
     return code, labels
 
 
-def shortest(code: Sequence[Instruction], labels: Mapping[str, int]) -> Way:
+def shortest(code: Sequence[MachineInstruction], labels: Mapping[str, int]) -> ThreadWay:
     """Return the shortest of the ways that move the most bytes; a loop on it is gone through once."""
     best: dict[int, tuple[int, int, bool]] = {}  # from here to the end: bytes, instructions, loops
     following: dict[int, int] = {}
-    called: dict[int, Way] = {}
+    called: dict[int, ThreadWay] = {}
     open_ = set[int]()
 
     def after(at: int) -> list[int]:
@@ -97,7 +97,7 @@ def shortest(code: Sequence[Instruction], labels: Mapping[str, int]) -> Way:
         stack.pop()
     jumps = [(at, each.target) for at, each in enumerate(code) if each.head in ("BRA", "JMP") and each.target in labels]
     back = [(labels[target], at) for at, target in jumps if labels[target] <= at]
-    found, repeated, at = list[Instruction](), list[Instruction](), 0
+    found, repeated, at = list[MachineInstruction](), list[MachineInstruction](), 0
     while at >= 0:
         way = called[at].instructions if at in called else ()
         own = [*([code[at]] if code[at].head != "NOP" else []), *way]
@@ -105,4 +105,4 @@ def shortest(code: Sequence[Instruction], labels: Mapping[str, int]) -> Way:
         if any(first <= at <= last for first, last in back):
             repeated += own
         at = following[at]
-    return Way(tuple(found), tuple(repeated), best[0][2])
+    return ThreadWay(tuple(found), tuple(repeated), best[0][2])

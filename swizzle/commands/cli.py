@@ -19,7 +19,7 @@ from swizzle.commands.completion import (
     complete_target,
     script,
 )
-from swizzle.commands.help import BEST, CACHE, CHECK, CONVERT, DOCTOR, OPERATOR, PROVE, RUN, SCAN, SOLVE, START
+from swizzle.commands.help import BEST, CACHE, CHECK, CONVERT, DOCTOR, OPERATOR, PROVE, RUN, SCAN, SOLVE, START, TUNE
 from swizzle.commands.help import EXIT_STATUS as EPILOG
 from swizzle.commands.options import (
     build_options,
@@ -27,6 +27,7 @@ from swizzle.commands.options import (
     cost_option,
     families_option,
     file_kinds,
+    fix_option,
     json_option,
     limit_options,
     operator_kinds,
@@ -317,6 +318,45 @@ def prove(context: click.Context, /, **options: Any) -> int:
 
     work_begins()
     return command.prove(command.ProveArguments(**options), *context.obj)
+
+
+@cli.command("tune", epilog=TUNE, short_help="Find the cheapest kernel among a sketch's choices, proved.")
+@sketch_arguments
+@fix_option
+@click.option(
+    "--device",
+    default="h100",
+    show_default=True,
+    help="The GPU to tune for: a100, h100, h200, k4000, l4, rtx4090, or the JSON file of a table of your own.",
+)
+@click.option("--budget", default="5m", show_default=True, metavar="S", help="What the search may take; see below.")
+@click.option(
+    "--search",
+    type=click.Choice(["tag", "bound", "random"]),
+    default="tag",
+    show_default=True,
+    help="Threshold ascent on the tree of decisions, branch and bound, or at random.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the search.")
+@click.option("--count", is_flag=True, help="Say how many candidates there are, and try none.")
+@click.option("--explain", is_flag=True, help="Say what each requirement leaves, and try no candidate.")
+@click.option("--resume", is_flag=True, help="Take what was tried before as tried.")
+@click.option("--table", is_flag=True, help="Print all candidates, the cheapest first.")
+@click.option(
+    "--plot", metavar="OUT.svg", type=click.Path(path_type=Path), help="Draw the costs of all candidates, and bounds."
+)
+@click.option("--export", metavar="kernel-tuner=FILE", help="Write the candidates as a cache file of Kernel Tuner.")
+@output_option("DIR", "Write the best kernel, NAME.cu, .cuh and .json, and NAME.tune.jsonl, all candidates, into DIR.")
+@json_option
+@limit_options
+@quiet_option("Show no progress; --json shows none either.")
+@click.pass_context
+def tune(context: click.Context, /, **options: Any) -> int:
+    """Search the choices of a sketch file for the cheapest kernel; each candidate is solved and proved."""
+    from swizzle.commands import tune as command
+
+    work_begins()
+    return command.tune(command.TuneArguments(**options), *context.obj)
 
 
 @cli.command("scan", epilog=SCAN, short_help="Make a device-wide scan of a serial loop.")

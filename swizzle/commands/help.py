@@ -105,6 +105,23 @@ Exit status: 0 equal, 1 different, a race or undefined behaviour, 2 a mistake in
 of swizzle."""
 
 
+TUNE: Final = """\b
+Examples:
+  swizzle tune product.py                         search its choices for five minutes of processor time
+  swizzle tune product.py:mm --budget 60 -o out   one sketch; write out/mm.cu, .cuh, .json and what was tried
+  swizzle tune product.py -o out --resume         go on: what was tried is kept in out/mm.tune.jsonl
+  swizzle tune product.py --fix BM=64             a choice that is taken already
+  swizzle tune product.py --count                 how many candidates there are
+  swizzle tune product.py --explain               what each requirement leaves, and of which values nothing is left
+  swizzle tune product.py --table --plot tuned.svg --export kernel-tuner=tuned.json
+
+A budget is processor seconds (300, 5m), seconds by the clock (wall:300), or candidates (candidates:40). Without a GPU,
+candidates are ranked by what their machine code says and a table of the device; docs/tune.md.
+
+Exit status: 0 a proved candidate was found, 1 no values are left, or no candidate is right, 2 a mistake in what was
+given, 3 stopped before one was found, 70 a bug of swizzle."""
+
+
 SCAN: Final = """\b
 Examples:
   swizzle scan runs.py:best_run                   make its scan, and check the kernels

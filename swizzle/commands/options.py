@@ -119,6 +119,14 @@ def sketch_arguments(command: Any) -> Any:
     return click.argument("target", metavar="FILE[:SKETCH]", shell_complete=complete_target)(operators(define(command)))
 
 
+fix_option: Final = click.option(
+    "--fix",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=_parameters,
+    shell_complete=complete_define,
+    help="Set a choice, which is not searched then; may be repeated.",
+)
 trust_option: Final = click.option(
     "--trust",
     is_flag=True,

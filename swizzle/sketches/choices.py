@@ -14,6 +14,7 @@ from itertools import islice, product
 from typing import Final, NoReturn, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from swizzle.language.parameters import Declared, Parameters, RequirementError
 from symbolic.choices.conditions import ChoiceOf, holds
@@ -43,12 +44,29 @@ class FileRequirement(Struct, frozen=True, eq=False):
 
 
 class FileChoices(Struct, frozen=True):
-    """The choices of a file in the order of their declaration, its requirements, and the values that are set."""
+    """The choices of a file in the order of their declaration, its requirements, and the values that are set.
+
+    `parameters` are those that the file declares beside its choices.
+    """
 
     file: str
     declared: Mapping[str, Declared]
     rules: Sequence[FileRequirement]
     fixed: Mapping[str, int]
+    parameters: Mapping[str, Declared]
+
+    def require_known(self) -> None:
+        """Refuse a value that is set of what the file does not declare."""
+        every = {**self.declared, **self.parameters}
+        Parameters(self.fixed, declared=every).require_all_used(self.file)
+
+    def why_not(self, name: str, value: int) -> list[str]:
+        """Return the fewest rules that leave nothing where a choice has a value; none where something is left."""
+        if name in self.fixed:
+            return [f"{name} = {self.fixed[name]} is set"]
+        asked = replace(self, fixed={**self.fixed, name: value})
+        rules = asked.least_rules(asked.space())
+        return [words for words in rules if words != f"{name} = {value} is set"]
 
     def space(self) -> GroundSpace:
         """Return the choices and what has to hold of them; a value that is set is a rule, too."""
@@ -137,6 +155,9 @@ def read_choices(
         overrides: values of parameters and choices that are set.
     """
     slices = _Slices(body)
+    parameters = Parameters(dict(overrides))
+    for number in slices.calling("parameter", "sw_pad"):
+        runner([body[each] for each in slices.of(number)])(parameters)
     declared: dict[str, Declared] = {}
     by_statement: dict[int, tuple[str, ...]] = {}
     for number in slices.calling("choice"):
@@ -161,8 +182,7 @@ def read_choices(
         run = runner([body[each] for each in needed])
         place = Place(file, body[number].lineno, body[number].col_offset + 1)
         rules.append(FileRequirement(_why(body[number]), place, names, _allows(run, names, overrides)))
-    fixed = {name: value for name, value in overrides.items() if name in declared}
-    return FileChoices(file, declared, rules, fixed)
+    return FileChoices(file, declared, rules, overrides, parameters.declared)
 
 
 def _allows(run: SliceRun, names: Sequence[str], overrides: Mapping[str, int]) -> Callable[..., bool]:
@@ -206,14 +226,14 @@ class _Slices:
             for name in set(_bound(statement)):
                 self.binding.setdefault(name, []).append(number)
 
-    def calling(self, function: str) -> list[int]:
+    def calling(self, *functions: str) -> list[int]:
         """Return the statements that may call one of Swizzle's functions, by themselves or in functions above."""
-        names = {function}
+        names = set(functions)
         for statement in self.body:
             for alias in statement.names if isinstance(statement, ast.Import | ast.ImportFrom) else ():
                 if isinstance(statement, ast.Import) and alias.name == "swizzle":
-                    names.add(f"{alias.asname or alias.name}.{function}")
-                elif isinstance(statement, ast.ImportFrom) and alias.name == function and alias.asname:
+                    names.update(f"{alias.asname or alias.name}.{function}" for function in functions)
+                elif isinstance(statement, ast.ImportFrom) and alias.name in functions and alias.asname:
                     names.add(alias.asname)
         for statement, mentioned in zip(self.body, self.mentioned, strict=True):
             if isinstance(statement, ast.FunctionDef) and mentioned & names:

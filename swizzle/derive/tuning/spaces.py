@@ -1,0 +1,136 @@
+"""What `swizzle tune` searches: the choices of a sketch file, or the schedules of a computation, in one form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from math import prod
+from pathlib import Path
+from typing import Protocol
+
+from cuda_out.devices.device import Device
+from swizzle.derive.schedules.candidates import Assignment, CandidateSpace, LowerBound
+from swizzle.language.gpu import tuning_for
+from swizzle.sketches.choices import FileChoices
+from swizzle.sketches.loading import SketchFile
+from swizzle.sketches.sketch import Sketch
+from swizzle.solving.solution.seal import digest
+from symbolic.choices.conditions import GenericChoice, Value
+from symbolic.choices.grounding import GroundSpace
+from symbolic.choices.propagation import PartialAssignment, Propagator
+from symbolic.errors import SwizzleError
+from symbolic.machine.accesses import bytes_of
+
+
+class Tunable(Protocol):
+    """A space whose complete assignments are sketches.
+
+    Attributes:
+        name, space, decisions, hash: as those of a `CandidateSpace`.
+        per_output: whether candidates compute different numbers of outputs, so that times are of one output.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def space(self) -> GroundSpace: ...
+    @property
+    def decisions(self) -> Mapping[str, int]: ...
+    @property
+    def hash(self) -> str: ...
+    @property
+    def per_output(self) -> bool: ...
+
+    def bound(self, candidate: PartialAssignment, device: Device) -> LowerBound:
+        """Return a time that no implementation of a candidate falls below; it only grows as choices are decided."""
+
+    def sketch(self, assignment: Assignment) -> Sketch:
+        """Return the sketch of a complete assignment; raises SwizzleError where its file makes none."""
+
+
+class ParameterSpace:
+    """The choices of a sketch file, for one of its sketches."""
+
+    per_output = True
+
+    def __init__(self, file: SketchFile, selector: str | None, overrides: Mapping[str, int], device: Device) -> None:
+        self._file, self._overrides, self._device = file, overrides, device
+        with tuning_for(device):
+            self.choices: FileChoices = file.choices(overrides)
+            self.choices.require_known()
+            if not self.choices.declared:
+                raise SwizzleError(
+                    f"{file.path} declares no choices", expected='BM = choice("BM", (16, 32, 64)), at its top level',
+                    fix="write one for what may be varied (docs/tune.md)",
+                )  # fmt: skip
+            self.space: GroundSpace = self.choices.space()
+        self.selector = selector
+        names = [choice for choice, _ in self.space.names]
+        self.decisions = {each.name: at for at, each in enumerate(names) if isinstance(each, GenericChoice)}
+        self.hash = digest(repr((file.text, selector, sorted(overrides.items()), device.hash)))[:16]
+
+    @cached_property
+    def name(self) -> str:
+        return self.selector or Path(self._file.path).stem
+
+    def sketch(self, assignment: Assignment) -> Sketch:
+        values = {choice.name: int(value) for (choice, _), value in assignment.items()}
+        with tuning_for(self._device):
+            found = self._file.load(self.selector, {**self._overrides, **values})
+        if len(found) > 1:
+            raise SwizzleError(
+                f"{self._file.path} holds {len(found)} sketches: {', '.join(each.name for each in found)}",
+                expected="one sketch to tune", fix=f"name it: {self._file.path}:{found[0].name}",
+            )  # fmt: skip
+        return found[0]
+
+    def bound(self, candidate: PartialAssignment, device: Device) -> LowerBound:
+        """Return what a complete candidate has to write; before that there is no sketch, and nothing is known."""
+        propagation = Propagator(self.space, ())
+        if propagation.open_variables(candidate):
+            return LowerBound(0.0, "nothing is known of a sketch before all its parameters are chosen")
+        try:
+            program = self.sketch(propagation.assignment(candidate)).program
+        except SwizzleError:
+            return LowerBound(0.0, "there is no sketch with these values")
+        written = [p for p in program.parameters if p.role in ("out", "inout")]
+        size = sum(prod(p.shape) * bytes_of(p.dtype) for p in written)
+        outputs = sum(prod(p.shape) for p in written)
+        rate = device.dram_bytes_per_second
+        return LowerBound(
+            size / rate / outputs, f"{size / outputs:g} bytes to write for each output, at {rate / 1e9:,.0f} GB/s"
+        )
+
+
+class ScheduleSpace:
+    """A space of schedules, whose candidates are texts of sketches that are kept in a folder."""
+
+    per_output = False
+
+    def __init__(self, candidates: CandidateSpace, folder: Path) -> None:
+        self.candidates, self.folder = candidates, folder
+        self.name, self.space, self.hash = candidates.name, candidates.space, candidates.hash
+        self.decisions = candidates.decisions
+
+    def bound(self, candidate: PartialAssignment, device: Device) -> LowerBound:
+        return self.candidates.bound(candidate, device)
+
+    def file(self, assignment: Assignment) -> Path:
+        """Write the text of a complete assignment into the folder, and return the file."""
+        text = self.candidates.text(assignment)
+        path = self.folder / f"{self.name}_{digest(text)[:12]}.py"
+        if not path.exists():
+            path.write_text(text, encoding="utf-8")
+        return path
+
+    def sketch(self, assignment: Assignment) -> Sketch:
+        (found,) = SketchFile.read(self.file(assignment)).load(None, {})
+        return found
+
+
+def decided(space: Tunable, candidate: PartialAssignment) -> dict[str, Value]:
+    """Return the values that are decided of the choices that a person takes, by name."""
+    values = space.space.values
+    masks = {name: candidate.masks[variable] for name, variable in space.decisions.items()}
+    single = {name: mask for name, mask in masks.items() if not mask & (mask - 1)}
+    return {name: values[space.decisions[name]][mask.bit_length() - 1] for name, mask in single.items()}

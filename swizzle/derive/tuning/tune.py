@@ -1,0 +1,338 @@
+"""`swizzle tune`: a search proposes candidates of a space; they are proved, counted, kept, and the best is written."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from msgspec import Struct, field
+
+from cuda_out.devices.device import Device, device
+from swizzle.derive.schedules.candidates import CandidateSpace
+from swizzle.derive.tuning.candidate import Record, candidate_key, evaluate
+from swizzle.derive.tuning.files import winner_files
+from swizzle.derive.tuning.search import SEARCHES, CandidateSearch
+from swizzle.derive.tuning.spaces import ParameterSpace, ScheduleSpace, Tunable, decided
+from swizzle.derive.tuning.store import CandidateStore
+from swizzle.language.gpu import USUAL, tuning_for
+from swizzle.sketches.loading import SketchFile
+from swizzle.sketches.sketch import Sketch
+from swizzle.solving.cache.entries import cache_folder
+from swizzle.solving.solution.solution import Limits, Result
+from symbolic.choices.conditions import Value
+from symbolic.choices.propagation import ContradictionError, PartialAssignment, Propagator
+from symbolic.choices.search import SpaceSize, assignments, estimate
+from symbolic.errors import SwizzleError
+from symbolic.limits import Interruption
+
+MOST_COUNTED: Final = 20_000
+"""Spaces of at most so many assignments are counted one by one."""
+EACH_SECONDS: Final = 60.0
+"""What the search for one candidate's holes may take."""
+SearchName = Literal["tag", "bound", "random"]
+
+
+class SearchBudget(Struct, frozen=True):
+    """What a search may take: processor seconds of this process and its compilers, seconds by the clock, or a number
+    of candidates."""
+
+    kind: Literal["processor", "wall", "candidates"] = "processor"
+    amount: float = 300.0
+
+    @staticmethod
+    def of(text: str) -> SearchBudget:
+        """Read '300', '5m', 'wall:300' or 'candidates:40'; raises SwizzleError for anything else."""
+        kind, colon, rest = text.rpartition(":")
+        factor = {"s": 1, "m": 60, "h": 3600}.get(rest[-1:], 0)
+        try:
+            amount = float(rest[:-1] if factor else rest) * (factor or 1)
+        except ValueError:
+            amount = math.nan
+        known: dict[str, Literal["processor", "wall", "candidates"]] = {
+            "processor": "processor", "": "processor", "wall": "wall", "candidates": "candidates"
+        }  # fmt: skip
+        if kind not in known or not 0 < amount < math.inf or (colon and not kind):
+            raise SwizzleError(
+                f"a budget of {text!r:.60}",
+                expected="processor seconds such as 300 or 5m, seconds by the clock, or a number of candidates",
+                fix="write 300, 5m, wall:300 or candidates:40",
+            )
+        return SearchBudget(known[kind], amount)
+
+    def __str__(self) -> str:
+        if self.kind == "candidates":
+            return f"{self.amount:g} candidates"
+        return f"{self.amount:g} s" + (" of processor time" if self.kind == "processor" else " by the clock")
+
+
+class TriedCandidate(Struct, frozen=True):
+    """A candidate that was tried: its decisions, its bound in seconds and what that is made of, what it came to, and
+    the cost by which candidates are compared, infinity for one that is not proved."""
+
+    decisions: Mapping[str, Value]
+    bound: float
+    why: str
+    record: Record
+    cost: float
+
+    def as_json(self) -> dict[str, Any]:
+        kept = self.record.as_json()
+        return {
+            "decisions": dict(self.decisions), "bound": self.bound, "status": kept["status"], "reason": kept["reason"],
+            "static": kept["static"], "measured": kept["measured"], "holes": kept["holes"],
+        }  # fmt: skip
+
+
+class Tuned(Struct):
+    """What a search over a space came to.
+
+    Attributes:
+        name, space: the kernel, and the hash of the space.
+        choices: how many there are.
+        size: how many candidates; exact where its ends are equal.
+        device: the GPU that was counted for.
+        tried: all candidates in the order in which they were tried.
+        cut: partial candidates that were left out for their bounds.
+        best: the one with the least cost; None where none is proved.
+        finished: whether nothing in the space is better by the model.
+        least: a time that no candidate of the space falls below by the device table, and whether it is the greatest.
+        stopped: why the search ended before it was finished; ''.
+        files: what was written.
+    """
+
+    name: str
+    space: str
+    choices: int
+    size: SpaceSize
+    device: Device
+    per_output: bool
+    tried: list[TriedCandidate] = field(default_factory=list)
+    cut: int = 0
+    best: TriedCandidate | None = None
+    finished: bool = False
+    least: float = 0.0
+    stopped: str = ""
+    files: list[Path] = field(default_factory=list)
+    result: Result | None = None
+
+    @property
+    def statuses(self) -> Counter[str]:
+        """How many candidates came to what."""
+        return Counter(each.record.status for each in self.tried)
+
+    @property
+    def optimal(self) -> str:
+        """'proved by the model' where no candidate is better by costs and bounds of the device table, or 'open'."""
+        undecided = any(each.record.status == "undecided" for each in self.tried)
+        return "proved by the model" if self.finished and self.best is not None and not undecided else "open"
+
+    def as_json(self) -> dict[str, Any]:
+        best = None if self.best is None else self.best.as_json()
+        low, high = (_finite(self.size.low), _finite(self.size.high))
+        return {
+            "space": {
+                "hash": self.space, "choices": self.choices,
+                "count": {"estimate": self.size.estimate, "low": low, "high": high},
+            },
+            "device": {"name": self.device.name, "hash": self.device.hash},
+            "tried": len(self.tried), "cut": self.cut, "proved": self.statuses["proved"], "best": best,
+            "optimal": self.optimal, "files": [str(file) for file in self.files],
+            "reasons": dict(Counter(f"{t.record.status}: {t.record.reason}" for t in self.tried if t.record.reason)),
+            "stopped": self.stopped,
+        }  # fmt: skip
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+Listener = Callable[[Tuned], None]
+
+
+def space_of(
+    target: str | Path | CandidateSpace, selector: str | None, overrides: Mapping[str, int], table: Device, folder: Path
+) -> Tunable:
+    """Return the space of a file's choices, or of schedules that are given as such."""
+    if isinstance(target, str | Path):
+        return ParameterSpace(SketchFile.read(target), selector, overrides, table)
+    return ScheduleSpace(target, folder)
+
+
+def count_candidates(propagation: Propagator, root: PartialAssignment) -> SpaceSize:
+    """Return how many complete candidates there are, exactly where they are few, by random walks otherwise."""
+    number = 0
+    for number, _ in enumerate(assignments(propagation, root), 1):
+        if number > MOST_COUNTED:
+            return estimate(propagation, walks=400, candidate=root)
+    return SpaceSize(number, number, number, 0, 0.0)
+
+
+def start(space: Tunable) -> tuple[Propagator, PartialAssignment]:
+    """Return the whole space as a candidate; raises NothingLeftError where it is empty."""
+    propagation = Propagator(space.space)
+    try:
+        root = propagation.root()
+        if isinstance(space, ParameterSpace) and next(assignments(propagation, root), None) is None:
+            space.choices.none_left(space.space)
+    except ContradictionError:
+        if isinstance(space, ParameterSpace):
+            space.choices.none_left(space.space)
+        raise
+    return propagation, root
+
+
+def tune(
+    target: str | Path | CandidateSpace,
+    name: str | None = None,
+    *,
+    device_name: str = USUAL,
+    budget: SearchBudget | None = None,
+    fix: Mapping[str, int] | None = None,
+    search: SearchName = "tag",
+    seed: int = 0,
+    resume: bool = False,
+    folder: Path | None = None,
+    progress: Listener | None = None,
+) -> Tuned:
+    """Search a space for its cheapest proved candidate.
+
+    Args:
+        target: a sketch file with choices, or a space of schedules.
+        name: which of the file's sketches.
+        device_name: the GPU, or the file of a table of one's own.
+        budget: what the search may take; None for five minutes of processor time.
+        fix: values of choices and parameters that are set.
+        search: by threshold ascent, branch and bound, or at random.
+        seed: of random choices.
+        resume: take what an earlier search of this very space tried as tried here, without making it again.
+        folder: where the best one and all records are written; None keeps records in the cache's folder.
+        progress: called after each candidate.
+
+    Raises:
+        NothingLeftError: no values are allowed together.
+        SwizzleError: for any other mistake in what was given.
+    """
+    table = device(device_name)
+    with tempfile.TemporaryDirectory(prefix="swizzle-tune-") as scratch, tuning_for(table):
+        space = space_of(target, name, fix or {}, table, folder or Path(scratch))
+        return _Run(space, table, budget or SearchBudget(), search, seed, folder, resume, progress).run()
+
+
+class _Run:
+    def __init__(
+        self, space: Tunable, table: Device, budget: SearchBudget, search: SearchName, seed: int, folder: Path | None,
+        resume: bool, progress: Listener | None,
+    ) -> None:  # fmt: skip
+        self.space, self.table, self.budget, self.folder, self.resume = space, table, budget, folder, resume
+        self.progress = progress
+        self.propagation, self.root = start(space)
+        size = count_candidates(self.propagation, self.root)
+        self.tuned = Tuned(space.name, space.hash, len(space.decisions), size, table, space.per_output)
+        self.store = CandidateStore(store_path(space.name, folder))
+        self.bounds: dict[PartialAssignment, tuple[float, str]] = {}
+        first = list(space.decisions.values())
+        self.search: CandidateSearch = SEARCHES[search](self.propagation, self.root, first, self.bound, seed)
+        self.best_leaf: PartialAssignment | None = None
+        self.results: dict[str, Result] = {}
+        self.begun = spent(budget.kind)
+
+    def bound(self, candidate: PartialAssignment) -> float:
+        if candidate not in self.bounds:
+            found = self.space.bound(candidate, self.table)
+            self.bounds[candidate] = found.seconds, found.why
+        return self.bounds[candidate][0]
+
+    def run(self) -> Tuned:
+        tuned, fresh = self.tuned, 0
+        tuned.least = self.bound(self.root)
+        try:
+            while (leaf := self.search.ask()) is not None:
+                kept = self.resume and self.store.known(self.space.hash, decided(self.space, leaf))
+                if kept:
+                    self.count(leaf, kept)
+                    continue
+                used = fresh if self.budget.kind == "candidates" else spent(self.budget.kind) - self.begun
+                if used >= self.budget.amount:
+                    tuned.stopped = f"the budget of {self.budget} is spent"
+                    break
+                fresh += 1
+                self.count(leaf, self.tried(leaf))
+        except KeyboardInterrupt:
+            tuned.stopped = "interrupted"
+        except Interruption as stopped:
+            tuned.stopped = str(stopped)
+        tuned.finished, tuned.cut = self.search.finished, self.search.cut
+        if tuned.finished and tuned.best is not None:
+            tuned.least = max(tuned.least, min(tuned.best.cost, tuned.least or tuned.best.cost))
+        self.write()
+        return tuned
+
+    def tried(self, leaf: PartialAssignment) -> Record:
+        """Return what a candidate comes to, from what is kept or by trying it."""
+        assignment, decisions = self.propagation.assignment(leaf), decided(self.space, leaf)
+        try:
+            sketch = self.space.sketch(assignment)
+            name = candidate_key(sketch, self.table)
+        except SwizzleError as error:
+            record = Record(f"refused {self.space.hash} {sorted(decisions.items())}", "refused", error.found)
+        else:
+            record = self.store.records.get(name) or self.evaluated(sketch, name)
+        if record.status != "undecided":
+            self.store.put(record, self.space.hash, decisions)
+        return record
+
+    def evaluated(self, sketch: Sketch, name: str) -> Record:
+        """Prove and count a candidate; what was solved is kept of the best so far."""
+        record, result = evaluate(sketch, name, self.table, Limits(timeout=EACH_SECONDS))
+        best = self.tuned.best
+        self.results = {key: kept for key, kept in self.results.items() if best and key == best.record.key}
+        self.results[name] = result
+        return record
+
+    def count(self, leaf: PartialAssignment, record: Record) -> None:
+        bound, why = self.bound(leaf), self.bounds[leaf][1]
+        cost = math.inf
+        if record.static is not None:
+            cost = record.measured[1] if record.measured else record.static.seconds
+            cost = max(cost / (record.static.outputs if self.space.per_output else 1), bound)
+        tried = TriedCandidate(decided(self.space, leaf), bound, why, record, cost)
+        self.tuned.tried.append(tried)
+        if cost < self.search.best:
+            self.tuned.best, self.best_leaf = tried, leaf
+        self.search.tell(leaf, cost)
+        self.tuned.cut = self.search.cut
+        if self.progress is not None:
+            self.progress(self.tuned)
+
+    def write(self) -> None:
+        """Write the best one; where it was proved by another run, prove it again: a file is no word for a kernel."""
+        if self.best_leaf is None or self.tuned.best is None:
+            return
+        sketch, name = self.space.sketch(self.propagation.assignment(self.best_leaf)), self.tuned.best.record.key
+        if name not in self.results:
+            record = self.evaluated(sketch, name)
+            assert record.status == "proved", f"it was proved, and now it is {record.status}: {record.reason}"
+        result = self.tuned.result = self.results[name]
+        if self.folder is not None:
+            self.tuned.files = winner_files(sketch, result, self.tuned.as_json(), self.folder)
+
+
+def store_path(name: str, folder: Path | None) -> Path | None:
+    """Return the file of the records: in the output folder, or beside the cache of answers."""
+    if folder is not None:
+        return folder / f"{name}.tune.jsonl"
+    cache = cache_folder()
+    return None if cache is None else cache.parent / "tune" / f"{name}.jsonl"
+
+
+def spent(kind: str) -> float:
+    """Return seconds by the clock, or those of this process's processors with its children's that have ended."""
+    if kind == "wall":
+        return time.monotonic()
+    return sum(os.times()[:4])
