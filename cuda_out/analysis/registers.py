@@ -11,7 +11,7 @@ import numpy as np
 from cuda_out.analysis.values import evaluate, is_computable, leaves_in
 from symbolic.ir import program as ir
 from symbolic.ir.program import Expr, Program, Stmt
-from symbolic.ir.walk import Body, names_in, own_expressions, statements
+from symbolic.ir.walk import Body, fragments_in, names_in, own_expressions, statements
 
 Elements: TypeAlias = dict[str, frozenset[tuple[int, ...]]]
 KnownIndices: TypeAlias = dict[str, int]
@@ -20,10 +20,14 @@ MOST: Final = 4096  # iterations of loops that are run through
 
 
 def local_arrays(program: Program) -> dict[str, ir.DeclareArray]:
-    """Return the local arrays that are declared exactly once, by name."""
+    """Return the local arrays that are declared exactly once, by name, but those that instructions of warps name."""
     found = [stmt for stmt in statements(program.body) if isinstance(stmt, ir.DeclareArray)]
-    names = [stmt.name for stmt in found]
-    return {stmt.name: stmt for stmt in found if stmt.memory == "local" and names.count(stmt.name) == 1}
+    names, kept = [stmt.name for stmt in found], fragments_in(program.body)
+    return {
+        stmt.name: stmt
+        for stmt in found
+        if stmt.memory == "local" and names.count(stmt.name) == 1 and stmt.name not in kept
+    }
 
 
 def elements(shape: tuple[int, ...]) -> frozenset[tuple[int, ...]]:

@@ -20,6 +20,7 @@ from cuda_out.c.expressions import external_name, function_name
 from cuda_out.c.helpers import external_text, helper_text, operator_text, word_function_text
 from cuda_out.c.statements import StatementPrinter
 from cuda_out.c.types import C_TYPE, HALF_HEADER, TABLE_TYPES
+from cuda_out.c.warp_text import function_of, function_text
 from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.shuffles import legal_shuffles
 from cuda_out.tiling.tiling import AXES, Tiling
@@ -29,7 +30,7 @@ from symbolic.ir import program as ir
 from symbolic.ir.facts import LONGEST
 from symbolic.ir.functions import External
 from symbolic.ir.program import Axis, DType, Parameter, Program
-from symbolic.ir.walk import functions_of, operators_of, own_expressions, statements, subexpressions
+from symbolic.ir.walk import functions_of, operators_of, own_expressions, statements, subexpressions, warp_instructions
 from symbolic.machine.launch_shape import require_hardware_warp
 
 Form: TypeAlias = Literal["cu", "header"]
@@ -118,6 +119,7 @@ class _File:
     def _statements(self, *, whole: bool) -> tuple[Emitter, StatementPrinter]:
         """Print the kernel's body; with `whole`, as a lambda that is told whether its block is whole."""
         functions = [function_name(*operator) for operator in self.operators]
+        functions += map(function_of, warp_instructions(self.program.body))
         functions += [*map(external_name, self.externals), *(row.spelled for row in self.functions)]
         body = Emitter(depth=2 if whole else 1)
         taken = (self.entry, f"launch_{self.entry}", "known", *functions, *map(self._structure, self.given))
@@ -148,6 +150,7 @@ class _File:
         own = [operator_text(op, dtype, program) for op, dtype in self.operators]
         own += map(external_text, self.externals)
         own += map(word_function_text, self.functions)
+        own += dict.fromkeys(map(function_text, warp_instructions(program.body)))
         helpers = self.statements.expressions.helpers.union(*(row.helpers for row in self.functions))
         for helper in (*helper_text(frozenset(helpers)), *own):
             for line in helper.splitlines():

@@ -35,6 +35,7 @@ from cuda_out.c.expressions import (
 )
 from cuda_out.c.helpers import coordinate_text
 from cuda_out.c.types import C_TYPE, HALF_BITS, OF_HALF, TO_HALF, literal
+from cuda_out.c.warp_text import function_of
 from cuda_out.passes.packed_words import PackedWords, per_word
 from cuda_out.passes.simplify import simplify_expression
 from cuda_out.passes.vectors import VectorAccess, multiple_of, vector_accesses
@@ -44,8 +45,19 @@ from symbolic.algebra.operator_laws import law_of
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir import program as ir
 from symbolic.ir.facts import Facts, after, decide, facts_where, launch_facts, loop_facts, range_of
+from symbolic.ir.matrices import ROW_BYTES, MatrixProduct
 from symbolic.ir.program import DType, Expr, Program, ReductionOp, Stmt
-from symbolic.ir.walk import Body, all_names, assigned_in, names_in, own_expressions, statements, subexpressions
+from symbolic.ir.walk import (
+    Body,
+    all_names,
+    assigned_in,
+    names_in,
+    own_expressions,
+    statements,
+    subexpressions,
+    warp_instructions,
+)
+from symbolic.ir.warp_meaning import registers, row_operand
 
 Element = Callable[[str, tuple[Expr, ...]], str]
 Stored = Callable[[str, tuple[Expr, ...], str], str]
@@ -164,7 +176,9 @@ class StatementPrinter:
 
     def alignment(self, array: str) -> int:
         """Return how many bytes an array's first element must be aligned to for vector accesses; 1 if it has none."""
-        return max((vector.bytes for vector in self.vectors.values() if vector.array == array), default=1)
+        rows = (row_operand(stmt) for stmt in warp_instructions(self.program.body))
+        least = ROW_BYTES if any(row is not None and row.array == array for row in rows) else 1
+        return max([least, *(vector.bytes for vector in self.vectors.values() if vector.array == array)])
 
     def _named_by_program(self, coordinate: str, axis: str) -> bool:
         """Say whether the first use of a coordinate is a statement that names it: `lane = cuda.laneid`."""
@@ -302,8 +316,25 @@ class StatementPrinter:
                 self._branch(stmt, path, index, facts)
             case ir.Barrier(scope=scope):
                 self.out.line("__syncthreads();" if scope == "block" else "__syncwarp();")
+            case ir.WarpInstruction():
+                self._whole_warp(stmt, facts)
             case _:
                 assert_never(stmt)
+
+    def _whole_warp(self, stmt: ir.WarpInstruction, facts: Facts) -> None:
+        row, fragments = row_operand(stmt), []
+        for operand in registers(stmt):
+            assert isinstance(operand, ir.Load | ir.AccumulatorValue)
+            array = operand.array if isinstance(operand, ir.Load) else operand.accumulator
+            outer = "".join(f"[{self.expressions.text(index, facts)}]" for index in operand.indices[:-1])
+            fragments.append(f"{self.names[array]}{outer}")
+        if isinstance(stmt.row, MatrixProduct):
+            fragments = [fragments[-1], *fragments[:-1]]
+        elif row is None:
+            fragments.reverse()
+        else:
+            fragments.append(f"&{self.expressions.element(row.array, row.indices, facts)}")
+        self.out.line(f"{function_of(stmt)}({', '.join(fragments)});")
 
     def _store(self, stmt: ir.Store, facts: Facts) -> None:
         value = self.expressions.text(stmt.value, facts)

@@ -18,13 +18,13 @@ from typing import Final
 
 from msgspec import Struct
 
+from cuda_out.compile.architectures import architectures_of
 from cuda_out.compile.children import Done, TooLong, refused, run_child, scratch_folder
 from cuda_out.compile.disassembly import parse
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import COMPILE_SECONDS, Resources, Tool, compile_cuda, compile_to_ptx, uses_local
 from symbolic.errors import SwizzleError
 
-ARCHITECTURES: Final = ("sm_75", "sm_80", "sm_90", "sm_100")
 COUNTED: Final = ("SHFL", "LDS", "STS", "LDG", "STG", "LDL", "STL", "BAR")
 NO_DISASSEMBLER: Final = "no instruction counts: nvdisasm is not installed (pip install 'swizzle-inventor[nvrtc]')"
 
@@ -67,13 +67,14 @@ class Report(Struct, frozen=True):
         return [("shared", self.resources.shared_bytes), ("constant", self.constant_bytes)]
 
 
-def report(text: str, entry: str, architectures: Sequence[str] = ARCHITECTURES) -> tuple[tuple[Report, ...], list[str]]:
-    """Compile a printed text for each architecture; return the reports, and why an architecture has none.
+def report(text: str, entry: str, architectures: Sequence[str] = ()) -> tuple[tuple[Report, ...], list[str]]:
+    """Compile a printed text for each architecture, unless given for all that have its instructions; return the
+    reports, and why an architecture has none.
 
     Raises SwizzleError if there is no compiler, and CompileError on any warning.
     """
     found, missing, opaque = [], [], with_opaque_calls(text)
-    for architecture in architectures:
+    for architecture in architectures or architectures_of(text):
         try:
             compiled = compile_cuda(text, architecture)
         except SwizzleError as error:

@@ -26,6 +26,7 @@ from cuda_out.compile.children import TooLong, process_folder, refused, run_chil
 from cuda_out.compile.launch import Shape3, check_shapes, qualified
 from cuda_out.compile.opaque import own_function_at
 from cuda_out.compile.toolchain import CompileError, run_compiler
+from cuda_out.emulate.matrices import included, with_emulated_matrices
 from symbolic.errors import SwizzleError
 
 HERE: Final = Path(__file__).parent
@@ -303,7 +304,7 @@ def _program(text: str, kernel: str, cache_dir: Path | None) -> Path:
     folder = process_folder() if cache_dir is None else cache_dir
     folder.mkdir(parents=True, exist_ok=True)
     runtime = _runtime_object(cpp, folder)
-    text = _DYNAMIC_SHARED.sub(_point_at_dynamic_shared, text)
+    text = with_emulated_matrices(_DYNAMIC_SHARED.sub(_point_at_dynamic_shared, text))
     flags = (*_KERNEL_FLAGS, *_options(cpp), *INCLUDES)
     program = folder / f"kernel-{digest(sources_digest(), cpp, *flags, kernel, text)}"
     if not program.exists():
@@ -311,7 +312,7 @@ def _program(text: str, kernel: str, cache_dir: Path | None) -> Path:
         with scratch_folder(folder) as scratch:
             unit, new = Path(scratch, "unit.cpp"), Path(scratch, "program")
             Path(scratch, "kernel.cu").write_bytes(text.encode())
-            unit.write_text(f'#include "emulate.h"\n#include "kernel.cu"\nSWIZZLE_KERNEL({kernel})\n')
+            unit.write_text(f'#include "emulate.h"\n{included(text)}#include "kernel.cu"\nSWIZZLE_KERNEL({kernel})\n')
             compiled = scratch / "unit.o"
             command = [cpp, "-I", str(header), *flags, "-c", str(unit), "-o", str(compiled)]
             compile_with(command, text, compiled, [header])

@@ -20,6 +20,7 @@ from cuda_out.c.printer import MAX_BLOCKS, MAX_LENGTH, CudaSource
 from cuda_out.c.types import C_TYPE
 from cuda_out.compile.children import TooLong, process_folder, run_child, scratch_folder
 from cuda_out.emulate.emulate import COMMON_FLAGS, INCLUDES, compile_with, compiled_header, compiler, linker
+from cuda_out.emulate.matrices import included, with_emulated_matrices
 from symbolic.ir.program import DType
 
 SUCCESS: Final = 0
@@ -209,7 +210,8 @@ def _run(source: CudaSource, text: str, tried: Sequence[tuple[str, HostCall]]) -
         f"[] {{ return {_spelled(source, name, call)}; }});\n"
         for name, call in tried
     )
-    unit = f'#include "host.h"\n#include "kernel.cu"\nint main() {{\n{main}}}\n'
+    text = with_emulated_matrices(text)
+    unit = f'#include "host.h"\n{included(text)}#include "kernel.cu"\nint main() {{\n{main}}}\n'
     cpp, flags = compiler(), (*_FLAGS, *INCLUDES)
     header = compiled_header("host.h", cpp, flags, process_folder())
     with scratch_folder() as scratch:

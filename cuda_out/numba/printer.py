@@ -53,6 +53,7 @@ from symbolic.ir.walk import (
     statements,
     substitute,
     trips_of,
+    warp_instructions,
 )
 from symbolic.machine.launch_shape import require_hardware_warp
 
@@ -177,6 +178,13 @@ class _Module:
                 f"{shared} bytes of shared memory in a module for numba.cuda",
                 place=program.place,
                 expected=f"at most {MOST_STATIC}: what is larger needs an attribute that numba does not set",
+                fix="take the .cu file or the header: --emit cuda, --emit header",
+            )
+        for stmt in warp_instructions(program.body):
+            raise SwizzleError(
+                f"{stmt.row.name} in a module for numba.cuda",
+                place=stmt.place,
+                expected="a kernel without instructions on matrices, which numba.cuda does not have",
                 fix="take the .cu file or the header: --emit cuda, --emit header",
             )
         self.program, self.tiling = program, tiling

@@ -74,6 +74,8 @@ class NumbaStatements:
                 self._branch(stmt, path, index, facts)
             case ir.Barrier(scope=scope):
                 self.out.line("cuda.syncthreads()" if scope == "block" else "cuda.syncwarp()")
+            case ir.WarpInstruction(row=row):
+                raise AssertionError(f"{row.name} was refused before")
             case _:
                 assert_never(stmt)
 

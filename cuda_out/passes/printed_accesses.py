@@ -17,6 +17,7 @@ from cuda_out.passes.packed_words import PackedWords
 from cuda_out.passes.pipeline import optimize
 from cuda_out.passes.vectors import VectorAccess, arrays_in_memory, vector_accesses
 from symbolic.errors import Place
+from symbolic.ir.matrices import ROW_BYTES, MatrixMove
 from symbolic.ir.program import (
     DeclareArray,
     DType,
@@ -30,10 +31,11 @@ from symbolic.ir.program import (
     Shuffle,
     Stmt,
     Store,
+    WarpInstruction,
 )
+from symbolic.ir.warp_meaning import row_operand
 from symbolic.machine.accesses import WORD, WarpAccess, bytes_of
 from symbolic.machine.machine import Machine
-from symbolic.values.data import DataVector
 from symbolic.values.vector import Lanes
 from symbolic.values.vector import Vector as Steering
 
@@ -120,6 +122,7 @@ class _Listener(Machine):
         inputs = {p.name: np.zeros(int(np.prod(p.shape, dtype=np.int64)), np.bool_) for p in program.parameters}
         super().__init__(program, _NoData(), inputs)
         self.arrays.on_access = self._hear
+        self.arrays.on_rows = self._hear_rows
         self.far: dict[str, Parameter | DeclareArray] = arrays_in_memory(program)
         self.heard: list[tuple[Spot, int, Lanes]] = []
         self.shuffled = self.selected = 0
@@ -128,6 +131,11 @@ class _Listener(Machine):
         self._vector: VectorAccess | None = None
 
     def execute(self, statement: Stmt, mask: Steering) -> None:
+        if isinstance(statement, WarpInstruction):  # it is one instruction, and no data is asked for
+            row = row_operand(statement)
+            if row is not None:
+                self.arrays.note_row(statement, row, self._indices(row, mask), mask)
+            return
         move = self._words.moves.get(id(statement))
         if move is not None or id(statement) in self._words.parts:  # one instruction for the elements of a word
             known = self.shuffled, self.selected
@@ -156,13 +164,20 @@ class _Listener(Machine):
             width = self._vector.width if self._vector is not None else 1
             self.heard.append(((node.array, isinstance(node, Store), node.place), width, cells))
 
+    def _hear_rows(self, node: WarpInstruction, row: Load, mask: Steering, cells: Steering) -> None:
+        """Note the rows that lanes name: 16 bytes each, which memory serves eight at a time, a matrix."""
+        assert isinstance(cells, np.ndarray) and isinstance(mask, np.ndarray), "a filling leaves nothing open"
+        width = ROW_BYTES // bytes_of(row.dtype)
+        stores = isinstance(node.row, MatrixMove) and node.row.kind == "stmatrix"
+        self.heard.append(((row.array, stores, node.place), width, np.where(mask, cells, -1)))
+
     def value(self, node: Expr, mask: Steering) -> Any:
         if isinstance(node, Select) and node.dtype.is_data:
             assert isinstance(mask, np.ndarray), "a filling leaves nothing open"
             self.selected += len(np.unique(self.shape.warp_base[mask])) * max(1, bytes_of(node.dtype) // WORD)
         return super().value(node, mask)
 
-    def _shuffle(self, node: Shuffle, mask: Steering) -> DataVector:
+    def _shuffle(self, node: Shuffle, mask: Steering) -> Any:
         assert isinstance(mask, np.ndarray), "a filling leaves nothing open"
         warps = len(np.unique(self.shape.warp_base[mask]))
         words = max(1, bytes_of(node.dtype) // WORD) if node.dtype.is_data else 1  # an index is a 32-bit integer

@@ -135,6 +135,9 @@ class _Sharer:
             case ir.Accumulate(operands=operands, condition=condition):
                 for expr in (*operands, *([] if condition is None else [condition])):
                     yield from self._parts(expr, "offset", bound, in_loop and not guarded)
+            case ir.WarpInstruction(operands=operands):
+                for expr in operands:
+                    yield from self._parts(expr, "offset", bound, in_loop and not guarded)
             case ir.For(variable=variable, body=inner):
                 for each in inner:
                     yield from self._candidates(each, bound | assigned_in(inner) | {variable}, True, guarded)

@@ -34,7 +34,7 @@ from symbolic.ir import program as ir
 from symbolic.ir.facts import Facts, after, launch_facts, loop_facts, range_of
 from symbolic.ir.intervals import ANY, Range
 from symbolic.ir.program import DType, Expr, Program, Stmt
-from symbolic.ir.walk import Body
+from symbolic.ir.walk import Body, map_own
 
 
 class NotTranslated(Struct, frozen=True):
@@ -125,6 +125,10 @@ class _Walk:
                 return (replace(stmt, indices=moved, value=self.expr(value, scope)[0]),), scope
             case ir.DeclareArray() | ir.DeclareAccumulator() | ir.Barrier():
                 return (stmt,), scope
+            case ir.WarpInstruction():
+                return (
+                    map_own(stmt, lambda index: self._fixed(index, scope, "the index of a fragment or row")),
+                ), scope
             case ir.Accumulate(indices=indices, operands=operands, condition=condition):
                 at = tuple(self._fixed(index, scope, "the accumulator's index") for index in indices)
                 values = tuple(self.expr(operand, scope)[0] for operand in operands)

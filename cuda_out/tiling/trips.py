@@ -254,6 +254,8 @@ class _Masked:
                 return (replace(stmt, init=ir.Const(start, dtype, stmt.place)),)
             case ir.DeclareArray() | ir.DeclareAccumulator() | ir.Barrier():
                 return (stmt,)
+            case ir.WarpInstruction():
+                return (self._filled(stmt),)
             case ir.Store(array=array) if array in self.parameters:
                 return self._store(stmt)
             case ir.Assign() | ir.Store() | ir.Accumulate():

@@ -127,6 +127,45 @@ def _dp4a(a: Any, b: Any, c: int) -> Any:
     kernel_only("cuda.dp4a")
 
 
+def _fragment(operand: str, product: str, dtype: ElementType, shape: int | tuple[int, ...] = ()) -> Any:
+    """Declare a lane's part of a matrix that `mma` multiplies: `a = cuda.fragment("A", "m16n8k16", f16, shape=2)`.
+
+    `operand` is "A" (M x K), "B" (K x N) or "C" (M x N, to which products are added). "A" and "B" are arrays of
+    registers, "C" an array of accumulators; `shape` makes several of them, `a[0]`, `a[1]`. docs/tensor-cores.md has a
+    picture of each: which element of the matrix is in which register of which lane.
+    """
+    kernel_only("cuda.fragment")
+
+
+def _mma(product: str, a: Any, b: Any, c: Any) -> None:
+    """Let the warp add the product of two matrices to a third: `cuda.mma("m16n8k16", a, b, c)`.
+
+    `a`, `b` and `c` are fragments, or one of several: `a[m]`. `c` are accumulators, or registers that have a value. All
+    lanes of the warp must get here. f32 factors are truncated to tf32, by the hardware.
+    """
+    kernel_only("cuda.mma")
+
+
+def _ldmatrix(fragments: Any, row: Any, trans: bool = False) -> None:
+    """Load 1, 2 or 4 matrices of 8 rows of 16 bytes from a shared array: `cuda.ldmatrix(a, tile[r, c])`.
+
+    Lane 8 * j + i names where row i of matrix j begins, which is at a multiple of 16 bytes; of other lanes it does not
+    matter. Lane l gets 4 bytes of row l // 4 of each matrix, the (l % 4)-th ones; with `trans`, the elements of column
+    l // 4 in the rows 2 * (l % 4) and the next one. `fragments` is one, or a tuple of them, one matrix after the other.
+    """
+    kernel_only("cuda.ldmatrix")
+
+
+def _stmatrix(fragments: Any, row: Any, trans: bool = False) -> None:
+    """Store 1, 2 or 4 matrices to a shared array, as `ldmatrix` loads them: `cuda.stmatrix(a, tile[r, c])`."""
+    kernel_only("cuda.stmatrix")
+
+
+def _movmatrix(target: Any, source: Any) -> None:
+    """Transpose a matrix of 8 x 8 elements of 16 bits, of which each lane has two: `cuda.movmatrix(t, s)`."""
+    kernel_only("cuda.movmatrix")
+
+
 class _Atomic:
     add = staticmethod(_atomic_add)
 
@@ -256,6 +295,11 @@ class Cuda:
     dp4a = staticmethod(_dp4a)
     syncthreads = staticmethod(_syncthreads)
     syncwarp = staticmethod(_syncwarp)
+    fragment = staticmethod(_fragment)
+    mma = staticmethod(_mma)
+    ldmatrix = staticmethod(_ldmatrix)
+    stmatrix = staticmethod(_stmatrix)
+    movmatrix = staticmethod(_movmatrix)
     shfl_sync = staticmethod(_shfl_sync)
     shfl_up_sync = staticmethod(_shfl_up_sync)
     shfl_down_sync = staticmethod(_shfl_down_sync)
@@ -294,6 +338,8 @@ class Cuda:
 
 
 cuda: Final = Cuda()
+WARP_INSTRUCTIONS: Final = ("cuda.mma", "cuda.ldmatrix", "cuda.stmatrix", "cuda.movmatrix")
+"""Statements that a whole warp runs together, on fragments."""
 NAMESPACES: Final = (Cuda, Dim3, _Atomic, _Local, _Shared, ElementType)
 """The types whose attributes a kernel may name."""
 

@@ -314,6 +314,8 @@ def after(stmt: Stmt, facts: Facts) -> Facts:
             return _join(first, after_body(otherwise, facts_where(condition, False, facts)))
         case ir.Store() | ir.DeclareArray() | ir.DeclareAccumulator() | ir.Accumulate() | ir.Barrier():
             return facts
+        case ir.WarpInstruction():
+            return facts
         case _:
             assert_never(stmt)
 

@@ -18,6 +18,7 @@ from symbolic.elements import DType as DType
 from symbolic.errors import Place
 from symbolic.ir.functions import FunctionName as FunctionName
 from symbolic.ir.functions import OperatorName as OperatorName
+from symbolic.ir.matrices import WarpRow
 
 LANES = 32
 """The lanes of a warp of the hardware; `Program.warp_size` is what a program takes for one."""
@@ -318,7 +319,21 @@ class Barrier(Struct, frozen=True):
     place: Place
 
 
-Stmt: TypeAlias = Assign | Store | DeclareArray | DeclareAccumulator | Accumulate | For | If | Barrier
+class WarpInstruction(Struct, frozen=True):
+    """One instruction of a whole warp, such as mma: a row of `symbolic.ir.matrices`, whose meaning as statements is
+    `symbolic.ir.warp_meaning.meaning`. Passes and printers see the instruction; what runs a program runs its meaning.
+
+    Each operand is an element (`Load`, or `AccumulatorValue`), the first one of a fragment in registers, or of the row
+    of a shared array that a lane names. The operands of a product are A, B and C, to which it adds; of a move, where it
+    takes from and then where it puts, which may be several fragments, one matrix after the other.
+    """
+
+    row: WarpRow
+    operands: tuple[Expr, ...]
+    place: Place
+
+
+Stmt: TypeAlias = Assign | Store | DeclareArray | DeclareAccumulator | Accumulate | For | If | Barrier | WarpInstruction
 
 # ---- programs --------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 A statement's site says how to walk to it: its place in the body, then for each body it is nested in the body's number
 (0 for a loop's body or a `then`, 1 for an `else`) and its place there. An expression's site is that of its statement
 followed by -1 - its place among the statement's own expressions, and then its place among each parent's operands.
+The meaning of a warp's instruction counts as a body of it.
 
     for k in range(4):              # (0,)
         if lane < k:                # (0, 0, 0); its condition (0, 0, 0, -1), the k in it (0, 0, 0, -1, 1)
@@ -14,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from symbolic.ir.program import DeclareAccumulator, Expr, Program, Stmt
+from symbolic.ir.program import DeclareAccumulator, Expr, Program, Stmt, WarpInstruction
 from symbolic.ir.walk import Body, bodies, children, own_expressions
+from symbolic.ir.warp_meaning import meaning
 
 Site: TypeAlias = tuple[int, ...]
 Key: TypeAlias = tuple[Site, tuple[int, ...], str]
@@ -29,8 +31,14 @@ class Sites:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._known: dict[int, tuple[Stmt | Expr, Site]] = {}
+        self._meanings: dict[int, Body] = {}
         for site, node in walk(program):
             self._known.setdefault(id(node), (node, site))
+            if isinstance(node, WarpInstruction) and id(node) not in self._meanings:
+                self._meanings[id(node)] = statements = meaning(node)
+                for place, stmt in enumerate(statements):
+                    for inner_site, inner in _walk_statement(stmt, (*site, 0, place)):
+                        self._known.setdefault(id(inner), (inner, inner_site))
 
     @staticmethod
     def in_program(program: Program) -> Sites:
@@ -46,6 +54,10 @@ class Sites:
         """Return where a node stands."""
         return self._known[id(node)][1]
 
+    def meaning(self, node: WarpInstruction) -> Body:
+        """Return what an instruction means, whose nodes have sites, too."""
+        return self._meanings[id(node)]
+
     def stand_in(self, node: Expr, original: Expr) -> None:
         """Let a node that is not of the program count as one that is."""
         self._known[id(node)] = node, self.of(original)
@@ -56,20 +68,21 @@ _recent: list[Sites] = []
 
 def walk(program: Program) -> Iterator[tuple[Site, Stmt | Expr]]:
     """Yield every statement and expression of a program with its site, each before what it holds."""
+    for place, stmt in enumerate(program.body):
+        yield from _walk_statement(stmt, (place,))
 
-    def expressions(expr: Expr, site: Site) -> Iterator[tuple[Site, Expr]]:
-        yield site, expr
-        for place, child in enumerate(children(expr)):
-            yield from expressions(child, (*site, place))
 
-    def statements(body: Body, site: Site) -> Iterator[tuple[Site, Stmt | Expr]]:
-        for place, stmt in enumerate(body):
-            here = (*site, place)
-            yield here, stmt
-            final = (stmt.final.body,) if isinstance(stmt, DeclareAccumulator) and stmt.final is not None else ()
-            for number, expr in enumerate((*own_expressions(stmt), *final)):
-                yield from expressions(expr, (*here, -1 - number))
-            for number, inner in enumerate(bodies(stmt)):
-                yield from statements(inner, (*here, number))
+def _walk_statement(stmt: Stmt, here: Site) -> Iterator[tuple[Site, Stmt | Expr]]:
+    yield here, stmt
+    final = (stmt.final.body,) if isinstance(stmt, DeclareAccumulator) and stmt.final is not None else ()
+    for number, expr in enumerate((*own_expressions(stmt), *final)):
+        yield from _walk_expression(expr, (*here, -1 - number))
+    for number, inner in enumerate(bodies(stmt)):
+        for place, nested in enumerate(inner):
+            yield from _walk_statement(nested, (*here, number, place))
 
-    yield from statements(program.body, ())
+
+def _walk_expression(expr: Expr, site: Site) -> Iterator[tuple[Site, Expr]]:
+    yield site, expr
+    for place, child in enumerate(children(expr)):
+        yield from _walk_expression(child, (*site, place))

@@ -107,6 +107,8 @@ def own_expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return (start, stop, step)
         case ir.If(condition=condition):
             return (condition,)
+        case ir.WarpInstruction(operands=operands):
+            return operands
         case _:
             assert_never(stmt)
 
@@ -147,7 +149,8 @@ def functions_of(program: Program) -> tuple[tuple[ir.FunctionName, ir.DType], ..
 
 
 def map_own(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
-    """Return the statement with `change` applied to each expression of `own_expressions`."""
+    """Return the statement with `change` applied to each expression of `own_expressions`; of the operands of a warp's
+    instruction, which stay elements of their arrays, to each index."""
     match stmt:
         case ir.Assign(value=value):
             return replace(stmt, value=change(value))
@@ -166,6 +169,8 @@ def map_own(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
             return replace(stmt, start=change(start), stop=change(stop), step=change(step))
         case ir.If(condition=condition):
             return replace(stmt, condition=change(condition))
+        case ir.WarpInstruction(operands=operands):
+            return replace(stmt, operands=tuple(rebuild(operand, change) for operand in operands))
         case _:
             assert_never(stmt)
 
@@ -232,6 +237,17 @@ def rewrite_statement(stmt: Stmt, rule: Rule) -> Stmt:
 def rewrite_program(program: Program, rule: Rule) -> Program:
     """Return the program with every expression rewritten."""
     return replace(program, body=tuple(rewrite_statement(stmt, rule) for stmt in program.body))
+
+
+def warp_instructions(body: Body) -> list[ir.WarpInstruction]:
+    """Return the instructions of whole warps in a body, nested ones included."""
+    return [stmt for stmt in statements(body) if isinstance(stmt, ir.WarpInstruction)]
+
+
+def fragments_in(body: Body) -> frozenset[str]:
+    """Return the arrays in registers that instructions of whole warps name; passes leave these as they are."""
+    found = (operand for stmt in warp_instructions(body) for operand in stmt.operands)
+    return frozenset(each.array for each in found if isinstance(each, ir.Load))
 
 
 def names_in(expr: Expr) -> frozenset[str]:

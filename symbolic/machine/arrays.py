@@ -16,7 +16,8 @@ import numpy as np
 from symbolic.algebra.numbers import Algebra
 from symbolic.errors import SwizzleError
 from symbolic.ir.index import cell_name, extend, extend_lanes
-from symbolic.ir.program import Apply, Cast, DeclareArray, Expr, Load, Parameter, Store
+from symbolic.ir.matrices import MATRIX_ROWS, ROW_BYTES, MatrixMove
+from symbolic.ir.program import Apply, Cast, DeclareArray, Expr, Load, Parameter, Store, WarpInstruction
 from symbolic.machine.memory import Memory, Read
 from symbolic.machine.rules import Rules
 from symbolic.values.data import Data, DataVector
@@ -32,6 +33,8 @@ class LaunchArrays:
         self.memories = rules.result.memories
         self.on_access: Callable[[Load | Store, Vector, Vector], None] | None = None
         """Called with each access, the mask of the threads, and their addresses, -1 out of bounds."""
+        self.on_rows: Callable[[WarpInstruction, Load, Vector, Vector], None] | None = None
+        """Called with each ldmatrix and stmatrix, the threads that name rows, and where in the array these begin."""
 
     def pass_in(self, parameter: Parameter, inputs: Mapping[str, Lanes], copies: int) -> None:
         """Take what the caller gives for a parameter, flat; an output has nothing in it yet."""
@@ -111,6 +114,37 @@ class LaunchArrays:
                     "guard the access with `if`, or make the array larger",
                 )
         return linear
+
+    def note_row(self, node: WarpInstruction, row: Load, indices: Sequence[Vector], mask: Vector) -> None:
+        """Require that the rows which lanes name begin where a row of 16 bytes may, and tell who listens."""
+        assert isinstance(node.row, MatrixMove), "a product names no rows"
+        memory = self.memories[row.array]
+        linear: Vector = np.zeros(self.shape.count, np.int64)
+        for extent, index in zip(memory.shape, indices, strict=True):
+            linear = lift(partial(extend, extent=extent), partial(extend_lanes, extent=extent), linear, index)
+        elements = ROW_BYTES * 8 // memory.dtype.bits
+        flat = linear
+        wrong = lift(lambda cell: cell % elements != 0, lambda cells: cells % elements != 0, linear)
+        naming = conjunction(mask, self.shape.lane < MATRIX_ROWS * node.row.count)
+        if isinstance(wrong, Deferred) or isinstance(naming, Deferred):
+            begins = conjunction(naming, wrong)
+
+            def oblige(encoding: Encoding, t: int, when: Guard = TRUE) -> None:
+                encoding.guards.add((-when, -guard_at(begins, encoding, t)))
+
+            self.result.obligations[self.rules.key(node, "aligned")] = oblige
+        elif len(bad := np.flatnonzero(naming & wrong)):
+            t = int(bad[0])
+            place = -1 if isinstance(flat, Deferred) else int(flat[t])
+            cell = cell_name(row.array, memory.shape, place) if place >= 0 else row.array
+            self.rules.violate(
+                node, "aligned", t,
+                f"a row that {node.row.kind} moves begins at {cell}, which is no multiple of {elements} elements "
+                f"({self.shape.describe(t)})",
+                f"let each lane name an element whose place in {row.array} is a multiple of {elements}: 16 bytes",
+            )  # fmt: skip
+        if self.on_rows is not None:
+            self.on_rows(node, row, naming, linear)
 
     def load(self, node: Load, indices: Sequence[Vector], mask: Vector) -> DataVector:
         """Return what each thread reads."""

@@ -57,9 +57,11 @@ from symbolic.ir.program import (
     Store,
     Unary,
     Var,
+    WarpInstruction,
 )
 from symbolic.ir.sites import Sites
 from symbolic.ir.walk import never_read_back
+from symbolic.ir.warp_meaning import row_operand
 from symbolic.limits import look
 from symbolic.machine.accumulators import Reduced
 from symbolic.machine.arrays import LaunchArrays, steers
@@ -72,7 +74,19 @@ from symbolic.values.data import Data, DataVector
 from symbolic.values.mapped import CastIndex, Mapped, WordOf, state_of
 from symbolic.values.moved import Gathered, Selected, Shuffled
 from symbolic.values.union import Union, merge
-from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, conjunction, guard_at, lift, negation, reach
+from symbolic.values.vector import (
+    Deferred,
+    Encoding,
+    HoleQuestion,
+    Lanes,
+    Vector,
+    at,
+    conjunction,
+    guard_at,
+    lift,
+    negation,
+    reach,
+)
 
 HoleFunction: TypeAlias = Callable[[int, tuple[Vector, ...], Vector], Vector]
 _BOUND = ("loop bound", "loop to the largest bound and put the thread's own bound in an `if`")
@@ -118,6 +132,7 @@ class Machine:
         self.scalars: dict[str, Value] = {}
         self._read: dict[Expr, tuple[Vector, Value]] | None = None
         self._known: dict[object, Lanes] = {}  # numbers and coordinates
+        self._questions: dict[tuple[int, bytes], tuple[HoleQuestion, HoleQuestion]] = {}  # asked by other threads
         self.memories: dict[str, Memory] = {}
         self.accumulators: dict[str, tuple[DeclareAccumulator, list[list[Accumulated]]]] = {}
         self.result = Run(self.shape, self.memories, [], [], {})
@@ -163,6 +178,8 @@ class Machine:
                 self._branch(otherwise, conjunction(mask, negation(chosen)))
             case Barrier(scope):
                 self._barrier(statement, scope, mask)
+            case WarpInstruction():
+                self._together(statement, mask)
             case _:
                 assert_never(statement)
 
@@ -209,6 +226,17 @@ class Machine:
             statement, mask, groups, "threads of the block" if scope == "block" else "lanes of the warp"
         )
         self.rules.passed(scope, mask)
+
+    def _together(self, node: WarpInstruction, mask: Vector) -> None:
+        """Run what an instruction of a whole warp means."""
+        self.rules.all_present(node, mask, self.shape.convergence_base, "lanes of the warp")
+        row, heard = row_operand(node), self.arrays.on_access
+        if row is not None:
+            self.arrays.note_row(node, row, self._indices(row, mask), mask)
+        self.arrays.on_access = None
+        for statement in self.rules.sites.meaning(node):
+            self.execute(statement, mask)
+        self.arrays.on_access = heard
 
     def _said(self, node: Store) -> Expr:
         """Return what a store says in terms: an output of 8 or 16 bits holds as much of an i32 and of a number of
@@ -509,8 +537,8 @@ class Machine:
 
         return Deferred(compute, reachable)
 
-    def _shuffle(self, node: Shuffle, mask: Vector) -> DataVector:
-        value, lane = self.data(node.value, mask), self.index(node.lane, mask)
+    def _shuffle(self, node: Shuffle, mask: Vector) -> Value:
+        value, lane = self.value(node.value, mask), self.index(node.lane, mask)
         shape, size = self.shape, self.program.warp_size
         if node.mask is not None:
             named = self.index(node.mask, mask)
@@ -549,8 +577,25 @@ class Machine:
             if isinstance(value, np.ndarray):
                 received: Lanes = value[giver]
                 return received
-            return Gathered(value, giver)
+            return self._moved(value, giver) if isinstance(value, Deferred) else Gathered(value, giver)
+        assert not isinstance(value, Deferred), "an index of another lane, which a hole chooses"
         return Shuffled(value, source, base, size)
+
+    def _moved(self, value: Deferred, giver: Lanes) -> Deferred:
+        """Return what other threads have of a vector that depends on holes."""
+        asked, question = value, value.question
+        if question is not None:
+            key = id(question), giver.tobytes()
+            if key not in self._questions:
+                moved = HoleQuestion(question.hole, tuple(each[giver] for each in question.arguments), question.values)
+                self._questions[key] = question, moved
+            question = self._questions[key][1]
+        return Deferred(
+            lambda encoding, t: at(asked, encoding, int(giver[t])),
+            lambda t: asked.reach(int(giver[t])),
+            question,
+            lambda: asked.table[:, giver],
+        )
 
     def _canonical(self) -> Canonical:
         assert isinstance(self.algebra, Canonical), "open holes need canonical data"

@@ -18,6 +18,7 @@ from symbolic.values.vector import Encoding, Vector, at, guard_at
 EXPECTED: Final = {
     "bounds": "an index inside the array, for every thread that gets here",
     "unwritten": "a cell that was written before, by every path to this read",
+    "aligned": "a row of 16 bytes that begins at a multiple of 16 bytes, for every lane that names one",
     "present": "all of them or none: the condition must be the same for all",
     "access": "one thread's use of a cell, or a barrier between a write and the others' uses",
 }

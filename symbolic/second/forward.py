@@ -21,8 +21,11 @@ from symbolic.elements import is_exact
 from symbolic.ir import program as ir
 from symbolic.ir.functions import ChoiceFunction, Gather, defined_with, gathered
 from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY
+from symbolic.ir.matrices import MatrixProduct
 from symbolic.ir.program import LANES, DType, Expr, Program, Stmt
+from symbolic.ir.sites import Sites
 from symbolic.ir.walk import never_read_back
+from symbolic.ir.warp_meaning import row_operand
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.second.formulas import Cases, both, combine, grouped, no, some_of
 
@@ -119,7 +122,7 @@ class Forward:
 
     def __init__(self, program: Program, values: DataValues, hole: Callable[[int, tuple[int, ...]], Cases]) -> None:
         self.program, self.values, self.hole = program, values, hole
-        self._outputs = never_read_back(program)
+        self._outputs, self._sites = never_read_back(program), Sites.in_program(program)
         self.shape = LaunchShape.of(program)
         self.count, block = self.shape.count, self.shape.block_threads
         self.true, self.false = get_env().formula_manager.TRUE(), get_env().formula_manager.FALSE()
@@ -174,8 +177,26 @@ class Forward:
             case ir.Barrier(scope):
                 block = self.shape.block_threads
                 self._together(mask, block if scope == "block" else max(self.shape.warp_size, LANES))
+            case ir.WarpInstruction():
+                self._whole_warp(statement, mask)
             case _:
                 assert_never(statement)
+
+    def _whole_warp(self, statement: ir.WarpInstruction, mask: Lazy) -> None:
+        """Run what an instruction means; the rows that lanes name begin at multiples of 16 bytes."""
+        self._together(mask, LANES)
+        row = row_operand(statement)
+        if row is not None and not isinstance(statement.row, MatrixProduct):
+            flat = self._flat(self.memories[row.array], row.indices, mask)
+            elements, naming = 16 * 8 // row.dtype.bits, 8 * statement.row.count
+            lanes = self.shape.lane.tolist()
+
+            def aligned(t: int) -> FNode:
+                return no(some_of(f for cell, f in flat(t).items() if cell % elements))
+
+            self.must.append(Lazy(lambda t: self._if(mask, t, lambda: aligned(t)) if lanes[t] < naming else self.true))
+        for inner in self._sites.meaning(statement):
+            self._run(inner, mask)
 
     def _narrow(self, on: FNode, chosen: Lazy, side: bool, t: int) -> FNode:
         return on if on.is_false() else both(on, chosen(t).get(side, self.false))
@@ -216,6 +237,12 @@ class Forward:
         memory.writes.append(_Write(mask, address, new))
 
     def _address(self, memory: _Memory, indices: tuple[Expr, ...], mask: Lazy) -> Lazy:
+        address = self._flat(memory, indices, mask)
+        self.must.append(Lazy(lambda t: self._if(mask, t, lambda: no(address(t).get(-1, self.false)))))
+        return address
+
+    def _flat(self, memory: _Memory, indices: tuple[Expr, ...], mask: Lazy) -> Lazy:
+        """Return each thread's place in an array, row by row, -1 where it is out of bounds."""
         parts = [self._value(i, mask) for i in indices]
 
         def compute(t: int) -> Cases:
@@ -228,9 +255,7 @@ class Forward:
                 total = combine(step, total, part(t))
             return total
 
-        address = Lazy(compute)
-        self.must.append(Lazy(lambda t: self._if(mask, t, lambda: no(address(t).get(-1, self.false)))))
-        return address
+        return Lazy(compute)
 
     def _unwrapped(self, operand: Expr) -> Expr:
         """Return a word of 32 bits whose number counts as one of 64, if the specification computes outputs in these."""
@@ -426,7 +451,7 @@ class Forward:
 
         def compute(t: int) -> Any:
             givers = grouped((source(t, i), f) for i, f in lane(t).items())
-            return self.values.choose([(f, value(u)) for u, f in givers.items() if not f.is_false()])
+            return self._choose(node.dtype, [(f, value(u)) for u, f in givers.items()])
 
         return Lazy(compute)
 

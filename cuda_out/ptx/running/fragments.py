@@ -12,13 +12,13 @@ import re
 import numpy as np
 
 from cuda_out.ptx.instructions.operation import InstructionForm
-from cuda_out.ptx.instructions.products import FACTORS, MatrixProduct, Places
 from cuda_out.ptx.instructions.table import form
 from cuda_out.ptx.kinds import width
 from cuda_out.ptx.running.matrices import Matrices
 from cuda_out.ptx.running.memory import Broken, Lanes, Region, Seen
 from cuda_out.ptx.running.registers import Register
 from cuda_out.ptx.syntax import Group, Instruction, NotInterpreted, Operand
+from symbolic.ir.matrices import PRODUCTS, MatrixProduct, Places
 from symbolic.ir.program import LANES
 
 _SHAPES = {
@@ -58,12 +58,12 @@ class Fragments:
         shape = instruction.op[6]
         d, a, b, c = said if len(said) == 4 else (said[0], "f16", "f16", said[-1])
         product = MatrixProduct(*_sizes(shape), a, b, c)
-        if a not in _SHAPES.get(shape, ()) or a != b or c != d or c not in FACTORS[a].sums:
+        if a not in _SHAPES.get(shape, ()) or a != b or c != d or c not in PRODUCTS[a].sums:
             raise NotInterpreted(f"{instruction}, a product of other types")
         result, *operands = instruction.operands
         left, right = (
             self.matrices.gathered(
-                instruction, operand, FACTORS[a].bits, self._shape(which, product),
+                instruction, operand, PRODUCTS[a].bits, self._shape(which, product),
                 self._places(instruction, which, order, product, a, operand), at,
             )
             for operand, which, order in zip(operands[:2], "ab", instruction.op[4:6], strict=True)
@@ -172,7 +172,7 @@ def moved_bytes(instruction: Instruction) -> int:
 
 
 def _bits(kind: str) -> int:
-    return FACTORS[kind].bits if kind in FACTORS else width(kind) if kind in ("f32", "s32") else 8
+    return PRODUCTS[kind].bits if kind in PRODUCTS else width(kind) if kind in ("f32", "s32") else 8
 
 
 def _sizes(shape: str) -> tuple[int, int, int]:
@@ -184,6 +184,6 @@ def _of_memory(instruction: Instruction) -> tuple[str, MatrixProduct, str, str]:
     """Return the type of a load or store, its product's sizes, its matrix and the order of its elements."""
     which, order, shape, kind = instruction.op[2], instruction.op[5], instruction.op[6], instruction.op[-1]
     known = _SHAPES.get(shape, ())
-    if kind not in known and not any(kind in FACTORS[each].sums for each in known):
+    if kind not in known and not any(kind in PRODUCTS[each].sums for each in known):
         raise NotInterpreted(f"{instruction}, a fragment of another type")
     return kind, MatrixProduct(*_sizes(shape), kind, kind, kind), "c" if which == "d" else which, order

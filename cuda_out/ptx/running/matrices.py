@@ -2,7 +2,7 @@
 
 A matrix has 8 rows of 16 bytes; lane 8 * j + i says where row i of matrix j begins. Of each matrix, lane l has the
 halves 2 * (l % 4) and the next one of row l // 4; with `.trans`, of column l // 4. A product of matrices has its
-meaning by the table of `cuda_out.ptx.instructions.products`; of one that is not there, nothing is known but that it is
+meaning by the table of `symbolic.ir.matrices`; of one that is not there, nothing is known but that it is
 a function of all fragments of the warp.
 """
 
@@ -13,12 +13,13 @@ import re
 import numpy as np
 
 from cuda_out.ptx.instructions.operation import InstructionForm, Operation
-from cuda_out.ptx.instructions.products import FACTORS, MatrixProduct, Places, dot_product
+from cuda_out.ptx.instructions.products import dot_product
 from cuda_out.ptx.kinds import Typed, width
 from cuda_out.ptx.running.memory import Broken, Lanes, Region
 from cuda_out.ptx.running.registers import Register
 from cuda_out.ptx.running.transfers import Transfers
 from cuda_out.ptx.syntax import Group, Immediate, Instruction, Name, NotInterpreted, Operand
+from symbolic.ir.matrices import PRODUCTS, MatrixProduct, Places
 from symbolic.ir.program import LANES
 
 _ROW = InstructionForm("b32", "", "shared", 4, ())
@@ -117,13 +118,14 @@ class Matrices:
 
     def _product(self, instruction: Instruction, product: MatrixProduct, at: Lanes) -> None:
         result, *operands = instruction.operands
-        sizes = FACTORS[product.a].bits, FACTORS[product.b].bits, width(product.c)
+        sizes = PRODUCTS[product.a].bits, PRODUCTS[product.b].bits, width(product.c)
         shapes = (product.m, product.k), (product.k, product.n), (product.m, product.n)
+        places = product.places("a"), product.places("b"), product.places("c")
         a, b, c = (
-            self.gathered(instruction, operand, size, shape, product.places(which), at)
-            for operand, size, shape, which in zip(operands, sizes, shapes, "abc", strict=True)
+            self.gathered(instruction, operand, size, shape, own, at)
+            for operand, size, shape, own in zip(operands, sizes, shapes, places, strict=True)
         )
-        self.spread(result, width(product.c), self.product(product, a, b, c), product.places("c"), at)
+        self.spread(result, width(product.c), self.product(product, a, b, c), places[2], at)
 
     def product(self, product: MatrixProduct, a: Register, b: Register, c: Register) -> Register:
         """Return A @ B + C, for each warp a matrix."""

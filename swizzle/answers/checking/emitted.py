@@ -23,6 +23,7 @@ from cuda_out.c.expressions import function_name
 from cuda_out.c.kernel_text import instantiated
 from cuda_out.c.printer import CudaSource
 from cuda_out.c.types import C_TYPE
+from cuda_out.compile.architectures import least_architecture
 from cuda_out.compile.children import confined, refused
 from cuda_out.compile.every_compiler import CompilerReading, Form, first_readings, other_readings
 from cuda_out.compile.report import NO_DISASSEMBLER, Report, report
@@ -238,6 +239,9 @@ def _compile(found: Emitted, program: Program, text: KernelText) -> tuple[tuple[
             fix="fix the file, or print it again with `swizzle solve -o`",
         ) from None  # fmt: skip
     found.lines += [str(each) for each in reports] + missing
+    least, why = least_architecture(source.text)
+    found.lines += [f"needs {least} or later: {why}"] if why else []
+    found.json["least_architecture"] = least
     if reports and (shared := source.shared_bytes):
         small = ", ".join(arch for arch, most in MOST_SHARED.items() if shared > most)
         less = f"; a block of {small} has less" if small else ""

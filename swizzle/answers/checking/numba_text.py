@@ -19,8 +19,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cuda_out.c.printer import MAX_BLOCKS, MAX_LENGTH
+from cuda_out.compile.architectures import ARCHITECTURES
 from cuda_out.compile.children import confined
-from cuda_out.compile.report import ARCHITECTURES
 from cuda_out.numba.compiling import NotCompiled, NotInstalled, compile_kernel
 from cuda_out.numba.launching import (
     GivenArray,

@@ -91,11 +91,14 @@ def numba_source(program: Program, head: Sequence[str] = (), sizes: Sizes = None
 
 
 def _ptx(program: Program, head: Sequence[str], sizes: Sizes) -> str:
+    from cuda_out.compile.architectures import least_architecture
     from cuda_out.compile.toolchain import compile_cuda
 
     source = cuda_source(program, head, sizes)
     comment = "".join(f"// {line}".rstrip() + "\n" for line in ["SPDX-License-Identifier: MIT-0", *head])
-    return comment + compile_cuda(source.text, PTX_ARCH, name=f"{source.name}.cu").ptx
+    least, why = least_architecture(source.text)
+    comment += f"// Needs {least} or later: {why}.\n" if why else ""
+    return comment + compile_cuda(source.text, least, name=f"{source.name}.cu").ptx
 
 
 FILE_KINDS: Final[Mapping[str, FileKind]] = {

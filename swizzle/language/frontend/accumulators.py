@@ -205,6 +205,14 @@ def read_accumulator(reader: ExpressionReader, name: str, arguments: Arguments, 
     return DeclareAccumulator(name, outer, inner, init, final, shape, dtype, reader.kernel.source.place(node))
 
 
+def accumulator_name(declared: DeclareAccumulator, operator: str = "") -> AccumulatorName:
+    """Return what the name of an accumulator stands for, which combines words by a scan's operator if it is named."""
+    sums = (declared.outer, declared.inner, declared.final) == ("+", "*", None)
+    return AccumulatorName(
+        declared.dtype, declared.shape, declared.inner is not None, operator=operator, sums_products=sums
+    )
+
+
 def _of_words(
     reader: ExpressionReader, name: str, operator: ScanOperator, arguments: Arguments, node: ast.stmt
 ) -> DeclareAccumulator:

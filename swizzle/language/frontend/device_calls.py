@@ -37,6 +37,7 @@ from symbolic.ir.program import (
     Stmt,
     Store,
     Var,
+    WarpInstruction,
 )
 
 MAX_CALLS: Final = 4096
@@ -317,6 +318,8 @@ def _changes(body: Sequence[Stmt], given: Mapping[str, str]) -> Iterator[str]:
                 yield f"accumulates in {given[name]}"
             case Barrier():
                 yield "has a barrier"
+            case WarpInstruction(row=row):
+                yield f"has {row.name.partition('.')[0]}"
             case For(body=inner):
                 yield from _changes(inner, given)
             case If(then=then, otherwise=otherwise):

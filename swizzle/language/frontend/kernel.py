@@ -49,6 +49,7 @@ from symbolic.ir.program import (
     Stmt,
     Store,
     Var,
+    WarpInstruction,
 )
 from symbolic.ir.walk import Body, children, own_expressions, rewrite_program, statements, subexpressions
 from templates.holes import SCAN_KINDS
@@ -94,7 +95,7 @@ def _spread(
                 chosen = _depends(condition, tainted, asked)
                 for side, inner in enumerate((then, otherwise)):
                     _spread(inner, tainted, asked, assigned, (*branch, id(statement), side) if chosen else branch)
-            case Store() | Accumulate() | DeclareArray() | DeclareAccumulator() | Barrier():
+            case Store() | Accumulate() | DeclareArray() | DeclareAccumulator() | Barrier() | WarpInstruction():
                 pass
             case _:
                 assert_never(statement)
@@ -136,6 +137,8 @@ def _expressions(body: Sequence[Stmt]) -> Iterator[Expr]:
                 yield condition
                 yield from _expressions(then)
                 yield from _expressions(otherwise)
+            case WarpInstruction(operands=operands):
+                yield from operands
             case DeclareArray() | DeclareAccumulator() | Barrier():
                 pass
             case _:

@@ -6,7 +6,7 @@ import ast
 import inspect
 from typing import Any, Final, NoReturn
 
-from swizzle.language.cuda_namespace import DeviceFunction, cuda
+from swizzle.language.cuda_namespace import WARP_INSTRUCTIONS, DeviceFunction, cuda
 from swizzle.language.frontend.expressions import ExpressionReader
 from swizzle.language.frontend.scope import AccumulatorName, ArrayName
 from swizzle.language.operators import known_names
@@ -18,12 +18,21 @@ from symbolic.errors import near
 from symbolic.ir.functions import FUNCTIONS as FUNCTION_ROWS
 
 STATEMENTS: Final = frozenset(
-    {*LOAD_STORE, "permute_local", "exchange", "cuda.syncthreads", "cuda.syncwarp", "cuda.atomic.add"}
+    {
+        *LOAD_STORE,
+        "permute_local",
+        "exchange",
+        "cuda.syncthreads",
+        "cuda.syncwarp",
+        "cuda.atomic.add",
+        *WARP_INSTRUCTIONS,
+    }
 )
 DECLARATIONS: Final[dict[str, Any]] = {
     "accumulator": accumulator,
     "cuda.local.array": cuda.local.array,
     "cuda.shared.array": cuda.shared.array,
+    "cuda.fragment": cuda.fragment,
 }
 FUNCTIONS: Final = (
     "min, max, abs, where, gather, len, f32(...) and its like, the functions of math and cuda, holes, accumulators, "

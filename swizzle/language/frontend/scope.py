@@ -78,6 +78,8 @@ class AccumulatorName(Struct, frozen=True):
     inner: bool
     at: tuple[Expr, ...] = ()
     operator: str = ""
+    sums_products: bool = False
+    """Whether it adds products: the operators of mma."""
 
 
 class GivenName(Struct, frozen=True):

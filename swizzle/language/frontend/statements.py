@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
+from swizzle.language.cuda_namespace import WARP_INSTRUCTIONS
 from swizzle.language.element_types import VectorType
 from swizzle.language.frontend.accumulators import (
+    accumulator_name,
     combines_words,
     read_accumulate,
     read_accumulator,
@@ -20,6 +22,7 @@ from swizzle.language.frontend.calls import bind, called, device_called, read_ma
 from swizzle.language.frontend.constant_loops import as_progression, assignment_of, index_of, read_columns, wrong_range
 from swizzle.language.frontend.device_calls import DeviceCalls
 from swizzle.language.frontend.expressions import ExpressionReader
+from swizzle.language.frontend.fragments import read_fragment, read_instruction
 from swizzle.language.frontend.functions import named_comparison
 from swizzle.language.frontend.load_store import lower_exchange, lower_load_store, lower_permute_local
 from swizzle.language.frontend.operators import INDEX, VectorValue
@@ -29,7 +32,7 @@ from swizzle.language.frontend.scope import AccumulatorName, ArrayName, LoopName
 from swizzle.language.frontend.vectors import assign_several, assign_vector, holds_vector, read_vector, viewed
 from swizzle.language.other_names import NOT_STATEMENTS, STATEMENTS
 from swizzle.language.surface import FUNCTION_NAMES, LOAD_STORE
-from symbolic.ir.program import Barrier, Const, DeclareArray, Expr, For, If, Stmt, Var
+from symbolic.ir.program import Barrier, Const, DeclareAccumulator, DeclareArray, Expr, For, If, Stmt, Var
 
 
 def _with_effect(node: ast.expr) -> str:
@@ -166,6 +169,8 @@ class StatementReader:
             return statements
         if name == "cuda.atomic.add":
             return (atomic_addition(reader, node),)
+        if name in WARP_INSTRUCTIONS:
+            return (read_instruction(reader, name, bind(reader, name, found, node), node),)
         if name == "cuda.syncthreads":
             bind(reader, name, found, node)
             return (Barrier("block", place),)
@@ -233,13 +238,22 @@ class StatementReader:
                 )
             declared = read_accumulator(reader, self.scope.named(target.id), arguments, node)
             own = str(declared.outer) if combines_words(declared) else ""
-            inner = declared.inner is not None
-            self.scope.declare(target.id, AccumulatorName(declared.dtype, declared.shape, inner, operator=own))
+            self.scope.declare(target.id, accumulator_name(declared, own))
             return (declared, *(read_beginning(reader, declared, arguments, node) if own else ()))
         if self.depth:
             self._mistake(
                 node, f"{what}(...) inside a loop or an `if`", "one array for the whole kernel", "declare it at the top"
             )
+        if what == "cuda.fragment":
+            registers = read_fragment(reader, self.scope.named(target.id), arguments, node)
+            if isinstance(registers, DeclareAccumulator):
+                self.scope.declare(target.id, accumulator_name(registers))
+                return (registers,)
+            self.scope.declare(target.id, ArrayName(registers.dtype, registers.shape, "local"))
+            if not self.devices.active:
+                return (registers,)
+            self.scratch.append(registers)
+            return ()
         memory: Literal["local", "shared"] = "local" if what == "cuda.local.array" else "shared"
         if memory == "shared" and reader.statics(arguments["shape"], "the shape of a shared array") == (0,):
             self._mistake(

@@ -18,6 +18,7 @@ from msgspec import Struct
 from typing_extensions import assert_never
 
 from symbolic.ir import program as ir
+from symbolic.ir.matrices import MatrixMove
 from symbolic.ir.program import Expr, Program, Stmt
 from symbolic.limits import look
 
@@ -127,6 +128,12 @@ class _Warp:
                 self.arrays[name] = stmt
             case ir.DeclareAccumulator() | ir.Barrier():
                 pass
+            case ir.WarpInstruction(row=row, operands=operands):
+                matrices = row.count if isinstance(row, MatrixMove) else 0
+                for operand in operands if matrices else ():
+                    declared = self.arrays[operand.array] if isinstance(operand, ir.Load) else None
+                    if isinstance(declared, ir.DeclareArray) and declared.memory == "shared":
+                        self.rows(operand, matrices, lanes)
             case never:
                 assert_never(never)
 
@@ -143,6 +150,15 @@ class _Warp:
                 cell = cell * extent + column[lane]
             first[lane] = cell * size
         self.moved.append(Moved(array, isinstance(declared, ir.DeclareArray), size * self.width, first))
+
+    def rows(self, operand: Expr, matrices: int, lanes: list[int]) -> None:
+        """Note the rows of 16 bytes that lanes 0 to 8 * matrices name, which memory serves eight at a time."""
+        assert isinstance(operand, ir.Load)
+        before = len(self.moved)
+        self.access(operand.array, operand.indices, lanes)
+        (named,) = self.moved[before:]
+        first = {lane: byte for lane, byte in named.first.items() if lane < 8 * matrices}
+        self.moved[before:] = [Moved(named.array, True, 16, first)]
 
     def values(self, expr: Expr, lanes: list[int]) -> dict[int, Any]:
         """Return an index value of each lane, None where it is data; what is loaded on the way is noted."""
