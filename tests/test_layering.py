@@ -34,6 +34,7 @@ ROOMS: dict[str, str] = {
     "symbolic.expressions": "symbolic symbolic.solve",
     "symbolic.choices": "",
     "symbolic.patterns": "symbolic symbolic.ir symbolic.expressions",
+    "symbolic.rewriting": "symbolic symbolic.expressions symbolic.patterns",
     "symbolic.second": "symbolic symbolic.ir symbolic.algebra symbolic.machine symbolic.solve",
     "templates": "",
     "templates.second": "templates",

@@ -103,11 +103,9 @@ def dividing(by: Expression, given: Expression) -> LengthFact | bool:
         return True
     if by.constant and given.constant:
         return bool(given.value % by.value == 0)
-    if _is_whole(quotient(given, by)):
+    if is_whole(quotient(given, by)):
         return True
-    rest = add(
-        *(multiply(constant(c), what) for c, what in terms(given) if not _is_whole(quotient(_part(c, what), by)))
-    )
+    rest = add(*(multiply(constant(c), what) for c, what in terms(given) if not is_whole(quotient(_part(c, what), by))))
     if by.constant and rest.constant:
         return bool(rest.value % by.value == 0)
     whole, under = ratio(rest)
@@ -116,11 +114,20 @@ def dividing(by: Expression, given: Expression) -> LengthFact | bool:
     return LengthFact("divides", normal(multiply(by, under)), normal(multiply(rest, under)))
 
 
+def whole(given: Expression) -> LengthFact | bool:
+    """Return the fact that a size with a quotient in it is a whole number; True or False where that is decided."""
+    if given.constant:
+        return isinstance(given.value, int)
+    over, under = ratio(given)
+    under = multiply(under, constant(lcm(*(Fraction(coefficient).denominator for coefficient, _ in terms(over)))))
+    return True if is_whole(given) else dividing(under, normal(multiply(given, under)))
+
+
 def _part(coefficient: Any, what: Expression) -> Expression:
     return multiply(constant(coefficient), what)
 
 
-def _is_whole(given: Expression) -> bool:
+def is_whole(given: Expression) -> bool:
     """Tell whether a length is a sum of whole multiples of products, which are whole."""
     return all(
         isinstance(coefficient, int) and all(each.operator == NAME for each in _factors(what))
@@ -151,7 +158,7 @@ def length_text(given: Expression) -> str:
     '(n - 2) / 8'
     """
     parts = [_part(coefficient, what) for coefficient, what in terms(given)]
-    whole, rest = add(*filter(_is_whole, parts)), add(*(each for each in parts if not _is_whole(each)))
+    whole, rest = add(*filter(is_whole, parts)), add(*(each for each in parts if not is_whole(each)))
     over, under = ratio(rest)
     below = multiply(under, constant(lcm(*(Fraction(coefficient).denominator for coefficient, _ in terms(over)))))
     over = normal(multiply(rest, below))
@@ -180,7 +187,7 @@ def needed(facts: Iterable[LengthFact]) -> list[LengthFact]:
         if fact.kind != "divides"
         or not any(
             other is not fact and other.second is fact.second and other.kind == "divides"
-            and _is_whole(quotient(other.first, fact.first))
+            and is_whole(quotient(other.first, fact.first))
             for other in some
         )
     ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any, Final, NoReturn
@@ -66,13 +66,15 @@ _CALLED: Final[Mapping[str, Callable[..., Expression]]] = {
 }  # fmt: skip
 
 
-def read_pattern(text: str, file: str = "<pattern>") -> Term:
+def read_pattern(text: str, file: str = "<pattern>", opaque: Collection[str] = ()) -> Term:
     """Return the expression that a text is: definitions of functions, and the expression in the last line.
+
+    `opaque` are names of functions of which nothing is known.
 
     >>> read_pattern("join o split(4) o xs")
     JoinChunks(array=Split(size=4, array=Variable(name='xs')))
     """
-    reader = _Reader(file)
+    reader = _Reader(file, opaque)
     *definitions, last = reader.parsed(text)
     for each in definitions:
         if not isinstance(each, ast.Assign) or not isinstance(each.targets[0], ast.Name):
@@ -97,9 +99,23 @@ def read_type(text: str) -> ValueType:
     return reader.kind(statement.value)
 
 
+def read_length(text: str) -> Expression:
+    """Return the length that a text is.
+
+    >>> read_length("n / 4 * 4")
+    n
+    """
+    reader = _Reader("<length>")
+    (statement,) = reader.parsed(text)
+    if not isinstance(statement, ast.Expr):
+        reader.refuse(statement, f"`{text}` where a length is expected", "n / 4")
+    return reader.length(statement.value)
+
+
 class _Reader:
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, opaque: Collection[str] = ()) -> None:
         self.file = file
+        self.elementary = {*FUNCTIONS, *opaque}
         self.functions: dict[str, Lambda] = {}
 
     def parsed(self, text: str) -> list[ast.stmt]:
@@ -165,7 +181,7 @@ class _Reader:
             case ast.Call(func=ast.Name(id="let"), args=[value, ast.Lambda() as made]):
                 called = self.function(made)
                 return Let(called.parameters[0], self.term(value), called.body)
-            case ast.Call(func=ast.Name(id=name), args=arguments) if name in FUNCTIONS and name not in _CALLED:
+            case ast.Call(func=ast.Name(id=name), args=arguments) if name in self.elementary and name not in _CALLED:
                 return ElementaryCall(name, tuple(map(self.term, arguments)))
         kept: dict[Term, Expression] = {}
 
@@ -213,8 +229,8 @@ class _Reader:
 
     def _opaque(self, node: ast.expr, leaf: Callable[[Any], Expression]) -> Expression:
         called = node.func if isinstance(node, ast.Call) else None
-        if isinstance(called, ast.Name) and called.id not in {"zip", "at", "let", *FUNCTIONS}:
-            names = {"zip", "at", "let", *FUNCTIONS, *_CALLED, *_KINDS, "reduce"}
+        if isinstance(called, ast.Name) and called.id not in {"zip", "at", "let", *self.elementary}:
+            names = {"zip", "at", "let", *self.elementary, *_CALLED, *_KINDS, "reduce"}
             self.refuse(node, f"an unknown function `{called.id}`", "a pattern or a function", near(called.id, names))
         return leaf(self.term(node))
 

@@ -11,7 +11,7 @@ Every low-level pattern means what its high-level one does: kinds and memories s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
@@ -277,6 +277,20 @@ def with_children(node: PatternNode, inner: Sequence[PatternNode]) -> PatternNod
     if isinstance(node, Formula):
         return formula(node.expression, changed["arguments"])
     return replace(node, **changed) if changed else node
+
+
+def operand(node: PatternNode) -> Term | None:
+    """Return what a pattern is applied to; None of what is no pattern."""
+    found: Term | None = None if isinstance(node, Indexed) else getattr(node, "array", None)
+    return found
+
+
+def operands(node: PatternNode) -> Iterator[Term]:
+    """Yield what a pattern is applied to, what that is applied to, ..."""
+    inner = operand(node)
+    while inner is not None:
+        yield inner
+        inner = operand(inner)
 
 
 def bound(node: PatternNode, place: int) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ expression. The text is Python's syntax but for `o`; `symbolic/patterns/reading.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from itertools import pairwise
 from typing import Final
 
 from symbolic.expressions.text import text_of
@@ -46,6 +47,7 @@ from symbolic.patterns.terms import (
     canonical,
     children,
     free,
+    operands,
 )
 
 MAPS: Final[Mapping[MapKind, str]] = {
@@ -58,31 +60,42 @@ MEMORIES: Final[Mapping[MemorySpace, str]] = {"shared": "toShared", "global": "t
 _FUNCTION, _SUM, _CHAIN, _ATOM = range(4)
 
 
-def pattern_text(term: Term, outside: Collection[str], marked: tuple[PatternNode, ...] = ()) -> str:
+def pattern_text(term: Term, outside: Collection[str], marked: Term | None = None, kept: Collection[Term] = ()) -> str:
     """Return an expression as text, with the definitions of its named functions; `outside` are the inputs' names.
 
-    What is in `marked` stands between brackets: the part that a step has changed. Such a text is not to be read back.
+    With a part that is `marked`, that stands between brackets, down to what it is applied to that is `kept`; labels are
+    left out, and the text is not to be read back.
     """
-    writer = _Writer(outside, marked)
+    writer = _Writer(outside, marked, kept)
     last = writer.text(term, _FUNCTION)
     return "\n".join([*writer.definitions.values(), last])
 
 
 class _Writer:
-    def __init__(self, outside: Collection[str], marked: tuple[PatternNode, ...]) -> None:
-        self.outside, self.marked = frozenset(outside), marked
+    def __init__(self, outside: Collection[str], marked: Term | None, kept: Collection[Term]) -> None:
+        self.outside, self.marked, self.kept = frozenset(outside), marked, kept
+        self.shown = marked is not None
         self.definitions: dict[str, str] = {}
         self.meanings: dict[str, PatternNode] = {}
 
     def text(self, term: Term, least: int) -> str:
         """Return a term's text, in parentheses where it binds less than needed."""
-        if any(each is term for each in self.marked):
-            unmarked, self.marked = self.marked, ()
-            text = f"[[ {self.text(term, _FUNCTION)} ]]"
-            self.marked = unmarked
-            return text
+        if term is self.marked:
+            return self._brackets(term)
         text, level = self._text(term)
         return text if level >= least else f"({text})"
+
+    def _brackets(self, term: Term) -> str:
+        """Return the part that is marked, and what it is applied to."""
+        self.marked = None
+        chain = [term, *operands(term)]
+        last = next((at for at, each in enumerate(chain) if any(each is kept for kept in self.kept)), 0)
+        if last:
+            text = f"[[ {' o '.join(map(self.head, chain[:last]))} ]] o {self.text(chain[last], _CHAIN)}"
+        else:
+            text = f"[[ {self.text(term, _FUNCTION)} ]]"
+        self.marked = term
+        return text
 
     def _text(self, term: Term) -> tuple[str, int]:
         match term:
@@ -105,7 +118,7 @@ class _Writer:
             case Let():
                 value, body = self.text(term.value, _FUNCTION), self.text(term.body, _FUNCTION)
                 return f"let({value}, lambda {term.name}: {body})", _ATOM
-        return f"{self.head(term)} o {self.text(term.array, _CHAIN)}", _CHAIN
+        return f"{self.head(term)} o {self.text(next(operands(term)), _CHAIN)}", _CHAIN
 
     def _several(self, terms: tuple[Term, ...]) -> str:
         return ", ".join(self.text(each, _FUNCTION) for each in terms)
@@ -115,7 +128,7 @@ class _Writer:
         match term:
             case Map():
                 axis = f', axis="{term.axis}"' if term.axis != "x" else ""
-                return f"{MAPS[term.kind]}({self.function(term.function)}{axis}{_label(term.label)})"
+                return f"{MAPS[term.kind]}({self.labelled(term.function, term.label, axis)})"
             case Reduce() | PartialReduce() | PrefixScan():
                 name = (
                     "part_red"
@@ -127,9 +140,9 @@ class _Writer:
                 name += "_seq" * (isinstance(term, Reduce) and term.kind == "seq")
                 parts = f", {length_text(term.parts)}" if isinstance(term, PartialReduce) else ""
                 start = self.text(term.start, _FUNCTION)
-                return f"{name}({self.function(term.operator)}, {start}{parts}{_label(term.label)})"
+                return f"{name}({self.labelled(term.operator, term.label, f', {start}{parts}')})"
             case Iterate():
-                return f"iterate({term.times}, {self.function(term.function)}{_label(term.label)})"
+                return f"iterate({term.times}, {self.labelled(term.function, term.label, '')})"
             case Split():
                 return f"split({length_text(term.size)})"
             case Slide():
@@ -148,11 +161,20 @@ class _Writer:
                 ]
         raise AssertionError(term)
 
+    def labelled(self, called: Lambda, label: str, behind: str) -> str:
+        """Return a function, what stands behind it, and the label; the function's name, where its text has none."""
+        text = self.function(called)
+        if self.shown:
+            return f"{text}{behind}"
+        if not label and called.name not in (text, text.partition(", ")[2].removesuffix(")")):
+            label = called.name
+        return f'{text}{behind}, label="{label}"' if label else f"{text}{behind}"
+
     def function(self, called: Lambda) -> str:
         """Return the text of a function: its name, a composition of patterns, or parameters and a body."""
         if called.width:
             return f"vect({called.width}, {self.function(Lambda(called.parameters, called.body, called.name))})"
-        inside = any(each is part for each in self.marked for part in _parts(called))
+        inside = self.marked is not None and any(part is self.marked for part in _parts(called))
         if called.name and free(called) <= self.outside and not inside:
             meaning = canonical(called)
             if called.name not in self.meanings:
@@ -170,22 +192,14 @@ class _Writer:
 
     def _composition(self, called: Lambda) -> str:
         """Return what a function of one array is a composition of, or ''."""
-        heads, inner, (name, *others) = [], called.body, called.parameters
-        while not others and not isinstance(inner, Variable | Zip | Let) and hasattr(inner, "array"):
-            if isinstance(inner, Indexed) or any(
-                name in free(each) for each in children(inner) if each is not inner.array
-            ):
+        chain, (name, *others) = [called.body, *operands(called.body)], called.parameters
+        if others or len(chain) == 1 or chain[-1] != Variable(name):
+            return ""
+        for each, inner in pairwise(chain):
+            if each is self.marked or any(name in free(part) for part in children(each) if part is not inner):
                 return ""
-            if any(each is inner for each in self.marked):
-                return ""
-            heads.append(self.head(inner))
-            inner = inner.array
-        return " o ".join(heads) if heads and inner == Variable(name) else ""
+        return " o ".join(map(self.head, chain[:-1]))
 
 
 def _parts(node: PatternNode) -> list[PatternNode]:
     return [node, *(part for each in children(node) for part in _parts(each))]
-
-
-def _label(label: str) -> str:
-    return f', label="{label}"' if label else ""

@@ -6,7 +6,7 @@ What does not fit is one SwizzleError: at the place that `places` knows for the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, NoReturn, TypeAlias
 
 from msgspec import Struct
@@ -25,6 +25,7 @@ from symbolic.patterns.lengths import (
     normal,
     quotient,
     same_length,
+    whole,
 )
 from symbolic.patterns.terms import (
     AsScalar,
@@ -136,10 +137,14 @@ def same_type(a: ValueType, b: ValueType) -> bool:
 
 
 class Typing:
-    """The types of the terms of an expression, given those of its names; `facts` are what its lengths must meet."""
+    """The types of the terms of an expression, given those of its names; `facts` are what its lengths must meet.
 
-    def __init__(self, places: Callable[[Term], Place | None] = lambda _: None) -> None:
+    Functions that are `opaque` take anything and return a number: rules are proved with such.
+    """
+
+    def __init__(self, places: Callable[[Term], Place | None] = lambda _: None, opaque: Collection[str] = ()) -> None:
         self.places = places
+        self.opaque = opaque
         self.facts: dict[LengthFact, None] = {}
 
     def type_of(self, term: Term, names: Mapping[str, ValueType]) -> ValueType:
@@ -153,6 +158,8 @@ class Typing:
                 return self._formula(term, [self.type_of(each, names) for each in term.arguments])
             case ElementaryCall():
                 kinds = [self.type_of(each, names) for each in term.arguments]
+                if term.function in self.opaque:
+                    return F32
                 row = FUNCTIONS.get(term.function)
                 if row is None:
                     self._refuse(term, f"an unknown function `{term.function}`", ", ".join(FUNCTIONS))
@@ -227,6 +234,14 @@ class Typing:
             given = [self._place(term, each, called.width) for each in given]
         return {**names, **dict(zip(called.parameters, given, strict=False))}
 
+    def sizes(self, term: Split | Slide | ReorderStride | PartialReduce) -> None:
+        """Note that the sizes of a term are whole, and at least 1."""
+        found = [getattr(term, name) for name in ("size", "step", "stride", "parts") if hasattr(term, name)]
+        for each in found:
+            if each.constant and each.value < 1:
+                self._refuse(term, f"a size of {length_text(each)}", "a whole number of at least 1")
+            self._note(term, whole(each), f"a size of {length_text(each)}")
+
     # -- parts -------------------------------------------------------------------------------------------------------
 
     def _with_function(
@@ -252,6 +267,7 @@ class Typing:
             return ArrayOf(array.length, made)
         parts = term.parts if isinstance(term, PartialReduce) else ONE
         if isinstance(term, PartialReduce):
+            self.sizes(term)
             self._note(
                 term,
                 dividing(parts, array.length),
@@ -267,6 +283,8 @@ class Typing:
         what = _CALLED[type(term)]
         array = self._array(term, term.array, names, what)
         n, element = array.length, array.element
+        if isinstance(term, Split | Slide | ReorderStride):
+            self.sizes(term)
         match term:
             case Split():
                 self._note(

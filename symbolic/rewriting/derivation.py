@@ -1,0 +1,295 @@
+"""Derivations as data: an expression, and numbered steps that each apply a rule at a position with a name.
+
+    d = PatternDerivation(expression, inputs)
+    d.apply("reduce_part", parts="n / s").apply("part_split", at="add_part", size="s")
+
+A position is named by a label, or by what the user calls a function. A rule is applied where it stands, or else inside
+it, or else around it; where several places are left, the step says which. After each step the type is the same, and no
+parallel map stands where it may not. A derivation is saved as JSON and replayed, and refused at a step that does not
+hold any more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from msgspec import Struct, field
+
+from symbolic.errors import SwizzleError, near
+from symbolic.expressions.expression import Expression
+from symbolic.patterns.lengths import facts_text, length, length_text, needed
+from symbolic.patterns.reading import read_length, read_pattern, read_type
+from symbolic.patterns.terms import (
+    Lambda,
+    PatternNode,
+    Term,
+    canonical,
+    children,
+    label_of,
+    operands,
+    term,
+    with_children,
+)
+from symbolic.patterns.text import pattern_text
+from symbolic.patterns.types import Typing, ValueType, same_type
+from symbolic.rewriting import algorithmic, later, low_level
+from symbolic.rewriting.laws import AskLaw, prove_law
+from symbolic.rewriting.nesting import Nest, faults, with_map
+from symbolic.rewriting.rule import RULES, NotApplicable, RewriteRule, Surroundings
+
+assert algorithmic and low_level and later  # they fill the table
+
+Path: TypeAlias = tuple[int, ...]
+
+
+class Position(Struct, frozen=True):
+    """A term inside an expression, the way to it, and what is around it."""
+
+    path: Path
+    term: Term
+    names: Mapping[str, ValueType]
+    nest: Nest
+
+
+class DerivationStep(Struct, frozen=True):
+    """A step: what was applied where, the facts that it uses, and which part it has changed."""
+
+    number: int
+    rule: str
+    at: str
+    nth: int | None
+    arguments: Mapping[str, Any]
+    facts: tuple[str, ...]
+    path: Path
+    changed: Term
+    kept: tuple[Term, ...]
+
+    @property
+    def figure(self) -> str:
+        """The rule's figure."""
+        return RULES[self.rule].figure
+
+
+def positions(whole: Term, names: Mapping[str, ValueType]) -> Iterator[Position]:
+    """Yield every term in an expression, each before what it is made of."""
+    typing = Typing()
+
+    def visit(node: PatternNode, path: Path, names: Mapping[str, ValueType], nest: Nest) -> Iterator[Position]:
+        if not isinstance(node, Lambda):
+            yield Position(path, node, names, nest)
+        for place, each in enumerate(children(node)):
+            inside = names if isinstance(node, Lambda) else typing.inner_names(node, place, names)
+            yield from visit(each, (*path, place), inside, with_map(nest, node) if isinstance(each, Lambda) else nest)
+
+    return visit(whole, (), names, ())
+
+
+def replaced_at(node: PatternNode, path: Path, made: Term) -> PatternNode:
+    """Return an expression with another term at a position."""
+    if not path:
+        return made
+    first, *rest = path
+    inner = list(children(node))
+    inner[first] = replaced_at(inner[first], tuple(rest), made)
+    return with_children(node, inner)
+
+
+def arguments_of(rule: RewriteRule, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a rule's arguments as it takes them; sizes may be numbers or texts."""
+    if unknown := [name for name in given if name not in rule.arguments]:
+        raise SwizzleError(
+            f"{rule.name} has no argument `{unknown[0]}`", expected=", ".join(rule.arguments) or "none",
+            fix=near(unknown[0], rule.arguments) or "leave it out",
+        )  # fmt: skip
+    found = dict(given)
+    for name, value in given.items():
+        if rule.arguments[name] == "Expression" and not isinstance(value, Expression):
+            found[name] = read_length(value) if isinstance(value, str) else length(value)
+    return found
+
+
+class PatternDerivation(Struct):
+    """An expression, the types of its inputs, and the steps that have led from it to `now`."""
+
+    start: Term
+    inputs: Mapping[str, ValueType]
+    ask: AskLaw = prove_law
+    steps: list[DerivationStep] = field(default_factory=list)
+    expressions: list[Term] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        Typing().type_of(self.start, self.inputs)
+        self.expressions = self.expressions or [self.start]
+
+    @property
+    def now(self) -> Term:
+        """The expression that the steps have led to."""
+        return self.expressions[-1]
+
+    @property
+    def facts(self) -> list[str]:
+        """What the lengths must meet."""
+        typing = Typing()
+        for each in self.expressions:
+            typing.type_of(each, self.inputs)
+        return facts_text(needed(typing.facts))
+
+    def places(self, rule: str, at: str = "", **arguments: Any) -> list[tuple[Position, Term, list[str]]]:
+        """Return where a rule applies, at a name, inside or around it: the position, what it makes, and its facts."""
+        found, _ = self._places(_rule(rule), at, arguments_of(_rule(rule), arguments))
+        return found
+
+    def apply(self, rule: str, at: str = "", nth: int | None = None, **arguments: Any) -> PatternDerivation:
+        """RuleFunction a rule at a position; raises SwizzleError where it does not apply, or at several places."""
+        known = _rule(rule)
+        given = arguments_of(known, arguments)
+        found, why = self._places(known, at, given)
+        where = f" at {at}" if at else ""
+        if not found:
+            raise SwizzleError(
+                f"{rule} ({known.figure}) does not apply{where}{f': {why}' if why else ''}", expected=known.law,
+                fix="another position, or other arguments",
+            )  # fmt: skip
+        if len(found) > 1 and nth is None:
+            names = ", ".join(label_of(position.term) or type(position.term).__name__ for position, _, _ in found)
+            raise SwizzleError(
+                f"{rule} ({known.figure}) applies at {len(found)} places{where}: {names}", expected="one",
+                fix="name the position (at=...), or say which of them (nth=0)",
+            )  # fmt: skip
+        if nth is not None and not 0 <= nth < len(found):
+            raise SwizzleError(f"nth={nth} of {len(found)} places", expected="one that there is", fix="nth=0")
+        self._add(known, at, nth, given, found[nth or 0])
+        return self
+
+    def _places(
+        self, rule: RewriteRule, at: str, arguments: Mapping[str, Any]
+    ) -> tuple[list[tuple[Position, Term, list[str]]], str]:
+        every = list(positions(self.now, self.inputs))
+        reasons: list[str] = []
+        for tier in _tiers(every, at):
+            found = []
+            for position in tier:
+                here = Surroundings(position.names, position.nest, ask=self.ask)
+                try:
+                    made = rule.apply(position.term, here, **arguments)
+                except NotApplicable as refused:
+                    reasons += [str(refused)] if refused.condition else []
+                    continue
+                found.append((position, made, here.facts))
+            if found:
+                return found, ""
+        if at and not any(_tiers(every, at)):
+            names = sorted({name for each in every for name in label_of(each.term).split("+")} - {""})
+            return [], f"there is no `{at}`; there are {', '.join(names) or 'no names'}"
+        return [], reasons[0] if reasons else ""
+
+    def _add(
+        self, rule: RewriteRule, at: str, nth: int | None, given: Mapping[str, Any],
+        found: tuple[Position, Term, list[str]],
+    ) -> None:  # fmt: skip
+        position, made, facts = found
+        whole = term(replaced_at(self.now, position.path, made))
+        before, after = Typing(), Typing()
+        kind, was = after.type_of(whole, self.inputs), before.type_of(self.now, self.inputs)
+        if not same_type(kind, was):
+            raise SwizzleError(f"{rule.name} gives {kind}", expected=f"{was}, as before", fix="another position")
+        for _, wrong in faults(whole):
+            raise SwizzleError(
+                wrong, expected="maps as the grid's hierarchy nests them", fix="another position, or kind"
+            )
+        new = [str(each) for each in needed(after.facts) if each not in before.facts]
+        shown = {name: length_text(value) if isinstance(value, Expression) else value for name, value in given.items()}
+        used = tuple(dict.fromkeys([*facts, *new]))
+        number = len(self.steps) + 1
+        kept = tuple(operands(position.term))
+        self.steps.append(DerivationStep(number, rule.name, at, nth, shown, used, position.path, made, kept))
+        self.expressions.append(whole)
+
+    # -- saved and shown ---------------------------------------------------------------------------------------------
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the derivation as data for JSON."""
+        return {
+            "inputs": {name: str(kind) for name, kind in self.inputs.items()},
+            "expression": pattern_text(self.start, self.inputs),
+            "steps": [
+                {
+                    "number": step.number, "rule": step.rule, "figure": step.figure, "at": step.at, "nth": step.nth,
+                    "arguments": dict(step.arguments), "facts": list(step.facts),
+                    "expression": pattern_text(after, self.inputs),
+                }
+                for step, after in zip(self.steps, self.expressions[1:], strict=True)
+            ],
+        }  # fmt: skip
+
+    def text(self) -> str:
+        """Return the steps as text: of each the figure, the expression with the changed part marked, and the facts."""
+        lines = [f"     {_last(pattern_text(self.start, self.inputs))}"]
+        for step, after in zip(self.steps, self.expressions[1:], strict=True):
+            marked = _last(pattern_text(after, self.inputs, step.changed, step.kept))
+            said = "".join(f", {name}={value}" for name, value in step.arguments.items())
+            facts = f"; {', '.join(step.facts)}" if step.facts else ""
+            lines += [
+                f"{step.number:3}. {marked}",
+                f"     {step.figure}: {step.rule}{f' at {step.at}' if step.at else ''}{said}{facts}",
+            ]
+        return "\n".join(lines)
+
+
+def replay(data: str | Mapping[str, Any], ask: AskLaw = prove_law) -> PatternDerivation:
+    """Return a saved derivation, each step taken again; raises SwizzleError at one that does not hold any more."""
+    saved = json.loads(data) if isinstance(data, str) else data
+    try:
+        inputs = {name: read_type(text) for name, text in saved["inputs"].items()}
+        made = PatternDerivation(read_pattern(saved["expression"]), inputs, ask)
+        for step in saved["steps"]:
+            try:
+                made.apply(step["rule"], step["at"], step["nth"], **step["arguments"])
+            except SwizzleError as error:
+                raise SwizzleError(
+                    f"step {step['number']} does not hold any more: {error.found}",
+                    expected=error.expected,
+                    fix=error.fix,
+                ) from None
+            wanted = step.get("expression")
+            if wanted and canonical(read_pattern(wanted)) != canonical(made.now):
+                raise SwizzleError(
+                    f"step {step['number']} does not hold any more: {step['rule']} gives "
+                    f"{_last(pattern_text(made.now, inputs))}",
+                    expected=_last(wanted), fix="derive it again",
+                )  # fmt: skip
+    except (KeyError, TypeError, AttributeError) as error:
+        raise SwizzleError(
+            f"a derivation without {error}", expected="inputs, expression, steps", fix="save one with as_data()"
+        ) from None
+    return made
+
+
+def _rule(name: str) -> RewriteRule:
+    if name not in RULES:
+        raise SwizzleError(f"no rule is called `{name}`", expected=", ".join(RULES), fix=near(name, RULES) or "another")
+    return RULES[name]
+
+
+def _last(text: str) -> str:
+    return text.splitlines()[-1]
+
+
+def _tiers(every: list[Position], at: str) -> Iterator[list[Position]]:
+    """Yield the positions of a name; what stands inside them; what stands around them."""
+    if not at:
+        yield every
+        return
+    own = [each for each in every if at in label_of(each.term).split("+")]
+    inside = {each.path for each in own}
+    yield own
+    yield [
+        each for each in every
+        if each.path not in inside and any(each.path[: len(path)] == path for path in inside)
+    ]  # fmt: skip
+    yield [
+        each for each in reversed(every)
+        if each.path not in inside and any(path[: len(each.path)] == each.path for path in inside)
+    ]  # fmt: skip

@@ -1,0 +1,345 @@
+"""What an expression of patterns is, element by element, at symbolic lengths: what the proofs of rules compare.
+
+An array is its length and a function from an index to the element there; lengths and indices are expressions of the
+house over integers. An element of an input is known by its array and its indices, and what is computed of elements by
+what computes it: nothing is assumed of a function but that it is one. A reduction is kept whole, as a `Fold`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+from msgspec import field as by_default
+
+from symbolic.expressions.expression import (
+    NAME,
+    ONE,
+    ZERO,
+    Expression,
+    add,
+    constant,
+    floor_divide,
+    maximum,
+    minimum,
+    modulo,
+    multiply,
+    number_name,
+    substituted,
+    subtract,
+    terms,
+)
+from symbolic.patterns.lengths import is_whole, normal, quotient
+from symbolic.patterns.terms import (
+    AsScalar,
+    AsVector,
+    ElementaryCall,
+    Formula,
+    Indexed,
+    Item,
+    Iterate,
+    JoinChunks,
+    Lambda,
+    Let,
+    Map,
+    PadEnds,
+    PartialReduce,
+    PrefixScan,
+    Reduce,
+    Reorder,
+    ReorderStride,
+    Slide,
+    Split,
+    Term,
+    ToMemory,
+    Transpose,
+    Tupled,
+    Variable,
+    Zip,
+    canonical,
+    free,
+)
+
+
+class ElementArray(Struct, frozen=True, eq=False):
+    """An array: its length, and its element at an index."""
+
+    length: Expression
+    at: Callable[[Expression], Any]
+
+
+class DataElement(Struct, frozen=True):
+    """An element of an input, or an input that is a number, where there are no indices."""
+
+    name: str
+    indices: tuple[Expression, ...] = ()
+
+
+class Made(Struct, frozen=True):
+    """What a function, or the formula of a sum, makes of values; `what` tells functions apart."""
+
+    what: Any
+    arguments: tuple[Any, ...]
+
+
+class Fold(Struct, frozen=True, eq=False):
+    """A reduction of all elements of an array from the left; `key` tells operators apart, None where nothing does.
+
+    The start is combined with them once, and `starts` times more.
+    """
+
+    step: Callable[[Any, Any], Any]
+    start: Any
+    array: ElementArray
+    key: Any
+    starts: Expression = ZERO
+
+
+class Ranges(Struct):
+    """What is known of indices: each name lies between 0 and a length, which it does not reach.
+
+    `opaque` are names of whole numbers of which little else is known: where an order that is left open takes an element
+    from, which is one permutation for each length, and an element that is used as an index.
+    """
+
+    below: dict[str, Expression] = by_default(default_factory=dict)
+    opaque: dict[Any, Expression] = by_default(default_factory=dict)
+    serial: Any = by_default(default_factory=count)
+
+    def index(self, length: Expression, like: str = "i") -> Expression:
+        """Return a new index below a length."""
+        name = f"{like}'{next(self.serial)}"
+        self.below[name] = length
+        return number_name(name)
+
+    def split(self, index: Expression, size: Expression) -> tuple[Expression, Expression]:
+        """Return quotient and remainder of an index by a size, simplified by what is known of names."""
+        whole: list[Expression] = []
+        rest: list[Expression] = []
+        for coefficient, what in terms(rejoined(index)):
+            part = multiply(constant(coefficient), what)
+            by = quotient(part, size)
+            (whole if is_whole(by) else rest).append(part)
+        over, left = quotient(add(*whole), size), add(*rest)
+        if left is ZERO or self._is_below(left, size):
+            return over, left
+        return add(over, floor_divide(left, size)), modulo(left, size)
+
+    def _is_below(self, index: Expression, size: Expression) -> bool:
+        """Tell whether an index is surely at least 0 and less than a size."""
+        if index.constant and size.constant:
+            return bool(0 <= index.value < size.value)
+        if index.operator == NAME and index.value in self.below:
+            rest = normal(subtract(size, self.below[index.value]))
+            return all(coefficient >= 0 for coefficient, _ in terms(rest))
+        if index.operator == "+":  # i * a + j below m * a, where i is below m and j below a
+            for coefficient, what in terms(index):
+                part = multiply(constant(coefficient), what)
+                for factor in what.arguments if what.operator == "*" else (what,):
+                    if factor.operator == NAME and factor.value in self.below:
+                        stride, most = quotient(part, factor), self.below[factor.value]
+                        rest = subtract(index, part)
+                        if (
+                            is_whole(stride)
+                            and factor.value not in rest.names
+                            and self._is_below(rest, stride)
+                            and normal(subtract(size, multiply(stride, most))) is ZERO
+                        ):
+                            return True
+        return False
+
+    def recovered(self, index: Expression) -> set[str]:
+        """Return the names that an index determines, its digits where it is written to mixed bases.
+
+        Of `i * s + j`, where j is below s, those are i and j: they are its quotient and its remainder by s.
+        """
+        if index.operator == NAME:
+            return {index.value} & self.below.keys()
+        for coefficient, what in terms(index):
+            part = multiply(constant(coefficient), what)
+            rest = subtract(index, part)
+            for factor in what.arguments if what.operator == "*" else (what,):
+                if factor.operator == NAME and factor.value in self.below and factor.value not in rest.names:
+                    stride = quotient(part, factor)
+                    if factor.value not in stride.names and is_whole(stride) and self._is_below(rest, stride):
+                        return {factor.value} | self.recovered(rest)
+        return set()
+
+    def order(self, place: Any, length: Expression, index: Expression) -> Expression:
+        """Return where an order that is left open takes the element with an index from: below the length again."""
+        key = ("order", place, length, rejoined(index))
+        if key not in self.opaque:
+            self.opaque[key] = self.index(length, "order")
+        return self.opaque[key]
+
+    def data(self, value: Any) -> Expression:
+        """Return an element that is an index."""
+        if value not in self.opaque:
+            self.opaque[value] = number_name(f"data'{next(self.serial)}")
+        return self.opaque[value]
+
+
+def rejoined(index: Expression) -> Expression:
+    """Return an index in which `e // s * s + e % s` is e."""
+    for coefficient, what in terms(index):
+        if what.operator == "%":
+            given, size = what.arguments
+            whole = multiply(constant(coefficient), floor_divide(given, size), size)
+            rest = subtract(index, add(whole, multiply(constant(coefficient), what)))
+            if len(terms(rest)) < len(terms(index)) - 1 or rest is ZERO:
+                return rejoined(add(rest, multiply(constant(coefficient), given)))
+    return index
+
+
+Bindings: TypeAlias = Mapping[str, Any]
+
+
+class Elementwise:
+    """Expressions, element by element."""
+
+    def __init__(self, ranges: Ranges) -> None:
+        self.ranges = ranges
+
+    def value(self, term: Term, names: Bindings) -> Any:
+        """Return a term's value: an element, a tuple, or an array."""
+        match term:
+            case Variable():
+                return names[term.name]
+            case Formula():
+                values = [self.value(each, names) for each in term.arguments]
+                if all(isinstance(each, Expression) for each in values):
+                    return substituted(term.expression, {f"x{place}": each for place, each in enumerate(values)})
+                return Made(term.expression, tuple(values))
+            case ElementaryCall():
+                return Made(term.function, tuple(self.value(each, names) for each in term.arguments))
+            case Tupled():
+                return tuple(self.value(each, names) for each in term.items)
+            case Item():
+                of = self.value(term.of, names)
+                return of[term.place] if isinstance(of, tuple) else Made(("item", term.place), (of,))
+            case Indexed():
+                index = self.value(term.index, names)
+                index = index if isinstance(index, Expression) else self.ranges.data(index)
+                return self.array(term.array, names).at(index)
+            case Let():
+                return self.value(term.body, {**names, term.name: self.value(term.value, names)})
+            case ToMemory():
+                return self.value(term.array, names)
+            case Zip():
+                arrays = [self.array(each, names) for each in term.arrays]
+                return ElementArray(arrays[0].length, lambda i: tuple(each.at(i) for each in arrays))
+            case Map():
+                array = self.array(term.array, names)
+                return ElementArray(array.length, lambda i: self.call(term.function, [array.at(i)], names))
+            case Iterate():
+                value = self.value(term.array, names)
+                for _ in range(term.times):
+                    value = self.call(term.function, [value], names)
+                return value
+            case Reduce() | PartialReduce() | PrefixScan():
+                return self.reduced(term, names)
+        return self.moved(term, self.array(term.array, names))
+
+    def array(self, term: Term, names: Bindings) -> ElementArray:
+        """Return a term's value that is an array."""
+        found = self.value(term, names)
+        assert isinstance(found, ElementArray), term
+        return found
+
+    def call(self, called: Lambda, given: Sequence[Any], names: Bindings) -> Any:
+        """Return what a function makes of values; of vectors, place by place."""
+        width = called.width
+        if width:
+            return ElementArray(
+                constant(width),
+                lambda i: self.call(
+                    Lambda(called.parameters, called.body),
+                    [each.at(i) if isinstance(each, ElementArray) else each for each in given],
+                    names,
+                ),
+            )
+        return self.value(called.body, {**names, **dict(zip(called.parameters, given, strict=True))})
+
+    def reduced(self, term: Reduce | PartialReduce | PrefixScan, names: Bindings) -> ElementArray:
+        array, start = self.array(term.array, names), self.value(term.start, names)
+        closed = not free(term.operator)
+
+        def fold(some: ElementArray) -> Any:
+            if not term.operator.width:
+                key = canonical(term.operator) if closed else None
+                return Fold(lambda a, x: self.call(term.operator, [a, x], names), start, some, key)
+            single = Lambda(term.operator.parameters, term.operator.body)
+            key = canonical(single) if closed else None
+
+            def place(i: Expression) -> Fold:
+                here = start.at(i) if isinstance(start, ElementArray) else start
+                inside = ElementArray(some.length, lambda j: some.at(j).at(i))
+                return Fold(lambda a, x: self.call(single, [a, x], names), here, inside, key)
+
+            return ElementArray(constant(term.operator.width), place)
+
+        if isinstance(term, Reduce):
+            return ElementArray(ONE, lambda _: fold(array))
+        if isinstance(term, PrefixScan):
+            return ElementArray(array.length, lambda i: fold(ElementArray(add(i, ONE), array.at)))
+        size = quotient(array.length, term.parts)
+        return ElementArray(
+            term.parts, lambda i: fold(ElementArray(size, lambda j: array.at(add(multiply(i, size), j))))
+        )
+
+    def inner(self, array: ElementArray) -> Expression:
+        """Return the length that all elements of an array have."""
+        index = self.ranges.index(array.length)
+        found: Expression = array.at(index).length
+        assert index.value not in found.names
+        return found
+
+    def moved(self, term: Any, array: ElementArray) -> ElementArray:
+        """Return an array whose elements are those of another one."""
+        n, at, ranges = array.length, array.at, self.ranges
+        match term:
+            case Split() | AsVector():
+                size = term.size if isinstance(term, Split) else constant(term.width)
+                return ElementArray(
+                    quotient(n, size), lambda i: ElementArray(size, lambda j: at(add(multiply(i, size), j)))
+                )
+            case JoinChunks() | AsScalar():
+                size = self.inner(array)
+
+                def joined(k: Expression) -> Any:
+                    i, j = ranges.split(k, size)
+                    return at(i).at(j)
+
+                return ElementArray(normal(multiply(n, size)), joined)
+            case Transpose():
+                size = self.inner(array)
+                return ElementArray(size, lambda i: ElementArray(n, lambda j: at(j).at(i)))
+            case Slide():
+                windows = normal(add(quotient(subtract(n, term.size), term.step), ONE))
+                return ElementArray(
+                    windows, lambda i: ElementArray(term.size, lambda j: at(add(multiply(i, term.step), j)))
+                )
+            case Reorder():
+                return ElementArray(n, lambda i: at(ranges.order("any", n, i)))
+            case ReorderStride():
+
+                def strided(i: Expression) -> Any:
+                    over, left = ranges.split(i, quotient(n, term.stride))
+                    return at(add(over, multiply(term.stride, left)))
+
+                return ElementArray(n, strided)
+            case PadEnds():
+                last = subtract(n, ONE)
+
+                def padded(i: Expression) -> Any:
+                    k = subtract(i, constant(term.left))
+                    if term.boundary == "clamp":
+                        return at(minimum(maximum(k, ZERO), last))
+                    if term.boundary == "wrap":
+                        return at(modulo(k, n))
+                    return Made(("pad", term.boundary, term.left, term.right), (at(k), k, n))
+
+                return ElementArray(normal(add(n, constant(term.left + term.right))), padded)
+        raise AssertionError(term)
