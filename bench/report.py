@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks import AT_MOST, BENCHMARKS, BY_STRUCT, BY_WARP, COMPARISON, LONG, STRUCT_SIZES, TABLE, WARP_SIZES
-from chart import line_chart
+
+from swizzle.sweeps.charts import line_chart
 
 Row = Mapping[str, Any]
 HEAD = """# Benchmarks

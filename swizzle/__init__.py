@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from swizzle.answers.device_scans.device import DeviceScan, device_scan
     from swizzle.answers.emit.keeping import load_solution
     from swizzle.answers.hosts.running import HostFunction, host_function
+    from swizzle.commands.sweep import sweep
     from swizzle.language.cuda_namespace import cuda
     from swizzle.language.element_types import (
         ArrayType,
@@ -107,6 +108,7 @@ _LIVES_IN = {
     "swizzle.solving.solution.solution": "Limits Result Solution",
     "swizzle.strangers.proving.prove": "prove",
     "swizzle.strangers.proving.proof": "KernelProof",
+    "swizzle.commands.sweep": "sweep",
     "symbolic.errors": "SwizzleError",
 }
 _HOME = {name: module for module, names in _LIVES_IN.items() for name in names.split()}
@@ -176,6 +178,7 @@ __all__ = [
     "sw_place",
     "sw_when",
     "sw_xform",
+    "sweep",
     "u8",
     "u16",
     "u32",

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.chart import line_chart
 from bench.kept import write_whole
+from swizzle.sweeps.charts import line_chart
 
 Row = Mapping[str, Any]
 WHY = Path(__file__).resolve().parent / "why.json"

@@ -19,12 +19,27 @@ from swizzle.commands.completion import (
     complete_target,
     script,
 )
-from swizzle.commands.help import BEST, CACHE, CHECK, CONVERT, DOCTOR, OPERATOR, PROVE, RUN, SCAN, SOLVE, START, TUNE
+from swizzle.commands.help import (
+    BEST,
+    CACHE,
+    CHECK,
+    CONVERT,
+    DOCTOR,
+    OPERATOR,
+    PROVE,
+    RUN,
+    SCAN,
+    SOLVE,
+    START,
+    SWEEP,
+    TUNE,
+)
 from swizzle.commands.help import EXIT_STATUS as EPILOG
 from swizzle.commands.options import (
     build_options,
     comma_separated,
     cost_option,
+    export_kinds,
     families_option,
     file_kinds,
     fix_option,
@@ -381,6 +396,67 @@ def scan(context: click.Context, /, **options: Any) -> int:
 
     work_begins()
     return command.scan(command.ScanArguments(**options), *context.obj)
+
+
+@cli.command("sweep", epilog=SWEEP, short_help="Answer thousands of jobs, each once, here or on a cluster.")
+@click.argument("targets", metavar="FILES|JOBS.jsonl...", nargs=-1, required=True, shell_complete=complete_target)
+@click.option("--set", "values", metavar="NAME=RANGE", multiple=True, help="Values of a parameter: N=1..64, N=8,16,32.")
+@click.option(
+    "--option", "choices", metavar="NAME=VALUES", multiple=True, help="Options of the command: space=1,2 or all."
+)
+@click.option(
+    "--do",
+    type=click.Choice(["solve", "check", "tune", "operator", "prove"]),
+    default="solve",
+    show_default=True,
+    help="The command that answers.",
+)
+@click.option("--engine", type=click.Choice(["local", "dask"]), help="Processes here (the default), or Dask.")
+@click.option("--scheduler", metavar="ADDRESS", help="A scheduler of Dask that runs. Default: a cluster of its own.")
+@click.option("--workers", metavar="N", type=click.IntRange(1, 1024), help="Default: one for each processor.")
+@click.option(
+    "--retries",
+    metavar="N",
+    type=click.IntRange(0, 100),
+    default=2,
+    show_default=True,
+    help="How often a job is begun again whose worker is gone.",
+)
+@click.option(
+    "--rerun", metavar="WHAT", callback=comma_separated, help="Ask again what has these statuses: timeout,killed."
+)
+@click.option("--show", is_flag=True, help="Print a table and failures by reason; draw seconds in sweep.svg.")
+@click.option(
+    "--export", metavar="KINDS", callback=export_kinds, help="Write sweep.csv or sweep.parquet: csv, parquet."
+)
+@click.option(
+    "--journal",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where answers are kept. Default: one file for all sweeps, in the cache folder.",
+)
+@click.option(
+    "-o",
+    "output",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    default=Path(),
+    help="Where to write. Default: here.",
+)
+@json_option
+@limit_options
+@quiet_option("Show no progress; --json shows none either.")
+@click.pass_context
+def sweep(context: click.Context, /, **options: Any) -> int:
+    """Answer many jobs: files, each with all combinations of values, or the lines of a file of jobs.
+
+    Each job runs in another process, within --timeout and --memory, which are a job's own. A mistake, a limit and a
+    worker that is gone are answers. What was answered is kept, and not asked again.
+    """
+    from swizzle.commands import sweep as command
+
+    work_begins()
+    return command.sweep_command(command.SweepArguments(**options), *context.obj)
 
 
 @cli.group("layouts", short_help="Layouts of shared tiles and conversions of registers, without a kernel.")

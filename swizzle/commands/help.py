@@ -160,3 +160,17 @@ elements a lane, every 32nd or neighbours; or bits of the register | of the lane
 (docs/conversions.md).
 
 Exit status: 0 a conversion was found, 2 a mistake in what was given, 3 stopped by a limit, 70 a bug of swizzle."""
+
+SWEEP: Final = """\b
+Examples:
+  swizzle sweep aos.py --set struct_size=1..64           every sketch of the file at every size
+  swizzle sweep aos.py:crc --set struct_size=1..8 --option space=1,2,all --timeout 60
+  swizzle sweep kernels/*.py --do check --workers 8 --json
+  swizzle sweep jobs.jsonl --scheduler tcp://host:8786   a cluster of Dask that runs
+  swizzle sweep jobs.jsonl --rerun timeout --timeout 600 --show --export csv
+
+A line of jobs.jsonl is {"do": "solve", "target": "aos.py:crc", "set": {"struct_size": 3}}; paths are from its
+folder. A line of --json has key, job, answer, attempts and seconds; docs/sweeps.md says more. Ctrl-C stops; the same
+command goes on.
+
+Exit status: 0 all jobs have an answer, 2 a mistake in what was given, 3 some have none."""

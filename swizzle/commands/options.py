@@ -70,6 +70,14 @@ def operator_kinds(context: click.Context, option: click.Parameter, value: str |
     return words
 
 
+def export_kinds(context: click.Context, option: click.Parameter, value: str | None) -> tuple[str, ...]:
+    words = comma_separated(context, option, value)
+    for word in words:
+        if word not in ("csv", "parquet"):
+            raise click.BadParameter(f"expected csv or parquet, not {word!r}")
+    return words
+
+
 def _names(context: click.Context, option: click.Parameter, value: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in value.split(","))
 

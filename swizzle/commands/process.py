@@ -35,7 +35,7 @@ def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
         return DONE if status is None else int(status)
     except click.UsageError as error:
         message = error.format_message()  # the help itself, where nothing was said
-        print(message if message.startswith("Usage: ") else _usage_mistake(error), file=stderr)
+        print(message if message.startswith("Usage: ") else usage_mistake(error), file=stderr)
         return MISTAKE
     except click.ClickException as error:
         error.show(file=stderr)
@@ -79,7 +79,7 @@ def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
         return MISTAKE
 
 
-def _usage_mistake(error: click.UsageError) -> SwizzleError:
+def usage_mistake(error: click.UsageError) -> SwizzleError:
     """Say what is wrong with a command line in the form of every other mistake."""
     import re
     from difflib import get_close_matches

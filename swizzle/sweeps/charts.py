@@ -1,4 +1,4 @@
-"""A line chart as SVG text: seconds on a logarithmic axis, or shares of a whole, over a size."""
+"""Charts as SVG texts: lines of seconds on a logarithmic axis, or of shares of a whole, over a size; a heat map."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from html import escape
 
 COLOURS = ("#1b6ca8", "#c8553d", "#3d8b37", "#7b4ea3", "#b58900", "#2aa198", "#6c6c6c")
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 400, 60, 160, 40, 50
+
+TICKS = 20
+"""As many numbers at most stand below an axis."""
+CELL = 22
 
 
 def line_chart(
@@ -37,17 +41,12 @@ def line_chart(
         at = value * 10 if share else math.log10(value)
         return HEIGHT - BOTTOM - (at - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
 
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif"'
-        ' font-size="13">',
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-        f'<text x="{LEFT}" y="22" font-size="15">{escape(title)}</text>',
-    ]
+    parts = _head(WIDTH, HEIGHT, title)
     for value, text in marks.items():
         y = up(value)
         parts.append(f'<line x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}" stroke="#dddddd"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
-    for tick in ticks:
+    for tick in ticks[:: math.ceil(len(ticks) / TICKS)]:
         x = across(tick)
         parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle">{tick}</text>')
     middle = (LEFT + WIDTH - RIGHT) / 2
@@ -62,3 +61,49 @@ def line_chart(
         parts.append(f'<rect x="{WIDTH - RIGHT + 16}" y="{y}" width="10" height="10" fill="{colour}"/>')
         parts.append(f'<text x="{WIDTH - RIGHT + 32}" y="{y + 10}">{escape(name)}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def heat_map(
+    title: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    cells: Mapping[tuple[str, str], tuple[float, str]],
+    others: Mapping[tuple[str, str], str],
+) -> str:
+    """Return a map of cells by row and column, each a number, whose logarithm is its colour, and what it means.
+
+    `others` are cells without a number, grey, with what they mean.
+    """
+    values = [math.log10(max(value, 1e-6)) for value, _ in cells.values()] or [0.0]
+    low, span = min(values), max(values) - min(values) or 1.0
+    left, width = 12 + 8 * max(map(len, rows)), CELL * len(columns)
+    parts = _head(max(left + width, LEFT + 9 * len(title)) + 20, TOP + CELL * len(rows) + BOTTOM, title)
+    for number, row in enumerate(rows):
+        y = TOP + CELL * number
+        parts.append(f'<text x="{left - 6}" y="{y + 15}" text-anchor="end">{escape(row)}</text>')
+        for place, column in enumerate(columns):
+            if (row, column) in cells:
+                value, said = cells[row, column]
+                share = (math.log10(max(value, 1e-6)) - low) / span
+                fill = f"hsl({210 - 200 * share:.0f},65%,{82 - 30 * share:.0f}%)"
+            elif (row, column) in others:
+                said, fill = others[row, column], "#bbbbbb"
+            else:
+                continue
+            parts.append(
+                f'<rect x="{left + CELL * place}" y="{y}" width="{CELL - 1}" height="{CELL - 1}" fill="{fill}">'
+                f"<title>{escape(f'{row}, {column}: {said}')}</title></rect>"
+            )
+    for place, column in [*enumerate(columns)][:: math.ceil(len(columns) * 8 * max(map(len, columns)) / (width + 1))]:
+        x, y = left + CELL * place + CELL // 2, TOP + CELL * len(rows) + 18
+        parts.append(f'<text x="{x}" y="{y}" text-anchor="middle">{escape(column)}</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _head(width: int, height: int, title: str) -> list[str]:
+    return [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif"'
+        ' font-size="13">',
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+        f'<text x="{LEFT}" y="22" font-size="15">{escape(title)}</text>',
+    ]

@@ -1,0 +1,123 @@
+"""A job of a sweep, done by the command that it names: the answer is what that prints with `--json`."""
+
+from __future__ import annotations
+
+import contextvars
+import importlib
+import io
+import json
+import linecache
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from cuda_out.compile.children import scratch_folder
+from swizzle.commands.cli import cli
+from swizzle.commands.process import usage_mistake
+from symbolic.errors import SwizzleError
+
+DO: Final = ("solve", "check", "tune", "operator", "prove")
+"""The commands that a job may name."""
+_OWN: Final = (
+    "output",
+    "fill",
+    "json_object",
+    "timeout",
+    "memory",
+    "no_cache",
+    "quiet",
+    "trust",
+    "overrides",
+    "target",
+)
+"""What a job says elsewhere, or may not say: nothing but its answer is written, and nothing is trusted."""
+
+
+def perform(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Do a job, with its files in a folder of its own; raises SwizzleError for a mistake in it."""
+    with scratch_folder() as folder, _within(folder, job.get("path", ())):
+        for name, text in job["files"].items():
+            file = folder / name
+            if not file.resolve().is_relative_to(folder.resolve()):
+                raise SwizzleError(f"a file named {name}", expected="a name below the job's folder", fix="rename it")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        out = io.StringIO()
+        words = command_line(job)
+        try:
+            contextvars.copy_context().run(
+                cli.main, words, prog_name="swizzle", standalone_mode=False, obj=(out, io.StringIO())
+            )
+        except click.UsageError as error:
+            raise usage_mistake(error) from None
+        said = out.getvalue().replace(f"{folder.resolve()}/", "").replace(f"{folder}/", "")
+        answer: dict[str, Any] = json.loads(said)
+        return answer
+
+
+def command_line(job: Mapping[str, Any]) -> list[str]:
+    """Return the words of the command that answers a job; raises SwizzleError where there is none."""
+    do, timeout, memory = job["do"], job.get("timeout"), job.get("memory")
+    command = cli.commands.get(do) if do in DO else None
+    if command is None:
+        known = [each for each in DO if each in cli.commands]
+        raise SwizzleError(f"a job to {do!r}", expected=f"one of {', '.join(known)}", fix=f'"do": "{known[0]}"')
+    takes = {parameter.name: parameter for parameter in command.params}
+    words = [do, job["target"], *_positional(command, job.get("options", {}))]
+    words += [word for name, value in job.get("set", {}).items() for word in ("-D", f"{name}={value}")]
+    for name, value in job.get("options", {}).items():
+        words += _option(command, name, value)
+    words += ["--json", *(["--no-cache"] if "no_cache" in takes else [])]
+    words += ["--timeout", f"{timeout!r}"] if timeout is not None else []
+    return words + (["--memory", str(memory)] if memory is not None else [])
+
+
+def _positional(command: click.Command, options: Mapping[str, Any]) -> list[str]:
+    """Return the arguments behind the target, such as a specification."""
+    names = [each.name for each in command.params if isinstance(each, click.Argument) and each.name != "target"]
+    return [str(options[name]) for name in names if name in options]
+
+
+def _option(command: click.Command, name: str, value: Any) -> list[str]:
+    """Return an option as words: a flag of true, one option for each part of a list."""
+    for parameter in command.params:
+        spelled = [word.lstrip("-") for word in (*parameter.opts, *parameter.secondary_opts)]
+        if name != parameter.name and name not in spelled:
+            continue
+        if parameter.name in _OWN:
+            break
+        if isinstance(parameter, click.Argument):
+            return []
+        flag = isinstance(parameter, click.Option) and parameter.is_flag
+        if flag:
+            return [parameter.opts[-1]] if value is True else []
+        values: Sequence[Any] = value if isinstance(value, list) else [value]
+        return [word for each in values for word in (parameter.opts[-1], str(each))]
+    known = [each.opts[-1].lstrip("-") for each in command.params if each.name not in _OWN]
+    raise SwizzleError(
+        f"an option {name!r} of {command.name}", expected=f"one of {', '.join(known)}",
+        fix="leave it out; limits of time and memory are a job's own",
+    )  # fmt: skip
+
+
+@contextmanager
+def _within(folder: Path, path: Sequence[str]) -> Iterator[None]:
+    """Work in a folder, of whose files nothing is known afterwards."""
+    before, paths = os.getcwd(), list(sys.path)
+    os.chdir(folder)
+    sys.path[:0] = [str(folder / each) for each in path]
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        os.chdir(before)
+        sys.path[:] = paths
+        linecache.clearcache()
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", None) or "").startswith(f"{folder}/"):
+                del sys.modules[name]

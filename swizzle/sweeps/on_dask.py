@@ -1,0 +1,229 @@
+"""The engine `dask`: workers of a cluster that is there, or of one that is started here, each with a process for jobs.
+
+Dask starts our workers' processes where its own workers are: a job that takes its process with it leaves Dask's worker
+alone, and is begun again there. Where a Dask worker is gone, or the scheduler, jobs that were under way are sent again.
+Only a small window of jobs is sent at once: Dask holds the end of a worker against all jobs that wait for it.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import time
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import astuple, replace
+
+from swizzle.sweeps.job import version
+from swizzle.sweeps.local import WAIT, Feed
+from swizzle.sweeps.worker import AskedJob, CannotStart, JobAnswer, Worker
+from symbolic.errors import SwizzleError
+from symbolic.limits import default_memory
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+SHORT: Final = 1.0
+"""Seconds of a job on average up to which each worker has something waiting."""
+TOGETHER: Final = 0.1
+"""Seconds of shorter jobs that are sent together: to send something takes some milliseconds."""
+MOST: Final = 32
+SILENT: Final = "30 s"
+"""How long a worker of a cluster of ours may say nothing; jobs run in other processes, so it always can."""
+LOOKS: Final = 2.0
+"""Seconds between two looks at how many workers there are."""
+PATIENCE: Final = 60.0
+"""Seconds for which a scheduler that is gone is looked for."""
+
+_OWN: Final = threading.local()
+
+
+class OtherVersion(Exception):
+    """A worker has other code than the driver; the message says which."""
+
+
+def on_worker(asked: Sequence[tuple[Any, ...]], call: str, retries: int, wanted: str) -> list[tuple[Any, ...]]:
+    """Answer jobs on a worker of Dask, in a process that its thread keeps for the next ones."""
+    if version() != wanted:
+        raise OtherVersion(version())
+    worker: Worker | None = getattr(_OWN, "worker", None)
+    if worker is None or worker.call != call:
+        if worker is not None:
+            worker.end()
+        worker = _OWN.worker = Worker(call, _share(), retries)
+    worker.retries = retries
+    return [astuple(worker.answer(AskedJob(*each))) for each in asked]
+
+
+def _share() -> int | None:
+    """Return the memory of a thread of this worker."""
+    from distributed import get_worker
+
+    here = get_worker()
+    most = here.memory_manager.memory_limit or default_memory()
+    return None if most is None else int(most) // here.state.nthreads
+
+
+class Cluster:
+    """A connection to a scheduler, made again where it is lost."""
+
+    def __init__(self, address: str | None, workers: int) -> None:
+        self.address, self.workers = address, workers
+        self._open = ExitStack()
+        self.connected_since = 0.0
+        self.client = self._connect(PATIENCE / 6)
+
+    def _connect(self, patience: float) -> Client:
+        try:
+            import dask
+            from distributed import Client, LocalCluster
+        except ImportError:
+            raise SwizzleError(
+                "the engine dask is not installed", expected="the package distributed",
+                fix="pip install 'swizzle-inventor[dask]', or leave --engine out",
+            ) from None  # fmt: skip
+        own = {"distributed.scheduler.allowed-failures": 0, "distributed.scheduler.worker-ttl": SILENT}
+        until = time.monotonic() + patience
+        while True:
+            try:
+                where: Any = self.address
+                if where is None:
+                    with dask.config.set(own):
+                        where = self._open.enter_context(
+                            LocalCluster(
+                                n_workers=self.workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
+                            )
+                        )
+                self.connected_since = time.monotonic()
+                return self._open.enter_context(Client(where, timeout=5, set_as_default=False))
+            except (OSError, TimeoutError, ValueError) as error:
+                if time.monotonic() > until or isinstance(error, ValueError):
+                    raise SwizzleError(
+                        f"no scheduler of Dask answers at {self.address}", expected="tcp://HOST:PORT of a scheduler",
+                        fix="start one: dask scheduler; what was answered is kept, and not asked again",
+                    ) from None  # fmt: skip
+                time.sleep(1)
+
+    def again(self) -> None:
+        """Connect anew: to the scheduler of the address, or to a cluster of our own."""
+        self.close()
+        self.client = self._connect(PATIENCE)
+
+    @property
+    def threads(self) -> int:
+        """How many jobs can run at once, as far as is known."""
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        return sum(each["nthreads"] for each in workers)
+
+    def close(self) -> None:
+        with suppress(Exception):  # of a cluster that is not what it was
+            self._open.close()
+        self._open = ExitStack()
+
+
+def dask(feed: Feed, call: str, workers: int, retries: int, address: str | None = None) -> Generator[JobAnswer | None]:
+    """Yield what comes of the jobs, and None now and then."""
+    driver = _Driver(Cluster(address, workers), feed, (call, retries, version()))
+    try:
+        yield from driver.run()
+    finally:
+        driver.cluster.close()
+
+
+class _Driver:
+    """What is sent to a cluster, and what came back."""
+
+    def __init__(self, cluster: Cluster, feed: Feed, arguments: tuple[str, int, str]) -> None:
+        self.cluster, self.feed, self.arguments = cluster, feed, arguments
+        self.retries = arguments[1]
+        self.sent: dict[Future, list[AskedJob]] = {}
+        self.lost: list[AskedJob] = []
+        self.over: queue.SimpleQueue[Future] = queue.SimpleQueue()
+        self.sendings = 0
+        self.mean = SHORT
+        self.threads, self.looked = 0, -LOOKS
+
+    def run(self) -> Iterator[JobAnswer | None]:
+        while True:
+            self._keep_connected()
+            while len(self.sent) < self._window() and (some := self._next()):
+                self._send(some)
+            if not self.sent and not self.lost and self.feed.over:
+                return
+            answers: list[JobAnswer | None] = [*self._received()]
+            yield from answers or [None]
+
+    def _next(self) -> list[AskedJob]:
+        """Return what to send next: a job that was lost alone, as it may be what ends workers."""
+        if self.lost:
+            return [self.lost.pop()]
+        count = int(min(max(TOGETHER / max(self.mean, 1e-6), 1), MOST))
+        return [asked for _ in range(count) if (asked := self.feed.next()) is not None]
+
+    def _keep_connected(self) -> None:
+        """Wait for a scheduler that is gone, or make a cluster anew; see how many workers there are."""
+        while self.cluster.client.status == "connecting":
+            time.sleep(WAIT)
+        if self.cluster.client.status != "running":
+            self.lost += [asked for some in self.sent.values() for asked in some]
+            self.sent.clear()
+            self.cluster.again()
+        if time.monotonic() > self.looked + LOOKS:
+            with suppress(OSError, TimeoutError):
+                self.threads = self.cluster.threads
+            self.looked = time.monotonic()
+
+    def _window(self) -> int:
+        return self.threads * (2 if self.mean < SHORT else 1)
+
+    def _send(self, some: list[AskedJob]) -> None:
+        self.sendings += 1
+        key = f"{some[0].key}-{self.sendings}"  # another one each time: what is lost is not taken for what is sent
+        future = self.cluster.client.submit(on_worker, [*map(astuple, some)], *self.arguments, key=key, pure=False)
+        self.sent[future] = some
+        future.add_done_callback(self.over.put)
+
+    def _received(self) -> list[JobAnswer]:
+        """Return what has come back, after a moment at most."""
+        futures: list[Future] = []
+        answers: list[JobAnswer] = []
+        with suppress(queue.Empty):
+            futures.append(self.over.get(timeout=WAIT))
+            while True:
+                futures.append(self.over.get_nowait())
+        for future in futures:
+            if (some := self.sent.pop(future, None)) is not None:
+                answers += self._answers(future, some)
+        for said in answers:
+            self.mean += 0.1 * (said.seconds - self.mean)
+        return answers
+
+    def _answers(self, future: Future, some: Sequence[AskedJob]) -> list[JobAnswer]:
+        """Return what came of jobs that were sent together; those that have no answer yet are sent again."""
+        from distributed import CancelledError, KilledWorker
+
+        try:
+            return [JobAnswer(*each) for each in future.result(timeout=PATIENCE)]
+        except KilledWorker as error:
+            ended = error.allowed_failures + 1 if len(some) == 1 else 0  # of several, nobody knows which one did it
+            again = [replace(each, attempts=each.attempts + ended) for each in some]
+        except (CancelledError, TimeoutError, OSError):  # the scheduler is gone, or was
+            again = [*some]
+        except CannotStart:
+            raise
+        except Exception as error:
+            raise SwizzleError(
+                f"the workers of Dask cannot run jobs: {type(error).__name__}: {error}",
+                expected=f"this Swizzle there, too: {version()}", fix="install the same version where the workers run",
+            ) from error  # fmt: skip
+        self.lost += [each for each in again if each.attempts <= self.retries]
+        return [_killed(each) for each in again if each.attempts > self.retries]
+
+
+def _killed(asked: AskedJob) -> JobAnswer:
+    reason = f"the workers of Dask that had it ended {asked.attempts} times"
+    answer = json.dumps({"status": "killed", "reason": reason})
+    return JobAnswer(asked.key, "killed", answer, 0.0, asked.attempts)

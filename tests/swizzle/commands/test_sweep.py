@@ -1,0 +1,183 @@
+"""`swizzle sweep`, `swizzle.sweep`: answers are what the commands print; they are kept, shown, and written."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import swizzle
+from swizzle.commands.process import execute
+from swizzle.sweeps.journal import Record
+from swizzle.sweeps.sweep import SweepProgress
+from swizzle.sweeps.table import csv_text, failures, figure, rows_of, text_table
+
+TWICE = """
+from swizzle import cuda, i32, parameter, sketch, spec, sw_xform
+N = parameter("N", 4, domain=range(1, 33))
+@spec
+def same(x): return [x[i] for i in range(N)]
+@sketch(spec=same, block=N, x=i32[N], y=i32.out[N])
+def turned(x, y): y[cuda.threadIdx.x] = x[sw_xform(cuda.threadIdx.x, N)]
+@sketch(spec=same, block=N, x=i32[N], y=i32.out[N])
+def copied(x, y): y[cuda.threadIdx.x] = x[cuda.threadIdx.x]
+"""
+LOOP = """
+from swizzle import i32, operator
+@operator
+def largest(a: i32, b: i32): return a if a > b else b
+"""
+KERNEL = """
+// swizzle prove: --launch 1,4 --args f32[4],f32.out[4]
+__global__ void k(const float* x, float* y) { y[threadIdx.x] = 2.0f * x[threadIdx.x]; }
+"""
+
+
+def ran(*arguments: str) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    return execute(["sweep", *arguments], out, err), out.getvalue(), err.getvalue()
+
+
+def untimed(answer: Any) -> Any:
+    """Leave out what is measured."""
+    if isinstance(answer, dict):
+        return {name: untimed(value) for name, value in answer.items() if name != "seconds"}
+    return [untimed(value) for value in answer] if isinstance(answer, list) else answer
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SWIZZLE_CACHE_DIR", str(tmp_path / "cache"))
+    Path("a.py").write_text(TWICE)
+    Path("o.py").write_text(LOOP)
+    Path("k.cu").write_text(KERNEL)
+    Path("s.py").write_text("def doubled(x): return [2 * x[i] for i in range(4)]\n")
+    return tmp_path
+
+
+def test_answers_are_what_the_commands_print() -> None:
+    """Of every command; a mistake is an answer, with what the command says of it."""
+    commands = [
+        ["solve", "a.py:turned", "-D", "N=3", "--space", "2", "--no-cache"], ["check", "a.py:copied"],
+        ["operator", "o.py:largest", "--domain", "integers"], ["prove", "k.cu", "s.py:doubled"],
+    ]  # fmt: skip
+    lines = [
+        {"do": "solve", "target": "a.py:turned", "set": {"N": 3}, "options": {"space": "2"}},
+        {"do": "check", "target": "a.py:copied"},
+        {"do": "operator", "target": "o.py:largest", "options": {"domain": "integers"}},
+        {"do": "prove", "target": "k.cu", "options": {"specification": "s.py:doubled"}},
+        {"do": "solve", "target": "a.py:turned", "set": {"M": 3}},
+        {"do": "solve", "target": "a.py:turned", "options": {"output": "/tmp"}},
+        {"do": "solve", "target": "a.py:turned", "options": {"space": "5"}},
+    ]
+    Path("jobs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    status, out, _ = ran("jobs.jsonl", "--json", "--workers", "2", "--journal", "j")
+    assert status == 0
+    records = [json.loads(line) for line in out.splitlines()]
+    assert [set(record) for record in records] == [{"key", "job", "answer", "attempts", "seconds"}] * 7
+    for command, record in zip(commands, records, strict=False):
+        printed = io.StringIO()
+        execute([*command, "--json"], printed, io.StringIO())
+        assert untimed(record["answer"]) == untimed(json.loads(printed.getvalue()))
+    error = io.StringIO()
+    assert execute(["solve", "a.py:turned", "-D", "M=3"], io.StringIO(), error) == 2
+    found = [record["answer"]["error"] for record in records[4:]]
+    assert error.getvalue().startswith(f"error: {found[0]['found']}\n")
+    assert found[1]["found"] == "an option 'output' of solve"
+    assert found[2]["found"].startswith("Invalid value for '--space'")
+    assert not list(Path("/tmp").glob("turned.*"))
+
+
+def test_a_sweep_in_text_and_files() -> None:
+    """Statuses counted, a table of what differs, failures by reason, a figure, CSV; and nothing is asked twice."""
+    arguments = ["a.py:turned", "--set", "N=1..3,99", "--option", "space=1,2", "--workers", "2"]
+    status, out, err = ran(*arguments, "--show", "--export", "csv", "-o", "out")
+    assert (status, err) == (0, "")
+    head, table, failed = out.split("\n\n")
+    assert head == "     6  sat\n     2  mistake"
+    assert [line.split()[:3] for line in table.splitlines()[:3]] == [
+        ["N", "space", "status"], ["1", "1", "sat"], ["1", "2", "sat"]
+    ]  # fmt: skip
+    assert failed.startswith("failed, by reason:\n     2  mistake: ")
+    assert "(solve a.py:turned N=99 space=1)" in failed
+    ElementTree.fromstring(Path("out/sweep.svg").read_text())
+    rows = Path("out/sweep.csv").read_text().splitlines()
+    assert rows[0].startswith("do,target,N,space,status,cost accumulates,seconds,attempts,reason,key")
+    assert len(rows) == 9
+    found = swizzle.sweep("a.py:turned", set={"N": [2, 3]}, options={"space": ["1"]})
+    assert [record.attempts for record in found] == [1, 1]
+    assert [str(record.seconds) in "".join(rows) for record in found] == [True, True]
+    assert "<td>sat</td>" in found._repr_html_()
+
+
+def test_every_sketch_of_a_file_is_asked() -> None:
+    """By the text of the file, which is not run here."""
+    Path("a.py").write_text(TWICE + "raise SystemExit(9)\n")
+    status, out, _ = ran("a.py", "--json")
+    assert status == 0
+    assert [json.loads(line)["job"]["target"] for line in out.splitlines()] == ["a.py:turned", "a.py:copied"]
+    assert {json.loads(line)["answer"]["status"] for line in out.splitlines()} == {"mistake"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["b.py"], "error: b.py is not there"),
+        (["a.py", "--set", "N"], "error: --set N\n"),
+        (["a.py", "--engine", "local", "--scheduler", "tcp://h:1"], "error: --scheduler of the engine local"),
+        (["a.py", "--export", "xml"], "error: Invalid value for '--export'\n  expected: csv or parquet, not 'xml'"),
+        (["a.py", "--journal", "a.py"], "error: the journal a.py: file is not a database"),
+    ],
+)
+def test_mistakes(arguments: list[str], message: str) -> None:
+    """One clear error, before anything is run."""
+    status, out, err = ran(*arguments)
+    assert (status, out) == (2, "")
+    assert err.startswith(message)
+
+
+def record(n: int, k: int, status: str | None, seconds: float, reason: str = "") -> Record:
+    answer = {"cost": {"accumulates": n}} if status == "sat" else {"reason": reason}
+    job = {"do": "solve", "target": "a.py:x", "set": {"n": n, "k": k}, "files": {}}
+    return Record("0" * 32, job, status, answer if status else None, 1 if status else 0, seconds)
+
+
+def test_a_map_of_two_parameters() -> None:
+    """A cell for each pair, grey where there is no answer of the command; a curve where there are few lines."""
+    records = [record(n, k, "killed" if n == k else "sat", 0.1 * n) for n in range(1, 9) for k in range(1, 9)]
+    drawn = figure(rows_of(records))
+    cells = [each for each in ElementTree.fromstring(drawn).iter() if each.tag.endswith("rect") and len(each)]
+    assert len(cells) == 64
+    assert sum(cell.get("fill") == "#bbbbbb" for cell in cells) == 8
+    assert len({cell.get("fill") for cell in cells}) == 9
+    assert figure(rows_of(records[:1])) == ""
+    curves = figure(rows_of([each for each in records if each.job["set"]["k"] < 4]))
+    assert curves.count("<polyline") == 3
+
+
+def test_tables_of_what_failed_and_of_what_is_open() -> None:
+    """Reasons are counted, the most frequent first."""
+    records = [
+        record(1, 1, "sat", 0.5), record(2, 1, "killed", 0.1, "gone"), record(3, 1, "killed", 0.1, "gone"),
+        record(4, 1, "timeout", 9.0, "timeout after 9 s"), record(5, 1, None, 0.0),
+    ]  # fmt: skip
+    rows = rows_of(records)
+    assert failures(rows) == (
+        "     2  killed: gone (solve a.py:x n=2 k=1)\n     1  timeout: timeout after 9 s (solve a.py:x n=4 k=1)\n"
+    )
+    assert [line.split()[:2] for line in text_table(rows).splitlines()] == [
+        ["n", "status"], ["1", "sat"], ["2", "killed"], ["3", "killed"], ["4", "timeout"], ["5", "open"]
+    ]  # fmt: skip
+    assert csv_text(rows).splitlines()[1] == f"solve,a.py:x,1,1,sat,1,0.5,1,,{'0' * 32}"
+
+
+def test_progress_is_said_in_words() -> None:
+    """Rate, time left, statuses."""
+    said = str(SweepProgress(50, 100, 2.0, 3720.0, {"sat": 40, "unsat": 10}))
+    assert said == "50 of 100 · 2.0 a second · 1 h 2 min left · 40 sat, 10 unsat"
+    assert str(SweepProgress(0, 3, 0.0, None, {})) == "0 of 3"
