@@ -85,6 +85,22 @@ class ArrayType(Struct, frozen=True):
         raise limit_behind(self, limit, caller_place())
 
 
+class OpenArrayType(Struct, frozen=True):
+    """The type of an array some of whose lengths are names, in a derivation: `f32["m", "k"]`, `f32["n + 2"]`."""
+
+    dtype: DType
+    shape: tuple[int | str, ...]
+    role: Role
+    limit: int = 0
+
+    def __repr__(self) -> str:
+        return repr(ArrayType(self.dtype, self.shape, self.role, self.limit))  # type: ignore[arg-type]
+
+
+def _has_names(shape: object) -> bool:
+    return any(isinstance(each, str) for each in (shape if isinstance(shape, tuple) else (shape,)))
+
+
 class ArrayRole(Struct, frozen=True):
     """`f32.out`: an element type with a role, waiting for its shape."""
 
@@ -95,7 +111,10 @@ class ArrayRole(Struct, frozen=True):
     def __repr__(self) -> str:
         return self.spelling
 
-    def __getitem__(self, shape: int | tuple[int, ...]) -> ArrayType:
+    def __getitem__(self, shape: int | str | tuple[int | str, ...]) -> ArrayType:
+        if _has_names(shape):
+            sizes = shape if isinstance(shape, tuple) else (shape,)
+            return OpenArrayType(self.dtype, sizes, self.role, self.below)  # type: ignore[return-value]
         return ArrayType(self.dtype, checked_shape(shape, self.spelling, caller_place()), self.role, self.below)
 
     @property
@@ -111,7 +130,10 @@ class ElementType(Struct, frozen=True):
     def __repr__(self) -> str:
         return self.dtype.value
 
-    def __getitem__(self, shape: int | tuple[int, ...]) -> ArrayType:
+    def __getitem__(self, shape: int | str | tuple[int | str, ...]) -> ArrayType:
+        if _has_names(shape):
+            sizes = shape if isinstance(shape, tuple) else (shape,)
+            return OpenArrayType(self.dtype, sizes, "in")  # type: ignore[return-value]
         return ArrayType(self.dtype, checked_shape(shape, self.dtype.value, caller_place()), "in")
 
     @property

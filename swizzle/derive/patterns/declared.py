@@ -1,0 +1,151 @@
+"""What stands above a derivation: `@derivation(spec=dot, u=f32["n"], v=f32["n"], n=4096)`.
+
+    @derivation(spec=gemv_spec, A=f32["m", "k"], x=f32["k"], z=f32["m"], a=f32.scalar, b=f32.scalar, m=8, k=256)
+    def gemv(d):
+        d.split(4).to_blocks().to_warps()
+        d.at("dot").strided(32).part(32).to_lanes().registers()
+        d.at("dot").butterfly(lanes=hole)
+
+The specification is a function of patterns; the lengths that are names get the numbers at which the kernel is made and
+proved. `threads=` says how many threads a block has, where that is not what maps over them have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from swizzle.derive.patterns.launches import Request, at_lengths, type_at
+from swizzle.derive.patterns.steps import DerivationCursor, Progress
+from swizzle.derive.patterns.traced import Tracer, trace
+from swizzle.language.element_types import ArrayType, OpenArrayType, caller_place
+from swizzle.language.specs.spec import Spec
+from symbolic.errors import Place, SwizzleError
+from symbolic.patterns.lengths import length_text
+from symbolic.patterns.reading import read_type
+from symbolic.patterns.terms import Term, term
+from symbolic.patterns.types import Typing, ValueType, length_names
+from symbolic.rewriting.derivation import Derivation
+
+AXES: Final = "xyz"
+
+
+class DeclaredDerivation(Struct, frozen=True, eq=False):
+    """A derivation: of which specification, for inputs of which types and lengths, and the function that derives."""
+
+    name: str
+    derives: Callable[[Any], Any]
+    spec: Any
+    start: Any
+    inputs: Mapping[str, ArrayType | OpenArrayType]
+    lengths: Mapping[str, int]
+    threads: Mapping[str, int]
+    outputs: Sequence[str]
+    place: Place
+
+    def __repr__(self) -> str:
+        return f"<derivation {self.name} at {self.place}>"
+
+    @property
+    def types(self) -> dict[str, ValueType]:
+        """The inputs' types, with the lengths that are names."""
+        return {name: read_type(_type_text(kind)) for name, kind in self.inputs.items()}
+
+    def traced(self) -> tuple[Term, Tracer]:
+        """Return what the derivation starts from: what the specification computes, or another function of patterns.
+
+        That these are equal is not believed: what is derived is compared with the specification.
+        """
+        first = self.spec if self.start is None else self.start
+        made, tracer = trace(first.function if isinstance(first, Spec) else first, self.types)
+        tracer.typing.type_of(made, tracer.names)
+        return made, tracer
+
+    def begun(self) -> Progress:
+        """Return the derivation before its first step."""
+        made, _ = self.traced()
+        return Progress(Derivation(made, self.types), set(), [])
+
+    def derived(self) -> Progress:
+        """Return the expression that the steps lead to."""
+        progress = self.begun()
+        self.derives(DerivationCursor(progress))
+        return progress
+
+    def request(self, progress: Progress) -> Request:
+        """Return what is to be lowered: the expression at the lengths that are declared."""
+        wanted = frozenset[str]().union(*map(length_names, self.types.values()))
+        if missing := sorted(wanted - {*self.lengths}):
+            raise SwizzleError(
+                f"no length for {', '.join(missing)}", place=self.place,
+                expected="a number for each length that is a name", fix=f"write @derivation(..., {missing[0]}=1024)",
+            )  # fmt: skip
+        types = {name: type_at(kind, self.lengths) for name, kind in self.types.items()}
+        typing = Typing(lambda _: self.place)
+        typing.type_of(progress.derivation.now, self.types)
+        for fact in typing.facts:
+            if not fact.holds(self.lengths):
+                lengths = ", ".join(f"{name} = {value}" for name, value in self.lengths.items())
+                raise SwizzleError(
+                    f"that {fact} is not so of {lengths}", place=self.place,
+                    expected="lengths that the steps allow", fix=f"choose another {length_text(fact.second)}",
+                )  # fmt: skip
+        made = term(at_lengths(progress.derivation.now, self.lengths))
+        declared = {
+            name: f"{kind.dtype.value}.below({kind.limit})" if kind.limit else f"{kind.dtype.value}.{kind.role}"
+            for name, kind in self.inputs.items() if kind.limit or kind.role != "in"
+        }  # fmt: skip
+        return Request(
+            self.name, made, types, declared, self.outputs, self.threads, frozenset(progress.holes), self.place
+        )
+
+
+def _type_text(kind: ArrayType | OpenArrayType) -> str:
+    return kind.dtype.value + (f"[{', '.join(map(str, kind.shape))}]" if kind.shape else "")
+
+
+def derivation(
+    *bare: Any,
+    spec: Any = None,
+    start: Any = None,
+    threads: int | tuple[int, ...] = (),
+    out: str | tuple[str, ...] = (),
+    **given: Any,
+) -> Callable[[Callable[[Any], Any]], DeclaredDerivation]:
+    """Declare a derivation: the function below takes a `d` and applies rules to the specification's expression."""
+    place = caller_place()
+
+    def refuse(found: str, expected: str, fix: str) -> SwizzleError:
+        return SwizzleError(found, place=place, expected=expected, fix=fix)
+
+    if bare or spec is None:
+        raise refuse("@derivation without a specification", '@derivation(spec=..., x=f32["n"], n=1024)', "give it one")
+    function = spec.function if isinstance(spec, Spec) else spec
+    if not callable(function) or not hasattr(function, "__code__"):
+        raise refuse(f"the specification is {spec!r}", "a function of patterns", "write the function's name")
+    inputs, lengths = dict[str, ArrayType | OpenArrayType](), dict[str, int]()
+    for name, value in given.items():
+        if isinstance(value, ArrayType | OpenArrayType):
+            inputs[name] = value
+        elif isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            lengths[name] = value
+        else:
+            raise refuse(f"{name}={value!r}", 'an array type, f32["n"], or a length, n=1024', "declare it so")
+    own = function.__code__.co_varnames[: function.__code__.co_argcount]
+    if tuple(inputs) != own:
+        raise refuse(
+            f"inputs {', '.join(inputs) or 'none'}", f"those of {function.__name__}, in order: {', '.join(own)}",
+            "declare each input by its name",
+        )  # fmt: skip
+    along = (threads,) if isinstance(threads, int) else threads
+    names = (out,) if isinstance(out, str) else out
+
+    def declared(derives: Callable[[Any], Any]) -> DeclaredDerivation:
+        code = derives.__code__
+        at = Place(code.co_filename, code.co_firstlineno, 1)
+        sizes = dict(zip(AXES, along, strict=False))
+        return DeclaredDerivation(derives.__name__, derives, spec, start, inputs, lengths, sizes, names, at)
+
+    return declared

@@ -1,0 +1,116 @@
+"""From a file with derivations to proved kernels: derive, lower, solve, and say what was done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from msgspec import Struct
+
+from swizzle.derive.patterns.declared import DeclaredDerivation
+from swizzle.derive.patterns.launches import Kernels, kernels
+from swizzle.derive.patterns.steps import Progress
+from swizzle.derive.patterns.written import file_text, spec_text, specified
+from swizzle.sketches.loading import load_names
+from symbolic.errors import SwizzleError, near
+from symbolic.patterns.reading import read_pattern
+from symbolic.patterns.terms import canonical
+from symbolic.patterns.types import Typing
+from symbolic.rewriting.derivation import replay
+
+SCRIPT: Final = ".derivation.json"
+
+
+class Lowered(Struct, frozen=True):
+    """A derivation that was made: the steps, the kernels' names, the text of the file."""
+
+    declared: DeclaredDerivation
+    progress: Progress
+    kernels: Kernels
+    text: str
+
+
+def derivations_of(path: str, selector: str | None, overrides: Mapping[str, int]) -> list[DeclaredDerivation]:
+    """Return the derivations of a file, or the one of that name."""
+    names = load_names(path, overrides)
+    found = {each.name: each for each in names.values() if isinstance(each, DeclaredDerivation)}
+    if not found:
+        raise SwizzleError(
+            f"{path} has no derivation", fix="docs/derive.md begins with one",
+            expected="@derivation(spec=..., ...) above a function, at the file's top level",
+        )  # fmt: skip
+    if selector is not None and selector not in found:
+        raise SwizzleError(
+            f"{path} has no derivation {selector}", expected=f"one of {', '.join(found)}",
+            fix=near(selector, found) or f"write {path}:{next(iter(found))}",
+        )  # fmt: skip
+    return list(found.values()) if selector is None else [found[selector]]
+
+
+def lowered(declared: DeclaredDerivation, progress: Progress) -> Lowered:
+    """Return the file of a derivation's kernels; nothing of it is proved yet."""
+    asked = declared.request(progress)
+    of = specified(declared.spec, Typing().type_of(progress.derivation.start, declared.types))
+    name, spec = spec_text(of, [declared.name])
+    made = kernels(asked, name)
+    title = f"{declared.name}, derived from {of.name} in {len(progress.derivation.steps)} steps by swizzle derive."
+    return Lowered(declared, progress, made, file_text(title, of, spec, made))
+
+
+# ---- steps as data -----------------------------------------------------------------------------------------------
+
+
+def script_of(made: DeclaredDerivation, progress: Progress) -> dict[str, Any]:
+    """Return a derivation as JSON has it, to be replayed."""
+    return {"derivation": made.name, "holes": sorted(progress.holes), **progress.derivation.as_data()}
+
+
+def replayed(declared: DeclaredDerivation, script: Any, file: str) -> Progress:
+    """Return the derivation that a script says; refused at the first step that no longer holds."""
+    progress = declared.begun()
+    try:
+        if canonical(read_pattern(script["expression"])) != canonical(progress.derivation.start):
+            raise SwizzleError(
+                f"{file} derives another expression than {declared.name} of {declared.place.file}",
+                place=declared.place, expected="a derivation of the same specification", fix="derive it anew",
+            )  # fmt: skip
+        found = replay(script)
+    except SwizzleError as error:
+        raise SwizzleError(
+            error.found if error.place else f"{file}: {error.found}", place=error.place or declared.place,
+            expected=error.expected, fix=error.fix,
+        ) from None  # fmt: skip
+    except (KeyError, TypeError) as error:
+        raise SwizzleError(
+            f"{file} is no derivation: {error}", expected="what `swizzle derive -o` wrote", fix="write it again"
+        ) from None
+    return Progress(found, set(script.get("holes", ())), [])
+
+
+# ---- solving -----------------------------------------------------------------------------------------------------
+
+
+class Answered(Struct, frozen=True):
+    """What the house's solver says of a derived file: an exit status, its JSON, the files that it wrote."""
+
+    status: int
+    said: Mapping[str, Any]
+    files: Mapping[str, str]
+
+
+def solved(made: Lowered, solve: Callable[[str, Path], tuple[int, str]]) -> Answered:
+    """Write a derived file apart, have it solved by `solve`, which gets FILE:NAME and a folder; return the answer."""
+    name = made.declared.name
+    with TemporaryDirectory(prefix="swizzle-derive-") as folder:
+        path = Path(folder) / f"{name}.py"
+        path.write_text(made.text, encoding="utf-8")
+        status, said = solve(f"{path}:{name}", Path(folder))
+        files = {
+            each.name: each.read_text(encoding="utf-8")
+            for each in sorted(Path(folder).iterdir()) if each.is_file()
+        }  # fmt: skip
+    script = json.dumps(script_of(made.declared, made.progress), indent=2) + "\n"
+    return Answered(status, json.loads(said.replace(f"{folder}/", "")), {**files, name + SCRIPT: script})

@@ -1,0 +1,310 @@
+"""From an expression with sizes to the text of its kernels: where a kernel ends, how many blocks and threads it has.
+
+A kernel ends where what blocks have made is used by something that is not the same block's: the rest is another kernel,
+and a host function launches both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from swizzle.derive.patterns.kernel_text import MOST_THREADS, WARP, Shape, wrapped
+from swizzle.derive.patterns.lowering import Lowering
+from swizzle.derive.patterns.scope import Scope, element_of, extents, only_moves
+from swizzle.derive.patterns.views import Value, View, cells, number, view_of
+from symbolic.errors import Place, SwizzleError
+from symbolic.expressions.expression import constant
+from symbolic.ir.walk import FreshNames
+from symbolic.patterns.lengths import length_at
+from symbolic.patterns.terms import (
+    AsScalar,
+    JoinChunks,
+    Lambda,
+    Let,
+    Map,
+    PartialReduce,
+    PatternNode,
+    Reorder,
+    ReorderStride,
+    Slide,
+    Split,
+    Term,
+    ToMemory,
+    Transpose,
+    Variable,
+    children,
+    free,
+    term,
+    with_children,
+)
+from symbolic.patterns.types import ArrayOf, NumberOf, TupleOf, Typing, ValueType
+
+GRID: Final = ("block", "global")
+MOVING: Final = (JoinChunks, AsScalar, Split, Transpose, Reorder, ReorderStride)
+
+
+class Request(Struct, frozen=True):
+    """What is to be lowered: an expression whose lengths are numbers, and what the user has said beside it."""
+
+    name: str
+    term: Term
+    types: Mapping[str, ValueType]
+    declared: Mapping[str, str]
+    """How a sketch declares an input's elements, where that is more than their type: `i32.below(64)`."""
+    outputs: Sequence[str] = ()
+    threads: Mapping[str, int] = {}
+    holes: frozenset[str] = frozenset()
+    place: Place | None = None
+
+
+class Kernels(Struct, frozen=True):
+    """The text of kernels, without their specification: `spec` stands where its name goes."""
+
+    text: str
+    names: tuple[str, ...]
+    host: bool
+
+
+def at_lengths(node: PatternNode, lengths: Mapping[str, int]) -> PatternNode:
+    """Return a term whose lengths are numbers."""
+    node = with_children(node, [at_lengths(each, lengths) for each in children(node)])
+    if isinstance(node, Split | Slide | PartialReduce | ReorderStride):
+        own = {
+            name: constant(length_at(getattr(node, name), lengths))
+            for name in ("size", "step", "parts", "stride")
+            if hasattr(node, name)
+        }
+        return replace(node, **own)
+    return node
+
+
+def type_at(kind: ValueType, lengths: Mapping[str, int]) -> ValueType:
+    """Return a type whose lengths are numbers."""
+    match kind:
+        case ArrayOf():
+            return ArrayOf(constant(length_at(kind.length, lengths)), type_at(kind.element, lengths))
+        case TupleOf():
+            return TupleOf(tuple(type_at(each, lengths) for each in kind.items))
+    return kind
+
+
+def kernels(asked: Request, spec: str) -> Kernels:
+    """Return the text of the kernels of an expression, and of a host function where there are several."""
+    taken = FreshNames(asked.types)
+    kind = Typing().type_of(asked.term, asked.types)
+    outputs = _outputs(asked, kind, taken)
+    cut = _Cut(taken)
+    last = cut.cut(asked.term)
+    if not cut.handed:
+        kernel = _Kernel(asked, asked.name, last, asked.types, outputs)
+        return Kernels(kernel.text(spec), (asked.name,), False)
+    texts, launches, names, types = [], [], [], dict(asked.types)
+    scratch = []
+    for at, (name, inner) in enumerate((*cut.handed.items(), ("", last)), 1):
+        made = Typing().type_of(inner, types)
+        out = outputs if not name else {name: made}
+        own = f"{asked.name}_{at}"
+        used = {each: kind for each, kind in types.items() if each in free(inner)}
+        kernel = _Kernel(asked, own, inner, used, out)
+        texts.append(kernel.text(""))
+        launches.append(f"    {own}({', '.join([*used, *out])})")
+        names.append(own)
+        if name:
+            types[name] = made
+            shape = extents(made)
+            text = str(shape[0]) if len(shape) == 1 else str(shape)
+            scratch.append(f"    {name} = cuda.device_array({text}, {_dtype(element_of(made), asked)})")
+    given = [(each, _declared(asked, each, kind)) for each, kind in asked.types.items()]
+    given += [(each, _array(kind, asked, "out")) for each, kind in outputs.items()]
+    head = wrapped("@host(", [f"spec={spec}", *(f"{own}={text}" for own, text in given)])
+    body = [f"def {asked.name}({', '.join(own for own, _ in given)}):", *scratch, *launches, ""]
+    return Kernels("\n\n".join([*texts, "\n".join([*head, *body])]), tuple(names), True)
+
+
+def _outputs(asked: Request, kind: ValueType, taken: FreshNames) -> dict[str, ValueType]:
+    """Return the outputs by name: an array, or one for each item of tuples; a number is an array of one."""
+    element, shape = element_of(kind), extents(kind)
+    items = element.items if isinstance(element, TupleOf) else (element,)
+    names = list(asked.outputs) or (["y"] if len(items) == 1 else [f"y{at}" for at in range(len(items))])
+    if len(names) != len(items):
+        raise SwizzleError(
+            f"{len(names)} outputs named, of {len(items)}",
+            place=asked.place,
+            expected="a name for each",
+            fix="out=(...)",
+        )
+    found = {}
+    for name, item in zip(names, items, strict=True):
+        made: ValueType = item
+        for extent in reversed(shape or (1,)):
+            made = ArrayOf(constant(extent), made)
+        found[taken.take(name)] = made
+    return found
+
+
+def _dtype(kind: ValueType, asked: Request) -> str:
+    if not isinstance(kind, NumberOf):
+        raise SwizzleError(
+            f"{kind} handed on from kernel to kernel", place=asked.place, expected="an array of numbers",
+            fix="make each item by itself",
+        )  # fmt: skip
+    return kind.dtype.value
+
+
+def _array(kind: ValueType, asked: Request, role: str = "") -> str:
+    shape = extents(kind)
+    dtype = _dtype(element_of(kind), asked) + f".{role}" * bool(role)
+    if not shape:
+        return f"{dtype}.scalar"
+    if len(shape) > 3:
+        raise SwizzleError(
+            f"an array of {len(shape)} dimensions", place=asked.place, expected="at most three", fix="join some of them"
+        )
+    return f"{dtype}[{', '.join(map(str, shape))}]"
+
+
+def _declared(asked: Request, name: str, kind: ValueType) -> str:
+    text = _array(kind, asked)
+    return text.replace(text.split("[")[0], asked.declared[name], 1) if name in asked.declared else text
+
+
+class _Kernel:
+    """One kernel."""
+
+    def __init__(
+        self, asked: Request, name: str, made: Term, types: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
+    ) -> None:
+        self.asked, self.name, self.term, self.types, self.outputs = asked, name, made, types, outputs
+        self.lowering = Lowering(
+            _shape(asked, made, types), [*types, *outputs, name, *dict.fromkeys(asked.types)], asked.place, asked.holes
+        )
+
+    def text(self, spec: str) -> str:
+        inputs: dict[str, Value] = {name: cells(name, extents(kind)) for name, kind in self.types.items()}
+        self.lowering.write(self.term, self._destination(), Scope(inputs, self.types))
+        declared = [(name, _declared(self.asked, name, kind)) for name, kind in self.types.items()]
+        declared += [(name, _array(kind, self.asked, "out")) for name, kind in self.outputs.items()]
+        return self.lowering.out.text(self.name, declared, spec)
+
+    def _destination(self) -> Value:
+        kind = Typing().type_of(self.term, self.types)
+        arrays = [cells(name, extents(out)) for name, out in self.outputs.items()]
+        if not isinstance(kind, ArrayOf):
+            arrays = [view_of(each).at(number(0)) for each in arrays]
+        return arrays[0] if len(arrays) == 1 else _together(arrays, len(extents(kind)))
+
+
+def _together(arrays: Sequence[Value], depth: int) -> Value:
+    """Return arrays of one shape as one array of tuples."""
+    if not depth:
+        return tuple(arrays)
+    views = [view_of(each) for each in arrays]
+    return View(views[0].length, lambda i: _together([each.at(i) for each in views], depth - 1))
+
+
+# ---- blocks and threads ------------------------------------------------------------------------------------------
+
+
+def _shape(asked: Request, made: Term, types: Mapping[str, ValueType]) -> Shape:
+    """Return how many blocks and threads the maps of a kernel are spread over."""
+    found = list(_maps(made, types, False))
+
+    def refuse(what: str, expected: str, fix: str) -> SwizzleError:
+        return SwizzleError(what, place=asked.place, expected=expected, fix=fix)
+
+    threads, blocks = dict(asked.threads), dict[str, int]()
+    for axis in "xyz":
+        local = [n for each, n, _ in found if each.kind == "local" and each.axis == axis]
+        whole = [n for each, n, _ in found if each.kind == "global" and each.axis == axis]
+        if axis not in threads and local:
+            alike = [n for n in local if n % WARP == 0] or [n for n in local if n & (n - 1) == 0]
+            threads[axis] = max(alike or local)
+        elif axis not in threads and whole:
+            several = len({each.axis for each, _, _ in found if each.kind == "global"}) > 1
+            threads[axis] = min(max(whole), (WARP if axis == "x" else 8) if several else 4 * WARP)
+    total = 1
+    for count in threads.values():
+        total *= count
+    if total > MOST_THREADS:
+        raise refuse(f"a block of {total} threads", f"at most {MOST_THREADS}", "split further, or say threads=256")
+    for each, n, _ in found:
+        if each.kind in GRID:
+            count = n if each.kind == "block" else -(-n // threads[each.axis])
+            if blocks.setdefault(each.axis, count) != count:
+                raise refuse(f"{blocks[each.axis]} and {count} blocks along {each.axis}", "one number", "split alike")
+    warps = max((n for each, n, _ in found if each.kind == "warp"), default=0)
+    if warps == 0 and any(each.kind == "lane" for each, _, _ in found):
+        warps = 1
+    if warps and total > 1 and (total % WARP or warps > total // WARP):
+        raise refuse(f"{warps} warps and {total} threads", f"blocks of {warps * WARP} threads", "split alike")
+    if any(each.kind == "global" for each, _, _ in found):
+        for axis in blocks:
+            threads.setdefault(axis, 1)
+    return Shape(blocks, threads, warps)
+
+
+def _maps(node: PatternNode, types: Mapping[str, ValueType], kept: bool) -> Iterator[tuple[Map, int, bool]]:
+    """Yield all maps with their lengths, and whether what they make is kept in shared memory."""
+    if isinstance(node, Map):
+        kind = Typing().type_of(node.array, types)
+        assert isinstance(kind, ArrayOf)
+        yield node, int(kind.length.value), kept
+    inner = kept or (isinstance(node, ToMemory) and node.memory == "shared")
+    for place, each in enumerate(children(node)):
+        if isinstance(each, Lambda):
+            if not each.width:
+                yield from _maps(each.body, Typing().inner_names(term(node), place, types), inner)
+        elif isinstance(node, Let):
+            yield from _maps(each, Typing().inner_names(node, place, types), inner or place == 0)
+        else:
+            yield from _maps(each, types, inner)
+
+
+# ---- where a kernel ends -----------------------------------------------------------------------------------------
+
+
+class _Cut:
+    """Takes an expression apart into kernels; `handed` are the parts that others use, in order."""
+
+    def __init__(self, taken: FreshNames) -> None:
+        self.taken = taken
+        self.handed: dict[str, Term] = {}
+
+    def cut(self, made: Term) -> Term:
+        """Return the last kernel of an expression."""
+        return term(self._rest(made, spine=True))
+
+    def _rest(self, node: PatternNode, spine: bool) -> PatternNode:
+        if isinstance(node, Lambda) or not _has_grid(node):
+            return node
+        if isinstance(node, Map) and node.kind in GRID and spine:
+            return replace(node, array=term(self._rest(node.array, False)))
+        moves = isinstance(node, MOVING) or (isinstance(node, ToMemory) and node.memory == "global")
+        moves = moves or (isinstance(node, Map) and only_moves(node))
+        if spine and moves:
+            return replace(node, array=term(self._rest(node.array, True)))  # type: ignore[union-attr]
+        if not spine and (moves or (isinstance(node, Map) and node.kind in GRID)) and _has_grid(_below(node)):
+            name = self.taken.take("part")
+            self.handed[name] = term(self._rest(node, True))
+            return Variable(name)
+        if isinstance(node, Let) and spine:
+            value = self._rest(node.value, False)
+            return Let(node.name, term(value), term(self._rest(node.body, True)))
+        return with_children(node, [self._rest(each, False) for each in children(node)])
+
+
+def _below(node: PatternNode) -> PatternNode:
+    """Return what a run of moving patterns is applied to."""
+    while isinstance(node, (*MOVING, ToMemory)) or (isinstance(node, Map) and only_moves(node)):
+        node = node.array
+    return node
+
+
+def _has_grid(node: PatternNode) -> bool:
+    if isinstance(node, Map) and node.kind in GRID:
+        return True
+    return any(_has_grid(each) for each in children(node))

@@ -1,0 +1,227 @@
+"""One expression of low-level patterns as one kernel: what is read is a view, what is written has a destination.
+
+The expression has decided what is spread over blocks and threads, what is kept in which memory, and in which order
+sums are made. The lowering decides nothing, and nobody trusts it: its text is a sketch like any other, solved and
+proved against the specification. It knows where barriers go (behind what fills shared memory, and at the end of a loop
+that does), that what stands outside of all maps over threads is stored by one of them, and that a sum of arrays is made
+in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from swizzle.derive.patterns.keeping import Keeping
+from swizzle.derive.patterns.scope import OWNED, Scope, element_of, extents, kinds_of, level_of, only_moves
+from swizzle.derive.patterns.views import Cell, Value, Vector, View, number, tuple_of, view_of
+from symbolic.expressions.expression import constant
+from symbolic.ir.program import Expr
+from symbolic.patterns.terms import (
+    AsScalar,
+    Formula,
+    Indexed,
+    Item,
+    Iterate,
+    JoinChunks,
+    Let,
+    Map,
+    PrefixScan,
+    Reduce,
+    Reorder,
+    ReorderStride,
+    Split,
+    Term,
+    ToMemory,
+    Transpose,
+    Tupled,
+    Variable,
+)
+from symbolic.patterns.types import ArrayOf, TupleOf, ValueType, VectorOf
+
+
+class Lowering(Keeping):
+    """Writes one kernel."""
+
+    # -- what is written ---------------------------------------------------------------------------------------------
+
+    def write(self, term: Term, out: Value, scope: Scope) -> None:
+        """Emit statements that compute a term into a destination."""
+        ix = self.indices
+        match term:
+            case Map() if only_moves(term) and not isinstance(term.array, Variable):
+                self.write(term.array, self._behind(term, out, scope), scope)
+            case Map():
+                source, into = view_of(self.value(term.array, scope)), view_of(out)
+                self.over(term, source.length, lambda i: self._write_element(term, source.at(i), into.at(i), scope))
+            case JoinChunks() | Split() | Transpose() | AsScalar() | ReorderStride() | Reorder() if not isinstance(
+                term.array, Variable
+            ):
+                self.write(term.array, self._behind_move(term, out, scope), scope)
+            case Let():
+                self.write(term.body, out, self._with_let(term, scope))
+            case ToMemory(memory="global"):
+                self.write(term.array, out, scope)
+            case Tupled() if isinstance(out, tuple) and all(isinstance(each, Cell) for each in out):
+                self.assign(out, self.value(term, scope))
+            case Tupled():
+                for each, place in zip(term.items, tuple_of(out), strict=True):
+                    self.write(each, place, scope)
+            case Iterate() if term.times > 0:
+                before = self.iterated(term, scope, term.times - 1)
+                kind = self.type_of(replace(term, times=term.times - 1), scope)
+                self.write(term.function.body, out, scope.bind(term.function.parameters, [before], [kind]))
+            case PrefixScan():
+                self._scan(term, view_of(out), scope)
+            case Indexed(array=Reduce() as inner, index=Formula()) if self._in_place(inner, out, scope):
+                source = view_of(self.value(inner.array, scope))
+                kinds = self._parameter_types(inner, scope)
+                if isinstance(kinds[0], ArrayOf):
+                    self._sum_into(out, inner, source, scope, kinds)
+                else:
+                    self._each(source, lambda i: self._accumulate(out, inner, source.at(i), scope))
+            case Indexed(array=Reduce() as inner) if isinstance(self._parameter_types(inner, scope)[0], ArrayOf):
+                value = view_of(self.value(inner, scope)).at(number(0))
+                self.copy(out, value, self.type_of(term, scope), kinds_of(inner.operator.body))
+            case Reduce() if isinstance(self._parameter_types(term, scope)[0], ArrayOf):
+                self.write(Indexed(term, Formula(constant(0))), view_of(out).at(number(0)), scope)
+            case _:
+                self.copy(out, self.value(term, scope), self.type_of(term, scope), [])
+        del ix
+
+    def _write_element(self, term: Map, given: Value, out: Value, scope: Scope) -> None:
+        if term.function.width:
+            self.copy(out, self._applied(term.function, [given], term, scope), VectorOf(term.function.width, None), [])  # type: ignore
+            return
+        inner = scope.bind(term.function.parameters, [given], self._parameter_types(term, scope))
+        self.write(term.function.body, out, inner)
+
+    def _in_place(self, term: Reduce, out: Value, scope: Scope) -> bool:
+        """Tell whether a sequential reduction begins with what its destination holds."""
+        if term.kind != "seq" or not isinstance(term.start, Variable | Item):
+            return False
+        start = self.value(term.start, scope)
+        return self._first(start) == self._first(out)
+
+    def _first(self, value: Value) -> object:
+        """Return what tells arrays apart: the element in the place that the thread has."""
+        while isinstance(value, View):
+            value = value.at(number(0)) if value.length == 1 else value.at(self.indices.name("\x00", value.length))
+        return value.text if isinstance(value, Cell) else value
+
+    def _scan(self, term: PrefixScan, out: View, scope: Scope) -> None:
+        kinds = self._parameter_types(term, scope)
+        source = view_of(self.value(term.array, scope))
+        acc = self._started(self.value(term.start, scope), kinds[0])
+
+        def step(i: Expr) -> None:
+            self._accumulate(acc, term, source.at(i), scope)
+            self.copy(out.at(i), acc, kinds[0], [])
+
+        self.out.loop(source.length, step)
+
+    def over(self, term: Map, count: int, body: Callable[[Expr], None]) -> None:
+        """Emit what a map does to each element, by the loop, the blocks or the threads of its kind."""
+        if term.kind in ("map", "seq"):
+            self.out.loop(count, body)
+            return
+        if term.kind == "global":
+            axis = term.axis
+            levels = (f"block.{axis}", f"local.{axis}")
+            block, local = map(self.out.coordinate, levels)
+            index = self.indices.row(block, self.out.shape.extent(levels[1]), local)
+            with self.out.binding(*levels):
+                self.out.guarded(index, count, body)
+            return
+        level = level_of(term)
+        threads, mine = self.out.shape.extent(level), self.out.coordinate(level)
+        with self.out.binding(level):
+            if term.kind == "block" or count == threads:
+                assert count == threads, "the grid was made so"
+                body(mine)
+            elif count < threads:
+                self.out.guarded(mine, count, body)
+            else:
+                rounds = -(-count // threads)
+
+                def one(r: Expr) -> None:
+                    index = self.indices.row(r, threads, mine)
+                    self.out.guarded(index, count, body)
+
+                self.out.loop(rounds, one)
+
+    def copy(self, out: Value, value: Value, kind: ValueType, maps: Sequence[Map]) -> None:
+        """Emit the copy of a value to a destination; elements that threads have, each copies itself."""
+        if isinstance(kind, TupleOf) and isinstance(out, tuple):
+            for into, each, inner in zip(out, tuple_of(value), kind.items, strict=True):
+                self.copy(into, each, inner, maps)
+            return
+        if isinstance(kind, ArrayOf):
+            into, of = view_of(out), view_of(value)
+
+            def one(i: Expr) -> None:
+                self.copy(into.at(i), of.at(i), kind.element, maps[1:])
+
+            if maps and maps[0].kind in OWNED:
+                self.over(maps[0], of.length, one)
+            else:
+                self.out.loop(of.length, one)
+            return
+        if isinstance(out, Vector):
+            self._store_vector(out, value)
+            return
+        self.assign(out, value)
+
+    def _store_vector(self, out: Vector, value: Value) -> None:
+        if out.cell is None:
+            self.assign(out, value)
+            return
+        if isinstance(value, Vector) and value.cell is not None:
+            self.out.store(out.cell, value.cell.text)
+            return
+        texts = self.out.numbers.texts(self._places(value, out.width))
+        self.out.store(out.cell, f"cuda.float{out.width}({', '.join(texts)})")
+
+    def _behind(self, term: Map, out: Value, scope: Scope) -> Value:
+        """Return where the elements go that a map only moves, if what it makes goes to `out`."""
+        into = view_of(out)
+        kinds = self._parameter_types(term, scope)
+        inner = scope.bind(term.function.parameters, [View(0, lambda i: ())], kinds)
+        return View(into.length, lambda i: self._origin(term.function.body, into.at(i), inner))
+
+    def _origin(self, term: Term, out: Value, scope: Scope) -> Value:
+        if isinstance(term, Variable):
+            return out
+        if isinstance(term, Map):
+            return self._origin(term.array, self._behind(term, out, scope), scope)
+        return self._origin(term.array, self._behind_move(term, out, scope), scope)  # type: ignore[union-attr]
+
+    def _behind_move(self, term: Any, out: Value, scope: Scope) -> Value:
+        """Return where the elements go that a pattern moves, if what it makes goes to `out`."""
+        into, ix = view_of(out), self.indices
+        shape = extents(self.type_of(term.array, scope))
+        match term:
+            case JoinChunks():
+                rows, size = shape[:2]
+                return View(rows, lambda i: View(size, lambda j: into.at(ix.row(i, size, j))))
+            case Split():
+                size = int(term.size.value)
+                return View(shape[0], lambda i: view_of(into.at(ix.made("//", i, size))).at(ix.made("%", i, size)))
+            case Transpose():
+                rows, size = shape[:2]
+                return View(rows, lambda i: View(size, lambda j: view_of(into.at(j)).at(i)))
+            case AsScalar():
+                kind = element_of(self.type_of(term.array, scope))
+                assert isinstance(kind, VectorOf)
+                return View(shape[0], lambda i: self._vector(into, i, kind.width))
+            case Reorder():
+                return into
+            case ReorderStride():
+                stride = int(term.stride.value)
+                rows = shape[0] // stride
+                return View(
+                    shape[0], lambda j: into.at(ix.row(ix.made("%", j, stride), rows, ix.made("//", j, stride)))
+                )
+        raise AssertionError(term)

@@ -1,0 +1,268 @@
+"""Expressions of patterns as what can be read: arrays are views, numbers are texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from swizzle.derive.patterns.kernel_text import KernelText, Shape
+from swizzle.derive.patterns.scope import COMPONENTS, Scope, element_of, extents
+from swizzle.derive.patterns.views import Cell, Value, Vector, View, constant_of, number, tuple_of, view_of
+from symbolic.errors import Place
+from symbolic.expressions.expression import Expression, number_name, substituted
+from symbolic.ir.program import Expr
+from symbolic.ir.python_text import python_text
+from symbolic.patterns.terms import (
+    AsScalar,
+    AsVector,
+    ElementaryCall,
+    Formula,
+    Indexed,
+    Item,
+    Iterate,
+    JoinChunks,
+    Lambda,
+    Let,
+    Map,
+    PadEnds,
+    PartialReduce,
+    PrefixScan,
+    Reduce,
+    Reorder,
+    ReorderStride,
+    Slide,
+    Split,
+    Term,
+    ToMemory,
+    Transpose,
+    Tupled,
+    Variable,
+    Zip,
+)
+from symbolic.patterns.types import NumberOf, Typing, ValueType, VectorOf
+
+
+class Reading:
+    """What can be read: views; statements are emitted where something has to be computed first."""
+
+    def __init__(self, shape: Shape, taken: Sequence[str], place: Place | None, holes: frozenset[str]) -> None:
+        self.out = KernelText(shape, taken, place)
+        self.indices, self.holes = self.out.indices, holes
+        self.vector_views: dict[tuple[str, int], str] = {}
+        self.dtype = "f32"
+
+    # -- what can be read --------------------------------------------------------------------------------------------
+
+    def value(self, term: Term, scope: Scope) -> Value:
+        """Return a term as what can be read; statements are emitted where something has to be computed first."""
+        match term:
+            case Variable():
+                return scope.values[term.name]
+            case Formula():
+                given = {f"x{at}": self.number(each, scope) for at, each in enumerate(term.arguments)}
+                return substituted(term.expression, given)
+            case ElementaryCall():
+                return self.out.numbers.call(f"math.{term.function}", [self.number(a, scope) for a in term.arguments])
+            case Tupled():
+                return tuple(self.value(each, scope) for each in term.items)
+            case Item():
+                return tuple_of(self.value(term.of, scope))[term.place]
+            case Indexed():
+                return self._indexed(term, scope)
+            case Let():
+                return self.value(term.body, self._with_let(term, scope))
+            case Map():
+                if term.kind not in ("map", "seq"):
+                    return self.kept(term, "registers" if term.kind == "lane" else "shared", scope)
+                source = view_of(self.value(term.array, scope))
+                return View(
+                    source.length, lambda i: self._applied(term.function, [source.at(i)], term, scope), row=source.row
+                )
+            case Reduce() | PartialReduce():
+                return self.reduced(term, scope)
+            case ToMemory():
+                return (
+                    self.value(term.array, scope)
+                    if term.memory == "global"
+                    else self.kept(term.array, term.memory, scope)
+                )
+            case Iterate():
+                return self.iterated(term, scope, term.times)
+            case PrefixScan():
+                return self.kept(term, "registers", scope)
+        return self._moved(term, scope)
+
+    def number(self, term: Term, scope: Scope) -> Expression:
+        """Return a term's value, which is one number."""
+        return self.as_number(self.value(term, scope))
+
+    def as_number(self, value: Value) -> Expression:
+        if isinstance(value, Cell):
+            return value.number
+        assert isinstance(value, Expression), "typing has shown that it is a number"
+        return value
+
+    def type_of(self, term: Term, scope: Scope) -> ValueType:
+        return Typing().type_of(term, scope.types)
+
+    def _moved(self, term: Any, scope: Scope) -> Value:
+        """Return the view of a pattern that only moves elements."""
+        ix = self.indices
+        if isinstance(term, Zip):
+            views = [view_of(self.value(each, scope)) for each in term.arrays]
+            row = max(each.row for each in views)
+            return View(views[0].length, lambda i: tuple(each.at(i) for each in views), row=row)
+        of = view_of(self.value(term.array, scope))
+        n = of.length
+        match term:
+            case Split():
+                size = int(term.size.value)
+                return View(n // size, lambda i: View(size, lambda j: of.at(ix.row(i, size, j))))
+            case JoinChunks():
+                size = extents(self.type_of(term.array, scope))[1]
+                return View(
+                    n * size, lambda i: view_of(of.at(ix.made("//", i, size))).at(ix.made("%", i, size)), row=size
+                )
+            case Transpose():
+                size = extents(self.type_of(term.array, scope))[1]
+                return View(size, lambda i: View(n, lambda j: view_of(of.at(j)).at(i)))
+            case Slide():
+                size, step = int(term.size.value), int(term.step.value)
+                return View((n - size) // step + 1, lambda i: View(size, lambda j: of.at(ix.row(i, step, j))))
+            case Reorder():
+                return of
+            case ReorderStride():
+                stride = int(term.stride.value)
+                rows = n // stride
+                return View(n, lambda i: of.at(ix.row(ix.made("%", i, rows), stride, ix.made("//", i, rows))))
+            case PadEnds():
+                return self._padded(term, of)
+            case AsVector():
+                return View(n // term.width, lambda i: self._vector(of, i, term.width))
+            case AsScalar():
+                kind = element_of(self.type_of(term.array, scope))
+                assert isinstance(kind, VectorOf)
+                return View(n * kind.width, lambda i: self._component(of, i, kind.width))
+        raise AssertionError(term)
+
+    def _padded(self, term: PadEnds, of: View) -> Value:
+        n, left = of.length, term.left
+        ix = self.indices
+
+        def folded(i: Expr) -> Value:
+            moved = ix.made("-", i, left)
+            if term.boundary == "clamp":
+                return of.at(ix.made("min", ix.made("max", moved, 0), n - 1))
+            if term.boundary == "wrap":
+                return of.at(ix.made("%", moved, n))
+            if term.boundary == "mirror":
+                under = ix.made("max", moved, ix.made("-", number(-1), moved))
+                return of.at(ix.made("min", under, ix.made("-", number(2 * n - 1), moved)))
+            inside = self.as_number(of.at(moved))
+            asked = self._within(moved, n)
+            return number_name(f"({inside.value} if {asked} else 0)") if asked else inside
+
+        return View(n + left + term.right, folded)
+
+    def _within(self, index: Expr, count: int) -> str:
+        """Return the condition that an index is one of an array, '' where it is anyhow."""
+        found = self.indices.range(index)
+        text = python_text(index)
+        if found.lo < 0 and found.hi >= count:
+            return f"0 <= {text} < {count}"
+        return f"{text} >= 0" if found.lo < 0 else f"{text} < {count}" if found.hi >= count else ""
+
+    def _indexed(self, term: Indexed, scope: Scope) -> Value:
+        array = view_of(self.value(term.array, scope))
+        if isinstance(term.index, Formula) and term.index.expression.constant:
+            return array.at(number(int(term.index.expression.value)))
+        if not array.base:
+            self.out.refuse(
+                "an index that is data, into what is no input", "gather of an input array",
+                "gather before elements are moved",
+            )  # fmt: skip
+        index = self.out.numbers.text(self.number(term.index, scope))
+        return number_name(f"gather({array.base}, {index})")
+
+    def _with_let(self, term: Let, scope: Scope) -> Scope:
+        kind = self.type_of(term.value, scope)
+        value = self.value(term.value, scope)
+        if isinstance(kind, NumberOf):
+            text = self.out.numbers.text(self.as_number(value))
+            value = number_name(text if text.isidentifier() else self.out.assign(text, term.name))
+        return scope.bind([term.name], [value], [kind])
+
+    def _applied(
+        self, called: Lambda, given: Sequence[Value], term: Map | Reduce | PartialReduce | PrefixScan, scope: Scope
+    ) -> Value:
+        kinds = self._parameter_types(term, scope)
+        if not called.width:
+            return self.value(called.body, scope.bind(called.parameters, given, kinds))
+        places = []
+        columns = [self._places(each, called.width) for each in given]
+        for at in range(called.width):
+            own = scope.bind(called.parameters, [column[at] for column in columns], kinds)
+            places.append(self.number(called.body, own))
+        return Vector(called.width, None, tuple(places))
+
+    def _parameter_types(
+        self, term: Map | Reduce | PartialReduce | PrefixScan | Iterate, scope: Scope
+    ) -> list[ValueType]:
+        inner = Typing().inner_names(term, 0, scope.types)
+        called = term.operator if isinstance(term, Reduce | PartialReduce | PrefixScan) else term.function
+        return [inner[name] for name in called.parameters]
+
+    # -- vectors -----------------------------------------------------------------------------------------------------
+
+    def _vector(self, of: View, i: Expr, width: int) -> Value:
+        """Return so many neighbours as one: an element of the array's view as vectors, where they are aligned."""
+        first, second = (of.at(self.indices.row(i, width, number(at))) for at in (0, 1))
+        if isinstance(first, Cell) and isinstance(second, Cell) and first.array == second.array and first.indices:
+            *front, last = first.indices
+            step = self.indices.made("-", second.indices[-1], last)
+            if constant_of(step) == 1 and constant_of(self.indices.made("%", last, width)) == 0:
+                name = self._vectors_of(first.array, width)
+                return Vector(width, Cell(name, (*front, self.indices.made("//", last, width)), first.private))
+        places = [self.as_number(of.at(self.indices.row(i, width, number(at)))) for at in range(width)]
+        return Vector(width, None, tuple(places))
+
+    def _vectors_of(self, array: str, width: int) -> str:
+        if (array, width) not in self.vector_views:
+            name = self.vector_views[array, width] = self.out.fresh.take(f"{array}{width}")
+            self.out.written.heads.append(f"    {name} = {array}.view(cuda.float{width})")
+        return self.vector_views[array, width]
+
+    def _places(self, value: Value, width: int) -> Sequence[Expression]:
+        """Return the numbers of a vector; of a number beside vectors, the same for all places."""
+        if not isinstance(value, Vector):
+            return [self.as_number(value)] * width
+        if value.cell is None:
+            return value.places
+        name = self.out.assign(value.cell.text)
+        return [number_name(f"{name}.{each}") for each in COMPONENTS[:width]]
+
+    def _component(self, of: View, i: Expr, width: int) -> Value:
+        vector = of.at(self.indices.made("//", i, width))
+        place = constant_of(self.indices.made("%", i, width))
+        assert isinstance(vector, Vector)
+        if place is not None:
+            return self._places(vector, width)[place]
+        if vector.cell is not None:
+            array = next(
+                name for (name, by), own in self.vector_views.items() if own == vector.cell.array and by == width
+            )
+            *front, last = vector.cell.indices
+            return Cell(array, (*front, self.indices.row(last, width, self.indices.made("%", i, width))))
+        self.out.refuse("a place of a vector that depends on a loop", "vectors that are stored whole", "")
+        raise AssertionError
+
+    # -- by those who keep what is computed ------------------------------------------------------------------------
+
+    def reduced(self, term: Reduce | PartialReduce, scope: Scope) -> Value:
+        raise NotImplementedError
+
+    def iterated(self, term: Iterate, scope: Scope, times: int) -> Value:
+        raise NotImplementedError
+
+    def kept(self, term: Term, memory: str, scope: Scope) -> Value:
+        raise NotImplementedError

@@ -1,0 +1,250 @@
+"""A derivation as a user writes it: `d.at("dot").chunks(256).to_blocks()`, one method a rule, positions by name.
+
+`d` is a position in the expression: at first all of it, with `at` what a name stands for. A method applies a rule at
+the first place from there, from the outside in, where it applies. Every rule has a method of its own name; some have
+shorter ones. What is derived, and every step, is `symbolic/rewriting`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NoReturn
+
+from msgspec import Struct
+
+from swizzle.derive.patterns.scope import only_moves
+from swizzle.derive.patterns.traced import user_line
+from symbolic.errors import Place, SwizzleError, near
+from symbolic.expressions.expression import Expression
+from symbolic.patterns.lengths import length, length_text, quotient
+from symbolic.patterns.reading import read_length
+from symbolic.patterns.terms import Item, Map, Reduce, Term, Variable, label_of
+from symbolic.patterns.types import ArrayOf, TupleOf, Typing
+from symbolic.rewriting.derivation import Derivation, Path, Position, arguments_of, positions
+from symbolic.rewriting.rule import RULES, Here, NotApplicable
+
+hole: Final = object()
+"""In the place of lanes or a layout: Swizzle chooses."""
+
+
+class Progress(Struct):
+    """A derivation; what is left to Swizzle in the kernel; the lines that made the steps."""
+
+    derivation: Derivation
+    holes: set[str]
+    places: list[Place]
+
+
+class DerivationCursor:
+    """A position in an expression that is being derived."""
+
+    def __init__(self, progress: Progress, focus: Path = (), name: str = "") -> None:
+        self._progress, self._focus, self._name = progress, focus, name
+
+    def __repr__(self) -> str:
+        return f"<derivation{f' at {self._name}' if self._name else ''}>"
+
+    def at(self, name: str) -> DerivationCursor:
+        """Return the position of this name: what a function of yours computes, or a rule has named."""
+        known = dict[str, Path]()
+        for each in self._every():
+            for own in filter(None, label_of(each.term).split("+")):
+                known.setdefault(own, each.path)
+        if name not in known:
+            _refuse(
+                f"no position is called {name!r}", f"one of {', '.join(known)}", near(name, known) or "name a function"
+            )
+        return DerivationCursor(self._progress, known[name], name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in RULES:
+            methods = [each for each in (*RULES, *SHORT) if not each.startswith("_")]
+            _refuse(f"no rule {name}", "a rule (swizzle derive --rules shows them)", near(name, methods) or "")
+        return lambda *given, **named: self._apply(name, given, named)
+
+    def _every(self) -> list[Position]:
+        derivation = self._progress.derivation
+        return list(positions(derivation.now, derivation.inputs))
+
+    def _inside(self) -> Iterator[Position]:
+        """Yield the positions from this one on, the outermost first."""
+        return (each for each in self._every() if each.path[: len(self._focus)] == self._focus)
+
+    def _apply(
+        self, name: str, given: tuple[Any, ...] = (), named: Mapping[str, Any] = {},
+        where: Callable[[Term], bool] = lambda _: True,
+    ) -> DerivationCursor:  # fmt: skip
+        rule, derivation = RULES[name], self._progress.derivation
+        said = {**dict(zip(rule.arguments, given, strict=False)), **named}
+        if len(given) > len(rule.arguments):
+            _refuse(f"{name} with {len(given)} arguments", ", ".join(rule.arguments) or "none", "leave some out")
+        place = user_line()[0]
+        try:
+            arguments = arguments_of(rule, said)
+            reasons: list[str] = []
+            for position in self._inside():
+                if where(position.term) and self._applies(name, position, arguments, reasons):
+                    label = label_of(position.term).split("+")[0]
+                    some = derivation.places(name, label, **arguments)
+                    nth = next(at for at, (each, _, _) in enumerate(some) if each.path == position.path)
+                    derivation.apply(name, label, nth if len(some) > 1 else None, **arguments)
+                    self._progress.places.append(place)
+                    return self
+        except TypeError as error:
+            _refuse(f"{name}: {error}", f"{name}({', '.join(rule.arguments)})", "give it its arguments")
+        except SwizzleError as error:
+            raise SwizzleError(error.found, place=place, expected=error.expected, fix=error.fix) from None
+        where_ = f" at {self._name}" if self._name else ""
+        why = f": {reasons[0]}" if reasons else ""
+        _refuse(f"{name} ({rule.figure}) applies nowhere{where_}{why}", rule.law, "apply it elsewhere, or otherwise")
+
+    @staticmethod
+    def _applies(name: str, position: Position, arguments: Mapping[str, Any], reasons: list[str]) -> bool:
+        try:
+            RULES[name].apply(position.term, Here(position.names, position.nest), **arguments)
+        except NotApplicable as no:
+            reasons += [str(no)] if no.condition else []
+            return False
+        return True
+
+    # -- shorter names -----------------------------------------------------------------------------------------------
+
+    def split(self, size: int | str) -> DerivationCursor:
+        """Map chunk by chunk: 3c, at the outermost map that is not decided."""
+        return self._apply("split_join", (size,), where=_undecided)
+
+    def tiles(self, size: int | str) -> DerivationCursor:
+        """Cut what windows slide over into tiles that overlap, and map tile by tile."""
+        self._apply("slide_tiles", (size,))
+        self._apply("map_of_join")
+        return self._apply("map_fusion")
+
+    def chunks(self, size: int | str | Expression) -> DerivationCursor:
+        """Reduce each chunk, then what that gives."""
+        return self._apply("reduce_chunks", (size,))
+
+    def part(self, parts: int | str) -> DerivationCursor:
+        """Reduce as many parts first."""
+        return self.chunks(quotient(self._reduced(), length_of(parts)))
+
+    def strided(self, stride: int | str) -> DerivationCursor:
+        """Take the elements that a reduction combines in strides: neighbours go to neighbouring threads."""
+        self._apply("reduce_reorder")
+        return self._apply("reorder_stride", (stride,))
+
+    def to_blocks(self, axis: str = "x") -> DerivationCursor:
+        return self._lowered("block", axis)
+
+    def to_threads(self, axis: str = "x") -> DerivationCursor:
+        return self._lowered("local", axis)
+
+    def to_grid(self, axis: str = "x") -> DerivationCursor:
+        """Spread a map over all threads of the grid."""
+        return self._lowered("global", axis)
+
+    def to_warps(self) -> DerivationCursor:
+        return self._lowered("warp", "x")
+
+    def to_lanes(self) -> DerivationCursor:
+        return self._lowered("lane", "x")
+
+    def to_seq(self) -> DerivationCursor:
+        return self._lowered("seq", "x")
+
+    def cached(self, memory: str = "shared", kind: str = "local", place: int = 0) -> DerivationCursor:
+        """Copy what the map here is given of each element into a memory first, by all threads.
+
+        Of a map over tuples, `place` is the item.
+        """
+        outer = next((each for each in self._inside() if isinstance(each.term, Map)), None)
+        if outer is None:
+            _refuse(f"no map{f' at {self._name}' if self._name else ''}", "a map", "at(...) a map")
+        assert isinstance(outer.term, Map)
+        (name,) = outer.term.function.parameters
+        given = Typing().inner_names(outer.term, 0, outer.names)[name]
+        wanted: Term = Variable(name)
+        if isinstance(given, TupleOf):
+            given, wanted = given.items[place], Item(wanted, place)
+        depth = 0
+        while isinstance(given, ArrayOf):
+            given, depth = given.element, depth + 1
+        self._apply("copy", where=lambda node: node == wanted)
+        made = self._progress.derivation.steps[-1].path
+        DerivationCursor(self._progress, made, "copy")._lowered(kind, "xyz"[depth - 1])
+        if depth > 1:
+            DerivationCursor(self._progress, (*made, 0, 0), "copy")._rows(kind, depth - 1)
+        DerivationCursor(self._progress, made, "copy")._kept(memory)
+        return self
+
+    def _rows(self, kind: str, depth: int) -> None:
+        """Copy the rows of what is copied, element by element."""
+        self._apply("copy")
+        self._lowered(kind, "xyz"[depth - 1])
+        if depth > 1:
+            DerivationCursor(self._progress, (*self._focus, 0, 0), "copy")._rows(kind, depth - 1)
+
+    def shared(self) -> DerivationCursor:
+        """Keep what the outermost parallel map makes in shared memory."""
+        return self._kept("shared")
+
+    def registers(self) -> DerivationCursor:
+        return self._kept("registers")
+
+    def tree(self, size: int = 2) -> DerivationCursor:
+        """Reduce in rounds, spread over the threads of the block."""
+        return self._rounds(size, "local")
+
+    def butterfly(self, lanes: object = None) -> DerivationCursor:
+        """Reduce what the lanes of a warp have by shuffles; with `lanes=hole` Swizzle finds whom each lane asks."""
+        if lanes is hole:
+            self._progress.holes.add("lanes")
+        return self._rounds(2, "lane")
+
+    def _rounds(self, size: int, kind: str) -> DerivationCursor:
+        n = self._reduced()
+        times, left = 0, int(n.value) if n.constant else 0
+        while left > 1 and left % size == 0:
+            times, left = times + 1, left // size
+        if left != 1:
+            _refuse(
+                f"{length_text(n)} elements, reduced by {size} in each round", f"a power of {size}", "chunks(...) first"
+            )
+        self._apply("part_iterate", (times, size))
+        self._lowered(kind, "x")
+        return self._apply("lower_reduce")
+
+    def _reduced(self) -> Expression:
+        """Return how many elements the reduction here has."""
+        for each in self._inside():
+            if isinstance(each.term, Reduce):
+                kind = Typing().type_of(each.term.array, each.names)
+                assert isinstance(kind, ArrayOf)
+                return kind.length
+        _refuse(f"no reduction{f' at {self._name}' if self._name else ''}", "a reduction", "at(...) a reduction")
+
+    def _lowered(self, kind: str, axis: str) -> DerivationCursor:
+        return self._apply("lower_map", (kind, axis), where=_undecided)
+
+    def _kept(self, memory: str) -> DerivationCursor:
+        return self._apply("to_memory", (memory,), where=lambda node: isinstance(node, Map) and node.kind != "map")
+
+
+SHORT: Final = tuple(vars(DerivationCursor))
+
+
+def _undecided(node: Term) -> bool:
+    """Tell whether nothing has decided yet who computes a map that computes something."""
+    if not isinstance(node, Map) or node.kind != "map":
+        return False
+    return isinstance(node.function.body, Variable) or not only_moves(node)
+
+
+def length_of(given: int | str | Expression) -> Expression:
+    """Return a length that a user wrote: a number, or a text such as "k / 32"."""
+    return read_length(given) if isinstance(given, str) else length(given)
+
+
+def _refuse(found: str, expected: str, fix: str) -> NoReturn:
+    raise SwizzleError(found, place=user_line()[0], expected=expected, fix=fix)

@@ -1,0 +1,263 @@
+"""A function of patterns, called on names: what it computes becomes an expression (`symbolic/patterns`).
+
+While a function is traced, its arguments are `Traced` values. Arithmetic on them, `swizzle.math`, `where`, `gather` and
+the functions of `surface.py` make terms; each is typed at once, so that what does not fit is an error at the line that
+says it. A pattern is labelled with the user's function in which it was called, which names its position in derivations.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from symbolic.algebra.datum import DataComparison
+from symbolic.errors import Place, SwizzleError
+from symbolic.expressions import expression as e
+from symbolic.expressions.expression import Expression, number_name
+from symbolic.ir.functions import ChoiceFunction, FunctionName
+from symbolic.patterns.lengths import length_text
+from symbolic.patterns.terms import (
+    ElementaryCall,
+    Indexed,
+    Item,
+    Lambda,
+    Term,
+    Tupled,
+    Variable,
+    formula,
+    fresh_name,
+    number,
+)
+from symbolic.patterns.types import ArrayOf, TupleOf, Typing, ValueType
+
+OURS: Final = str(Path(__file__).resolve().parents[2])
+HIDDEN: Final = ("<lambda>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<module>")
+"""Code that has no name of the user's."""
+
+
+class Tracer:
+    """One function that is being traced: names with their types, and the places of terms."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, ValueType] = {}
+        self.places: dict[Term, Place] = {}
+        self.typing = Typing(self.places.get)
+
+    def value(self, made: Term) -> Traced:
+        """Return a term as a value, typed; it stands where the user called Swizzle."""
+        self.places.setdefault(made, user_line()[0])
+        return Traced(made, self.typing.type_of(made, self.names))
+
+    def function(self, called: Callable[..., Any], given: Sequence[ValueType]) -> Lambda:
+        """Trace a function of values of these types."""
+        taken = frozenset(self.names)
+        names = []
+        for wish in _parameters(called, len(given)):
+            names.append(fresh_name(wish, taken))
+            taken |= {names[-1]}
+        self.names.update(zip(names, given, strict=True))
+        made = called(*(Traced(Variable(name), kind) for name, kind in zip(names, given, strict=True)))
+        own = getattr(called, "__name__", "")
+        return Lambda(tuple(names), lifted(made), own if own.isidentifier() else "")
+
+    @property
+    def label(self) -> str:
+        """The innermost function of the user's that is running and has a name; '' where there is none."""
+        return user_line()[1]
+
+
+_TRACING: Final[ContextVar[Tracer | None]] = ContextVar("_TRACING", default=None)
+
+
+def tracer() -> Tracer:
+    """Return what is being traced."""
+    found = _TRACING.get()
+    assert found is not None, "a traced value outlives its trace"
+    return found
+
+
+def trace(function: Callable[..., Any], types: Mapping[str, ValueType]) -> tuple[Term, Tracer]:
+    """Return what a function computes of inputs of these names and types."""
+    found = Tracer()
+    found.names.update(types)
+    token = _TRACING.set(found)
+    try:
+        return lifted(function(*(Traced(Variable(each), kind) for each, kind in types.items()))), found
+    finally:
+        _TRACING.reset(token)
+
+
+def user_line() -> tuple[Place, str]:
+    """Return the line of the user's that is running, and the name of the innermost function of theirs that has one."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame):
+        frame = frame.f_back
+    place = Place(frame.f_code.co_filename, frame.f_lineno, _column(frame))
+    while frame.f_back is not None and (_is_ours(frame) or frame.f_code.co_name in HIDDEN):
+        frame = frame.f_back
+    return place, frame.f_code.co_name
+
+
+def _is_ours(frame: Any) -> bool:
+    return bool(frame.f_code.co_filename.startswith(OURS))
+
+
+def _column(frame: Any) -> int:
+    positions = getattr(frame.f_code, "co_positions", None)
+    if positions is None:
+        return 1
+    found = list(positions())[frame.f_lasti // 2]
+    return (found[2] or 0) + 1
+
+
+def _parameters(called: Callable[..., Any], count: int) -> list[str]:
+    try:
+        names = [each.name for each in inspect.signature(called).parameters.values()]
+    except (TypeError, ValueError):
+        names = []
+    return names if len(names) == count else list("abcdefgh"[:count])
+
+
+def lifted(value: Any) -> Term:
+    """Return what a user's function has returned, or was given, as a term."""
+    if isinstance(value, Traced):
+        return value.term
+    if isinstance(value, tuple):
+        return Tupled(tuple(map(lifted, value)))
+    if isinstance(value, bool | int | float) or (type(value).__module__ == "numpy" and not getattr(value, "ndim", 1)):
+        return number(value if isinstance(value, bool | int | float) else value.item())
+    place, _ = user_line()
+    raise SwizzleError(
+        f"a {type(value).__name__} where a pattern is traced", place=place,
+        expected="a value made of the inputs by patterns and arithmetic, a number, or a tuple of such",
+        fix="write lists as map(f, x), and loops as reduce(f, x, start)",
+    )  # fmt: skip
+
+
+class TracedComparison(DataComparison):
+    """A comparison of traced numbers, for `where`."""
+
+    __slots__ = ()
+
+
+def _comparison(op: str) -> Any:
+    return lambda self, other: TracedComparison(op, (self, other))
+
+
+def _arithmetic(build: Callable[[Expression, Expression], Expression], swapped: bool = False) -> Any:
+    def method(self: Traced, other: Any) -> Any:
+        if isinstance(other, DataComparison):
+            return NotImplemented
+        sides = (other, self) if swapped else (self, other)
+        return tracer().value(formula(build(number_name("x0"), number_name("x1")), [lifted(each) for each in sides]))
+
+    return method
+
+
+class Traced:
+    """A value that is not there yet: a term, and its type."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, term: Term, kind: ValueType) -> None:
+        self.term, self.kind = term, kind
+
+    def __repr__(self) -> str:
+        return f"<traced {self.kind}>"
+
+    __add__, __radd__ = _arithmetic(e.add), _arithmetic(e.add, True)
+    __sub__, __rsub__ = _arithmetic(e.subtract), _arithmetic(e.subtract, True)
+    __mul__, __rmul__ = _arithmetic(e.multiply), _arithmetic(e.multiply, True)
+    __truediv__, __rtruediv__ = _arithmetic(e.divide), _arithmetic(e.divide, True)
+    __floordiv__, __mod__ = _arithmetic(e.floor_divide), _arithmetic(e.modulo)
+    __lt__, __le__, __gt__, __ge__ = map(_comparison, ("<", "<=", ">", ">="))
+    __eq__, __ne__ = _comparison("=="), _comparison("!=")
+    __hash__ = object.__hash__
+
+    def __neg__(self) -> Traced:
+        return tracer().value(formula(e.negate(number_name("x0")), [self.term]))
+
+    def __abs__(self) -> Traced:
+        x = number_name("x0")
+        return tracer().value(formula(e.maximum(x, e.negate(x)), [self.term]))
+
+    def __pow__(self, exponent: Any) -> Traced:
+        if not isinstance(exponent, int) or not 1 <= exponent <= 64:
+            self._refuse(f"a power of {exponent!r}", "an int from 1 to 64", "write math.pow(x, y)")
+        return tracer().value(formula(e.power(number_name("x0"), exponent), [self.term]))
+
+    def __bool__(self) -> bool:
+        self._refuse("a branch on data", "where(a < b, x, y)", "write where(condition, then, otherwise)")
+
+    def __index__(self) -> int:
+        self._refuse("data as an index", "gather(x, i)", "write gather(x, i)")
+
+    def __float__(self) -> float:
+        self._refuse("a function of Python's own of data", "swizzle.math", "from swizzle import math")
+
+    def __len__(self) -> int:
+        if isinstance(self.kind, TupleOf):
+            return len(self.kind.items)
+        if not isinstance(self.kind, ArrayOf):
+            self._refuse(f"the length of {self.kind}", "an array", "take the length of an array")
+        if not self.kind.length.constant:
+            self._refuse(
+                f"len of {self.kind}, whose length {length_text(self.kind.length)} is left open",
+                "a length that is a number",
+                "declare it as a number in @derivation(...)",
+            )
+        return int(self.kind.length.value)
+
+    def __iter__(self) -> Iterator[Traced]:
+        if not isinstance(self.kind, TupleOf):
+            self._refuse(f"a loop over {self.kind}", "a pattern", "write map(f, x), or reduce(f, x, start)")
+        return (self[place] for place in range(len(self.kind.items)))
+
+    def __getitem__(self, place: Any) -> Traced:
+        if isinstance(place, bool) or not isinstance(place, int):
+            self._refuse(f"an index {place!r}", "an int", "write gather(x, i) for an index that is data")
+        if isinstance(self.kind, TupleOf) and isinstance(self.term, Tupled) and 0 <= place < len(self.term.items):
+            return tracer().value(self.term.items[place])
+        made = Item(self.term, place) if isinstance(self.kind, TupleOf) else Indexed(self.term, number(place))
+        return tracer().value(made)
+
+    @property
+    def shape(self) -> tuple[Expression, ...]:
+        """The lengths of an array, the outermost first."""
+        found, kind = [], self.kind
+        while isinstance(kind, ArrayOf):
+            found.append(kind.length)
+            kind = kind.element
+        return tuple(found)
+
+    # -- what swizzle.math, where, maximum and gather ask of data ----------------------------------------------------
+
+    def apply_function(self, op: FunctionName, arguments: Sequence[Any]) -> Traced:
+        """Return a function of numbers, or a choice between two."""
+        row, given = op.row, [lifted(each) for each in arguments]
+        names = [number_name(f"x{at}") for at in range(len(given))]
+        if isinstance(row, ChoiceFunction):
+            a, b, then, otherwise = names
+            asked = {"where<": e.less, "where==": e.equal}[row.symbol](a, b)
+            return tracer().value(formula(e.select(asked, then, otherwise), given))
+        own = {"exp": e.exponential, "log": e.logarithm}.get(row.symbol)
+        return tracer().value(formula(own(*names), given) if own else ElementaryCall(row.symbol, tuple(given)))
+
+    def reduce_with(self, op: str, other: Any, swapped: bool = False) -> Traced:
+        """Return the greater or the lesser of two numbers."""
+        build = {"max": e.maximum, "min": e.minimum}[op]
+        return tracer().value(formula(build(number_name("x0"), number_name("x1")), [self.term, lifted(other)]))
+
+    def gather(self, indices: Sequence[Any]) -> Traced:
+        """Return the element at an index that is data."""
+        found = self
+        for index in indices:
+            found = tracer().value(Indexed(found.term, lifted(index)))
+        return found
+
+    def _refuse(self, found: str, expected: str, fix: str) -> NoReturn:
+        raise SwizzleError(f"{found}, while a pattern is traced", place=user_line()[0], expected=expected, fix=fix)

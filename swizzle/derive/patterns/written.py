@@ -1,0 +1,103 @@
+"""A derived kernel as a file of sketches: the user's specification, the kernels, and what they import."""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from swizzle.derive.patterns.launches import Kernels
+from swizzle.derive.patterns.sources import needed_text
+from swizzle.language.specs.spec import Spec
+from swizzle.sketches.loading import SketchFile
+from symbolic.ir.walk import FreshNames
+from symbolic.patterns.types import ArrayOf, TupleOf, ValueType
+
+IMPORTED: Final = (
+    "accumulator", "cuda", "exchange", "f16", "f32", "f64", "gather", "host", "i32", "i64", "math", "sketch", "spec",
+    "sw_home", "sw_index", "sw_part", "sw_xform", "u32", "where",
+)  # fmt: skip
+"""Names of `swizzle` that a kernel's text may need."""
+
+
+class Specified(Struct, frozen=True):
+    """The user's function as a specification: its file, its name there, its inputs, what it returns."""
+
+    file: str
+    name: str
+    marked: bool
+    inputs: Sequence[str]
+    returns: ValueType
+
+    @property
+    def as_it_is(self) -> bool:
+        """Whether it returns what kernels store: an array, or a tuple of arrays."""
+        kind = self.returns
+        items = kind.items if isinstance(kind, TupleOf) else (kind,)
+        return self.marked and all(
+            isinstance(each, ArrayOf) and not isinstance(_innermost(each), TupleOf) for each in items
+        )
+
+
+def _innermost(kind: ValueType) -> ValueType:
+    while isinstance(kind, ArrayOf):
+        kind = kind.element
+    return kind
+
+
+def specified(function: object, returns: ValueType) -> Specified:
+    """Return a user's function as a specification."""
+    made = function.function if isinstance(function, Spec) else function
+    code = made.__code__  # type: ignore[attr-defined]
+    inputs = code.co_varnames[: code.co_argcount]
+    return Specified(code.co_filename, made.__name__, isinstance(function, Spec), inputs, returns)  # type: ignore
+
+
+def spec_text(of: Specified, taken: Sequence[str]) -> tuple[str, str]:
+    """Return the name of the specification of a file, and the text of one that is made of the user's function."""
+    if of.as_it_is:
+        return of.name, ""
+    name = FreshNames({*taken, of.name}).take(f"{of.name}_spec")
+    call = f"{of.name}({', '.join(of.inputs)})"
+    kind, body = of.returns, [f"    return [{call}]"]
+    if isinstance(kind, ArrayOf):
+        body = [f"    return {call}"]
+        if isinstance(inner := _innermost(kind), TupleOf):
+            items = (_nested(kind, place) for place in range(len(inner.items)))
+            body = [f"    found = {call}", f"    return {', '.join(items)}"]
+    elif isinstance(kind, TupleOf):
+        body = [f"    found = {call}", f"    return {', '.join(f'[found[{at}]]' for at in range(len(kind.items)))}"]
+    return name, "\n".join(["@spec", f"def {name}({', '.join(of.inputs)}):", *body])
+
+
+def _nested(kind: ValueType, place: int, of: str = "found", depth: int = 0) -> str:
+    if not isinstance(kind, ArrayOf):
+        return f"{of}[{place}]"
+    name = f"{'ijk'[depth]}"
+    return f"[{_nested(kind.element, place, name, depth + 1)} for {name} in {of}]"
+
+
+def file_text(title: str, of: Specified, spec: str, made: Kernels) -> str:
+    """Return the text of a file."""
+    user = needed_text(of.file, [of.name])
+    parts = [part for part in (spec, made.text) if part]
+    used = {name for name in IMPORTED if re.search(rf"(?<![\w.]){name}\b", "\n".join(parts))}
+    used -= {
+        name for line in re.findall(r"^from swizzle import (.*)$", user, re.M) for name in re.findall(r"\w+", line)
+    }
+    imports = f"from swizzle import {', '.join(sorted(used))}\n" if used else ""
+    return "\n".join([f'"""{title}"""\n', imports + user.strip("\n"), "", "", "\n\n\n".join(parts).strip("\n"), ""])
+
+
+def read_text(path: str, text: str) -> SketchFile:
+    """Return a text as the sketches of a file, which need not be there."""
+    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+    return SketchFile(path, text)
+
+
+def default_path(name: str, folder: Path | None) -> str:
+    return str((folder or Path()) / f"{name}.py")
