@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import astuple, replace
 
+from cuda_out.compile.children import process_folder
 from swizzle.sweeps.job import version
 from swizzle.sweeps.local import WAIT, Feed
 from swizzle.sweeps.worker import AskedJob, CannotStart, JobAnswer, Worker
@@ -85,7 +86,10 @@ class Cluster:
                 "the engine dask is not installed", expected="the package distributed",
                 fix="pip install 'swizzle-inventor[dask]', or leave --engine out",
             ) from None  # fmt: skip
-        own = {"distributed.scheduler.allowed-failures": 0, "distributed.scheduler.worker-ttl": SILENT}
+        own = {
+            "distributed.scheduler.allowed-failures": 0, "distributed.scheduler.worker-ttl": SILENT,
+            "temporary-directory": str(process_folder()),
+        }  # fmt: skip
         until = time.monotonic() + patience
         while True:
             try:

@@ -1,0 +1,108 @@
+"""Jobs on Dask: the same answers, whatever ends: workers, Dask's workers, connections, schedulers."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.many_jobs import below, command_of, free_port, process_of, scheduler_words, worker_words
+from swizzle.sweeps import on_dask
+from swizzle.sweeps.driver import drive
+from swizzle.sweeps.job import SweepJob
+from swizzle.sweeps.journal import Journal
+from symbolic.errors import SwizzleError
+from tests.swizzle.sweeps.works import CALL
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("distributed") is None, reason="the extra dask is not installed"),
+]
+
+
+def ran(path: Path, jobs: Iterable[SweepJob], **options: Any) -> list[tuple[str | None, Any, int]]:
+    """Return status, answer and attempts of each job, in order."""
+    with Journal(path) as journal:
+        journal.enlist(jobs)
+        said = [each.key for each in drive(journal, CALL, engine="dask", workers=2, **options) if each is not None]
+        assert len(said) == len(set(said)) == len(journal)
+        return [(record.status, record.answer, record.attempts) for record in journal.records()]
+
+
+def test_the_same_answers_as_here(tmp_path: Path) -> None:
+    """Of work that is done, that goes wrong, and that ends its process: Dask's workers stay."""
+    marks = {"marks": str(tmp_path)}
+    jobs = [SweepJob("mistake"), SweepJob("bug"), SweepJob("die"), SweepJob("die once", "c", options=marks)]
+    jobs += [SweepJob("sleep", options={"seconds": 60}, timeout=0.2), SweepJob("say", options={"length": 1_000_000})]
+    jobs += [SweepJob("square", options=marks, target="n", set={"n": n}) for n in range(200)]
+    found = ran(tmp_path / "dask", jobs)
+    (tmp_path / "c").unlink()
+    with Journal(tmp_path / "local") as journal:
+        journal.enlist(jobs)
+        for _ in drive(journal, CALL, workers=2):
+            pass
+        assert [(each.status, each.answer, each.attempts) for each in journal.records()] == found
+    parents = {line.split()[1] for line in (tmp_path / "n").read_text().splitlines()}
+    assert len(parents) <= 3  # two workers of Dask, and this process: none was replaced
+
+
+def test_a_job_that_ends_workers_of_dask(tmp_path: Path) -> None:
+    """It is begun three times, each time alone; jobs that waited beside it are answered."""
+    jobs = [SweepJob("square", set={"n": n}) for n in range(40)]
+    jobs.insert(20, SweepJob("end Dask's worker", "w", options={"marks": str(tmp_path)}))
+    found = ran(tmp_path / "j", jobs)
+    assert found[20][0] == "killed"
+    assert found[20][1]["reason"].startswith("the workers of Dask that had it ended ")
+    assert (tmp_path / "w").read_text().count("\n") <= 4  # once more than it counts: in the company of others
+    assert {status for status, _, _ in found[:20] + found[21:]} == {"done"}
+
+
+def test_a_scheduler_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is waited for, then that is an error; what was answered stays, and another scheduler goes on."""
+    monkeypatch.setattr(on_dask, "PATIENCE", 2.0)
+    jobs = [SweepJob("sleep", set={"n": n}, options={"seconds": 0.02}) for n in range(300)]
+    port = free_port()
+    with Journal(tmp_path / "j") as journal:
+        journal.enlist(jobs)
+        with process_of(*scheduler_words(port)) as scheduler, process_of(*worker_words(port)):
+            answers = drive(journal, CALL, engine="dask", workers=2, scheduler=f"tcp://127.0.0.1:{port}")
+            with pytest.raises(SwizzleError, match=f"no scheduler of Dask answers at tcp://127.0.0.1:{port}"):
+                for count, _ in enumerate(answers):
+                    if count == 20:
+                        os.kill(scheduler.pid, signal.SIGKILL)
+        left = journal.left()
+        assert 0 < left < 300
+    with process_of(*scheduler_words(port)), process_of(*worker_words(port)), Journal(tmp_path / "j") as journal:
+        journal.enlist(jobs)
+        said = [
+            each for each in drive(journal, CALL, engine="dask", workers=2, scheduler=f"tcp://127.0.0.1:{port}") if each
+        ]
+        assert len(said) == left
+        assert journal.statuses() == {"done": 300}
+
+
+def test_nothing_outlives_a_cluster(tmp_path: Path) -> None:
+    """Whoever stops a sweep stops Dask's workers and ours, also where one is in a job."""
+    with Journal(tmp_path / "j") as journal:
+        journal.enlist([SweepJob("sleep", "s", options={"seconds": 60, "marks": str(tmp_path)}), SweepJob("square")])
+        answers = drive(journal, CALL, engine="dask", workers=2)
+        while not (tmp_path / "s").exists():
+            next(answers)
+        pid, parent = map(int, (tmp_path / "s").read_text().split())
+        assert pid in below(parent)
+        answers.close()
+        assert "swizzle.sweeps.process" not in command_of(pid)
+        assert journal.left() >= 1
+
+
+def test_no_scheduler_is_one_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once where the address is none, after a while where nobody answers."""
+    monkeypatch.setattr(on_dask, "PATIENCE", 0.0)
+    for address in ("nowhere", f"tcp://127.0.0.1:{free_port()}"):
+        with pytest.raises(SwizzleError, match=f"no scheduler of Dask answers at {address}"):
+            ran(tmp_path / "j", [SweepJob("square")], scheduler=address)
