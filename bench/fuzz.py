@@ -29,6 +29,11 @@ from msgspec import Struct, field
 
 from bench import fuzz_ptx
 from swizzle.commands.process import execute
+from swizzle.sweeps.driver import drive
+from swizzle.sweeps.job import SweepJob
+from swizzle.sweeps.journal import Journal
+from swizzle.sweeps.sweep import processors
+from swizzle.sweeps.worker import JobAnswer
 from tests.mutations import as_swz, mutated
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -56,6 +61,9 @@ STRANGE: Final = (
     "/etc/passwd", "evil.swz", "/dev/zero", ".", "a" * 5000, [], {}, [[]], {"file": "evil.py"}, "swizzle solution 1",
 )  # fmt: skip
 """What a value of a solution may become."""
+CALL: Final = "bench.fuzz:attempt"
+MOST: Final = 10_000
+"""Tries of a kind, where there is time for them."""
 PATIENCE: Final = 10
 """Seconds after which nothing of a process that was ended may be left."""
 
@@ -67,28 +75,40 @@ class Tried(Struct):
     wrong: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
+    def take(self, answer: JobAnswer, job: SweepJob) -> None:
+        """Take in a try; one that ended its process is wrong."""
+        said = json.loads(answer.answer)
+        self.ends[said.get("end", answer.status)] += 1
+        self.wrong += said["wrong"] if answer.status == "tried" else [f"{job.do}, seed {job.set['seed']}: {said}"]
+
     def __str__(self) -> str:
         ends = ", ".join(f"{times} {end}" for end, times in sorted(self.ends.items()))
         return f"{self.ends.total()} tried in {self.seconds:.0f} s: {ends}; {len(self.wrong)} wrong"
 
 
-def fuzz(kinds: Sequence[str], seed: int, budget: float, most: int = sys.maxsize) -> Mapping[str, Tried]:
-    """Try each kind for its part of `budget` seconds, or `most` times."""
+def fuzz(kinds: Sequence[str], seed: int, budget: float, most: int = MOST) -> Mapping[str, Tried]:
+    """Try each kind for its part of `budget` seconds, or `most` times; each try is a job in another process."""
     found = {kind: Tried() for kind in kinds}
-    begin = time.monotonic()
-    while time.monotonic() - begin < budget:
-        left = [kind for kind, tried in found.items() if tried.ends.total() < most]
-        if not left:
-            break
-        kind = min(left, key=lambda each: found[each].seconds)
-        tried, started = found[kind], time.monotonic()
-        number = seed + tried.ends.total()
-        with tempfile.TemporaryDirectory(prefix="fuzz-") as folder, chdir(folder):
-            end, wrong = KINDS[kind](random.Random(f"{kind} {number}"), number)
-        tried.seconds += time.monotonic() - started
-        tried.ends[end] += 1
-        tried.wrong += [f"{kind}, seed {number}: {each}" for each in wrong]
+    for kind, tried in found.items():
+        with tempfile.TemporaryDirectory() as folder, Journal(Path(folder, "tries.sqlite")) as journal:
+            begin = time.monotonic()
+            tries = {job.key: job for number in range(most) for job in [SweepJob(kind, set={"seed": seed + number})]}
+            journal.enlist(tries.values())
+            for answer in drive(journal, CALL, workers=processors(), retries=0):
+                if answer is not None:
+                    tried.take(answer, tries[answer.key])
+                if time.monotonic() > begin + budget / len(kinds):
+                    break
+            tried.seconds = time.monotonic() - begin
     return found
+
+
+def attempt(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Try what a job says in a folder of its own."""
+    kind, number = job["do"], job["set"]["seed"]
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder, chdir(folder):
+        end, wrong = KINDS[kind](random.Random(f"{kind} {number}"), number)
+    return {"status": "tried", "end": end, "wrong": [f"{kind}, seed {number}: {each}" for each in wrong]}
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Measure synthesis as whole processes; write the results file, the tables in docs/ and the charts.
 
-What is measured is in `benchmarks.py`; nothing here knows what a case study does. Rows that are measured are kept
-until all are there, so that a measurement that was interrupted goes on where it was.
+What is measured is in `benchmarks.py`; nothing here knows what a case study does. A row is a job of a sweep, with one
+worker: a measurement that was interrupted goes on where it was.
 """
 
 from __future__ import annotations
@@ -17,19 +17,24 @@ import sys
 import tempfile
 import time
 import timeit
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from benchmarks import BENCHMARKS, Benchmark
-from kept import keep_rows, rows_so_far, write_whole
+from kept import write_whole
 from report import charts, page
+
+from swizzle.sweeps.driver import drive
+from swizzle.sweeps.job import SweepJob
+from swizzle.sweeps.journal import Journal
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results" / "synthesis.json"
-UNFINISHED = RESULTS.with_name("unfinished.json")
+UNFINISHED = RESULTS.with_name("unfinished.sqlite")
+CALL = "run:answer_job"
 PARTS = ("interpret", "search", "verify", "total")
 VERSIONS = ("pysmt", "z3-solver", "cvc5", "python-sat", "numpy")
 SOURCES = ("swizzle", "symbolic", "templates", "cuda_out", "case_studies", "bench")
@@ -76,7 +81,7 @@ def answer_of(benchmark: Benchmark, run: Run) -> dict[str, Any]:
     return answer
 
 
-def measure(benchmark: Benchmark, runs: int, check_s: float | None) -> dict[str, Any]:
+def measure(benchmark: Benchmark, runs: int) -> dict[str, Any]:
     """Run a benchmark several times, cold, and warm where it is a kernel's first question; return its row."""
     done = [run_once(benchmark.arguments) for _ in range(runs if benchmark.statuses else 1)]
     warm: list[Run] = []
@@ -84,7 +89,7 @@ def measure(benchmark: Benchmark, runs: int, check_s: float | None) -> dict[str,
         with tempfile.TemporaryDirectory() as cache:
             run_once(benchmark.arguments, cache)
             warm = [run_once(benchmark.arguments, cache) for _ in done]
-    return summary(benchmark, done, warm, check_s)
+    return summary(benchmark, done, warm)
 
 
 def summary(
@@ -172,22 +177,48 @@ def main(arguments: Sequence[str]) -> int:
     if not wanted:
         sys.exit(f"no row's name contains {options.only!r}; there are: {', '.join(b.name for b in BENCHMARKS)}")
     mark = fingerprint(options.runs)
-    rows = {} if options.afresh else rows_so_far(UNFINISHED, mark)
-    checks = {row["kernel"]: row["check_s"] for row in rows.values()}
-    for benchmark in wanted:
-        if benchmark.name not in rows:
-            if benchmark.kernel not in checks and benchmark.statuses == ("sat",):
-                checks[benchmark.kernel] = time_to_check(benchmark, options.runs)
-            rows[benchmark.name] = measure(benchmark, options.runs, checks.get(benchmark.kernel))
-            keep_rows(UNFINISHED, mark, rows)
-        row = rows[benchmark.name]
-        print(f"{row['name']:<52} {row['status']:<8} {row['wall_s']:8.3f} s {row['peak_mib']:6.0f} MiB", flush=True)
+    with Journal(UNFINISHED) as journal:
+        journal.enlist(asked(wanted, options.runs, mark))
+        journal.ask_again(["bug", "killed", *(["measured"] if options.afresh else [])])
+        for answer in drive(journal, CALL, workers=1, shared=False):
+            if answer is not None:
+                said = json.loads(answer.answer)
+                if answer.status != "measured":
+                    sys.exit(said["reason"].removeprefix("SystemExit: "))
+                if row := said.get("row"):
+                    state = f"{row['status']:<8} {row['wall_s']:8.3f} s {row['peak_mib']:6.0f} MiB"
+                    print(f"{row['name']:<52} {state}", flush=True)
+    with Journal(UNFINISHED) as journal:
+        journal.enlist(asked(BENCHMARKS, options.runs, mark))
+        told = [record.answer for record in journal.records() if record.answer is not None]
+    checks = {each["kernel"]: each["check_s"] for each in told if "kernel" in each}
+    found = {each["row"]["name"]: each["row"] for each in told if "row" in each}
+    rows = {name: {**row, "check_s": checks.get(row["kernel"])} for name, row in found.items()}
     complete = all(b.name in rows for b in BENCHMARKS)
     if complete or options.partial:
         write_results({b.name: rows[b.name] for b in BENCHMARKS if b.name in rows})
     if complete:
         UNFINISHED.unlink()
     return 0
+
+
+def asked(benchmarks: Sequence[Benchmark], runs: int, mark: str) -> Iterator[SweepJob]:
+    """Yield the jobs that measure some rows, and before each kernel's first one how long it takes to check it."""
+    options, checked = {"runs": runs, "of": mark}, set[str]()
+    for benchmark in benchmarks:
+        if benchmark.statuses == ("sat",) and benchmark.kernel not in checked:
+            checked.add(benchmark.kernel)
+            yield SweepJob("check", benchmark.name, options={**options, "kernel": benchmark.kernel})
+        yield SweepJob("measure", benchmark.name, options=options)
+
+
+def answer_job(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Measure a row, or the time that a kernel's check takes: what a worker calls, one at a time."""
+    (benchmark,) = (each for each in BENCHMARKS if each.name == job["target"])
+    if job["do"] == "check":
+        seconds = time_to_check(benchmark, job["options"]["runs"])
+        return {"status": "measured", "kernel": benchmark.kernel, "check_s": seconds}
+    return {"status": "measured", "row": measure(benchmark, job["options"]["runs"])}
 
 
 if __name__ == "__main__":

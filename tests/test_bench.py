@@ -14,6 +14,9 @@ from xml.etree import ElementTree
 import pytest
 
 from swizzle.sweeps.charts import line_chart
+from swizzle.sweeps.journal import Journal
+from swizzle.sweeps.process import answered
+from swizzle.sweeps.worker import JobAnswer
 
 ROOT = Path(__file__).resolve().parent.parent
 ANCHORS = json.loads((ROOT / "bench" / "anchors.json").read_text())
@@ -84,17 +87,31 @@ def test_an_interrupted_measurement_goes_on(runner: ModuleType, tmp_path: Path, 
     results = tmp_path / "bench" / "results" / "synthesis.json"
     (tmp_path / "bench").mkdir()
     (tmp_path / "bench" / "anchors.json").write_text(json.dumps(ANCHORS))
+
+    def in_this_process(journal: Journal, call: str, workers: int, shared: bool) -> Iterator[JobAnswer]:
+        while asked := journal.claim(workers):
+            (job,) = asked
+            said = answered(runner.answer_job, json.loads(job.text))
+            found = JobAnswer(job.key, said["status"], json.dumps(said["answer"]), said["seconds"], 1)
+            assert journal.answered(found)
+            yield found
+
     monkeypatch.setattr(runner, "run_once", run_once)
+    monkeypatch.setattr(runner, "drive", in_this_process)
     monkeypatch.setattr(runner, "pace", lambda: 0.5)
     monkeypatch.setattr(runner, "fingerprint", lambda runs: "this code")
     monkeypatch.setattr(runner, "ROOT", tmp_path)
     monkeypatch.setattr(runner, "RESULTS", results)
-    monkeypatch.setattr(runner, "UNFINISHED", results.with_name("unfinished.json"))
+    monkeypatch.setattr(runner, "UNFINISHED", results.with_name("unfinished.sqlite"))
     assert runner.main(["--only", "stencil1d [", "--runs", "2"]) == 0
     assert not results.exists()
     before = len(asked)
     assert runner.main(["--only", "stencil1d [", "--runs", "2"]) == 0
     assert len(asked) == before
+    with monkeypatch.context() as changed:
+        changed.setattr(runner, "fingerprint", lambda runs: "other code")
+        assert runner.main(["--only", "stencil1d [", "--runs", "2"]) == 0
+        assert len(asked) == 2 * before
     assert runner.main(["--only", "stencil1d [first]", "--runs", "2", "--partial"]) == 0
     assert f"2 of the {len(runner.BENCHMARKS)} rows were measured." in (tmp_path / "docs" / "benchmarks.md").read_text()
     assert runner.main(["--runs", "1"]) == 0
@@ -106,9 +123,7 @@ def test_an_interrupted_measurement_goes_on(runner: ModuleType, tmp_path: Path, 
     for name in ("growth-warp.svg", "growth-struct.svg"):
         ElementTree.parse(tmp_path / "docs" / "images" / name)
         assert f"images/{name}" in page
-    assert not results.with_name("unfinished.json").exists()
-    monkeypatch.setattr(runner, "fingerprint", lambda runs: "other code")
-    assert runner.rows_so_far(results.with_name("unfinished.json"), "other code") == {}
+    assert not results.with_name("unfinished.sqlite").exists()
     with pytest.raises(SystemExit, match="no row's name contains 'nothing'"):
         runner.main(["--only", "nothing"])
 

@@ -41,14 +41,20 @@ def drive(
     scheduler: str | None = None,
     workers: int,
     retries: int = RETRIES,
+    shared: bool = True,
 ) -> Iterator[JobAnswer | None]:
     """Answer all jobs of a journal's list by `call`, 'MODULE:FUNCTION'; yield each new answer, and None now and then.
 
     What is yielded is in the journal. It ends when all jobs have an answer, by this driver or by another one.
+
+    On this machine, with `shared`, jobs that name no limit of memory have that of one of so many shares; to look at it
+    fifty times a second would disturb what measures.
     """
     feed = ClaimedJobs(journal, workers)
     answers = (
-        local(feed, call, workers, retries) if engine == "local" else dask(feed, call, workers, retries, scheduler)
+        local(feed, call, workers, retries, shared)
+        if engine == "local"
+        else dask(feed, call, workers, retries, scheduler)
     )
     try:
         for said in answers:

@@ -27,9 +27,12 @@ class Feed(Protocol):
         """Whether there will be none, unless one that is under way comes back."""
 
 
-def local(feed: Feed, call: str, workers: int, retries: int) -> Generator[JobAnswer | None]:
-    """Yield what comes of the jobs, and None now and then; workers start as they are needed."""
-    free = default_memory()
+def local(feed: Feed, call: str, workers: int, retries: int, shared: bool = True) -> Generator[JobAnswer | None]:
+    """Yield what comes of the jobs, and None now and then; workers start as they are needed.
+
+    With `shared`, jobs that name no limit of memory have that of one of so many shares of the machine.
+    """
+    free = default_memory() if shared else None
     share = None if free is None else free // workers
     idle, busy = [Worker(call, share, retries) for _ in range(workers)], list[Worker]()
     try:
