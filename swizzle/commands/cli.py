@@ -24,6 +24,7 @@ from swizzle.commands.help import (
     CACHE,
     CHECK,
     CONVERT,
+    DERIVE,
     DOCTOR,
     OPERATOR,
     PROVE,
@@ -372,6 +373,20 @@ def tune(context: click.Context, /, **options: Any) -> int:
 
     work_begins()
     return command.tune(command.TuneArguments(**options), *context.obj)
+
+
+@cli.command("derive", epilog=DERIVE, short_help="Show the rewrite rules of patterns, and prove them.")
+@click.option("--rules", is_flag=True, help="Show every rewrite rule with its law, its conditions and its proof.")
+@json_option
+@limit_options
+@quiet_option("Accepted as in solve and run; this shows no progress.")
+@click.pass_context
+def derive(context: click.Context, /, **options: Any) -> int:
+    """Show the rewrite rules of patterns, each proved anew for all lengths."""
+    from swizzle.commands import derive as command
+
+    work_begins()
+    return command.derive(command.DeriveArguments(**options), *context.obj)
 
 
 @cli.command("scan", epilog=SCAN, short_help="Make a device-wide scan of a serial loop.")

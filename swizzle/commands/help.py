@@ -120,6 +120,12 @@ candidates are ranked by what their machine code says and a table of the device;
 
 Exit status: 0 a proved candidate was found, 1 no values are left, or no candidate is right, 2 a mistake in what was
 given, 3 stopped before one was found, 70 a bug of swizzle."""
+DERIVE: Final = """\b
+Examples:
+  swizzle derive --rules                          every rewrite rule: its law, its side conditions, its proof
+  swizzle derive --rules --json                   an object for programs
+
+Exit status: 0 every rule is proved, 1 one is not, 2 a mistake in what was given, 3 undecided, 70 a bug of swizzle."""
 
 
 SCAN: Final = """\b

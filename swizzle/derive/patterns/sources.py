@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterable, Iterator
-
 from pathlib import Path
 
 from symbolic.errors import SwizzleError
