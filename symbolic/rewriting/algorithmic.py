@@ -154,8 +154,8 @@ def part_iterate(term: Term, here: Surroundings, times: int, size: Expression) -
     n, wanted = here.array(term.array).length, normal(multiply(parts, power(size, times)))
     here.require("powers", same_length(n, wanted), f"{length_text(n)} elements where {length_text(wanted)} are reduced")
     around, chunk = parameter(term.operator, term.start, like="a"), parameter(term.operator, term.start)
-    inner = Reduce(term.operator, term.start, Variable(chunk), label=labelled(term, "chunk"))
-    each = Map(Lambda((chunk,), inner), Split(size, Variable(around)), label=labelled(term, "chunks"))
+    inner = Reduce(term.operator, term.start, Variable(chunk), label=term.label)
+    each = Map(Lambda((chunk,), inner), Split(size, Variable(around)), label=labelled(term, "round"))
     return Iterate(times, Lambda((around,), JoinChunks(each)), term.array, labelled(term, "rounds"))
 
 

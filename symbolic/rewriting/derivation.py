@@ -16,17 +16,23 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from symbolic.errors import SwizzleError, near
 from symbolic.expressions.expression import Expression
 from symbolic.patterns.lengths import facts_text, length, length_text, needed
 from symbolic.patterns.reading import read_length, read_pattern, read_type
 from symbolic.patterns.terms import (
+    Iterate,
     Lambda,
+    Map,
+    PartialReduce,
     PatternNode,
+    Reduce,
     Term,
     canonical,
     children,
+    fresh_name,
     label_of,
     operands,
     term,
@@ -190,6 +196,7 @@ class PatternDerivation(Struct):
         found: tuple[Position, Term, list[str]],
     ) -> None:  # fmt: skip
         position, made, facts = found
+        made = term(_told_apart(made, _labels(self.now), _labels(position.term)))
         whole = term(replaced_at(self.now, position.path, made))
         before, after = Typing(), Typing()
         kind, was = after.type_of(whole, self.inputs), before.type_of(self.now, self.inputs)
@@ -271,6 +278,23 @@ def _rule(name: str) -> RewriteRule:
     if name not in RULES:
         raise SwizzleError(f"no rule is called `{name}`", expected=", ".join(RULES), fix=near(name, RULES) or "another")
     return RULES[name]
+
+
+def _labels(node: PatternNode) -> frozenset[str]:
+    own = frozenset(label_of(node).split("+")) - {""}
+    return own.union(*map(_labels, children(node)))
+
+
+def _told_apart(node: PatternNode, known: frozenset[str], own: frozenset[str]) -> PatternNode:
+    """Return what a rule has made with other labels for new positions that are called as one is already."""
+    old = children(node)
+    new = [_told_apart(each, known, own) for each in old]
+    made = node if all(a is b for a, b in zip(new, old, strict=True)) else with_children(node, new)
+    if not isinstance(made, Map | Reduce | PartialReduce | Iterate) or not made.label:
+        return made
+    names = [fresh_name(name, known) if name in known and name not in own else name for name in made.label.split("+")]
+    label = "+".join(names)
+    return made if label == made.label else replace(made, label=label)
 
 
 def _last(text: str) -> str:
