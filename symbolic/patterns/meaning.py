@@ -8,7 +8,7 @@ every operation goes by itself. Reductions combine from the left.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -68,8 +68,12 @@ _COLUMNS: Final = NumberDomain(ON_COLUMNS, _plain)
 """Columns of any type; a constant is a number of Python's, which takes the type of what it meets."""
 
 
-def value_of_term(term: Term, inputs: Mapping[str, Any], lengths: Mapping[str, int]) -> Values:
+def value_of_term(
+    term: Term, inputs: Mapping[str, Any], lengths: Mapping[str, int], order: Callable[[int], Any] = np.arange
+) -> Values:
     """Return the value of an expression, given its inputs (numbers, arrays, tuples of arrays) and its lengths' names.
+
+    `order` says where an order that is left open (`Reorder`) takes the elements of so many from.
 
     >>> from symbolic.patterns.terms import number, total
     >>> from symbolic.expressions.expression import add, number_name
@@ -78,7 +82,7 @@ def value_of_term(term: Term, inputs: Mapping[str, Any], lengths: Mapping[str, i
     10
     """
     names = {name: Laned(0, _arrays(value)) for name, value in inputs.items()}
-    return _Machine(lengths).value(term, names, 0).data
+    return _Machine(lengths, order).value(term, names, 0).data
 
 
 def lengths_of(kinds: Mapping[str, ValueType], inputs: Mapping[str, Any]) -> dict[str, int]:
@@ -139,8 +143,8 @@ def _first(data: Values) -> Any:
 
 
 class _Machine:
-    def __init__(self, lengths: Mapping[str, int]) -> None:
-        self.lengths = lengths
+    def __init__(self, lengths: Mapping[str, int], order: Callable[[int], Any]) -> None:
+        self.lengths, self.order = lengths, order
 
     def number(self, length: Expression) -> int:
         return int(length_at(length, self.lengths))
@@ -170,7 +174,7 @@ class _Machine:
                 return _each(lambda data: _gathered(data, index, lanes), array)
             case Let():
                 return self.data(term.body, {**names, term.name: self.value(term.value, names, lanes)}, lanes)
-            case ToMemory() | Reorder():
+            case ToMemory():
                 return self.data(term.array, names, lanes)
             case Zip():
                 return tuple(self.data(each, names, lanes) for each in term.arrays)
@@ -201,7 +205,8 @@ class _Machine:
         array, found = self.data(term.array, names, lanes), self.value(term.start, names, lanes)
         if isinstance(term, PartialReduce):
             parts = self.number(term.parts)
-            array = _each(lambda data: _cut(data, lanes, data.shape[lanes] // parts), array)
+            size = _first(array).shape[lanes] // _whole(_first(array).shape[lanes], parts)
+            array = _each(lambda data: _cut(data, lanes, size), array)
             inside = self.folded(term.operator, found, array, names, lanes + 1)[-1]
             return _each(lambda data: _spread(data, lanes, parts), inside)
         every = self.folded(term.operator, found, array, names, lanes)
@@ -229,16 +234,19 @@ class _Machine:
         n = data.shape[lanes]
         match term:
             case Split():
-                return _cut(data, lanes, self.number(term.size))
+                return _cut(data, lanes, _whole(n, self.number(term.size)))
             case AsVector():
-                return _cut(data, lanes, term.width)
+                return _cut(data, lanes, _whole(n, term.width))
             case JoinChunks() | AsScalar():
                 return data.reshape(*data.shape[:lanes], n * data.shape[lanes + 1], *data.shape[lanes + 2 :])
             case Transpose():
                 return np.swapaxes(data, lanes, lanes + 1)
+            case Reorder():
+                return np.take(data, self.order(n), lanes)
             case ReorderStride():
-                chunk, i = n // self.number(term.stride), np.arange(n)
-                return np.take(data, i // chunk + self.number(term.stride) * (i % chunk), lanes)
+                stride, i = _whole(n, self.number(term.stride)), np.arange(n)
+                chunk = max(1, n // stride)
+                return np.take(data, i // chunk + stride * (i % chunk), lanes)
             case Slide():
                 size, step = self.number(term.size), self.number(term.step)
                 starts = np.arange((n - size) // step + 1)[:, None] * step
@@ -254,6 +262,13 @@ class _Machine:
 
 def _no_elements(lanes: int) -> Any:
     return lambda data: data[(slice(None),) * lanes + (slice(0, 0),)]
+
+
+def _whole(count: int, size: int) -> int:
+    """Return a size that divides a number of elements."""
+    if size < 1 or count % size:
+        raise SwizzleError(f"{count} elements by {size}", expected="a size that divides them", fix="other lengths")
+    return size
 
 
 def _cut(data: Any, lanes: int, size: int) -> Any:

@@ -6,7 +6,7 @@ What does not fit is one SwizzleError: at the place that `places` knows for the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, NoReturn, TypeAlias
 
 from msgspec import Struct
@@ -354,22 +354,21 @@ class Typing:
     def _started(
         self, term: Reduce | PartialReduce | PrefixScan, names: Mapping[str, ValueType], element: ValueType
     ) -> ValueType:
-        """Return the type of what a reduction begins with: a number alone is one of the elements' type, or a vector."""
+        """Return the type of what a reduction begins with; numbers alone have the type that the operator makes."""
         start = self.type_of(term.start, names)
-        alone = isinstance(term.start, Formula) and term.start.expression.constant
-        if isinstance(start, NumberOf) and isinstance(element, NumberOf | VectorOf) and alone:
+        if isinstance(element, VectorOf) and isinstance(start, NumberOf):
             return element
-        if isinstance(element, VectorOf) and start == NumberOf(element.dtype):
-            return element
-        if isinstance(element, TupleOf) and isinstance(term.start, Tupled) and isinstance(start, TupleOf):
-            constants = [isinstance(each, Formula) and each.expression.constant for each in term.start.items]
-            if len(constants) == len(element.items):
-                return TupleOf(
-                    tuple(
-                        own if known and isinstance(own, NumberOf) else kind
-                        for own, kind, known in zip(element.items, start.items, constants, strict=True)
-                    )
-                )
+        several = set(_numbers(element))
+        for dtype in dict.fromkeys(_numbers(element)):
+            kind = _with_numbers(term.start, start, dtype)
+            if len(several) == 1:
+                return kind
+            facts = dict(self.facts)
+            try:
+                if kind == start or same_type(self.applied(term, term.operator, [kind, element], names), kind):
+                    return kind
+            except SwizzleError:
+                self.facts = facts
         return start
 
     def _place(self, term: Term, kind: ValueType, width: int) -> ValueType:
@@ -393,6 +392,27 @@ class Typing:
 
     def _refuse(self, term: Term, found: str, expected: str) -> NoReturn:
         raise SwizzleError(found, place=self.places(term), expected=expected, fix="mend the expression, or its inputs")
+
+
+def _numbers(kind: ValueType) -> Iterator[DType]:
+    """Yield the types of the numbers in a type."""
+    match kind:
+        case NumberOf() | VectorOf():
+            yield kind.dtype
+        case ArrayOf():
+            yield from _numbers(kind.element)
+        case TupleOf():
+            for each in kind.items:
+                yield from _numbers(each)
+
+
+def _with_numbers(term: Term, kind: ValueType, dtype: DType) -> ValueType:
+    """Return the type of a term where the numbers that stand alone in it are of a type."""
+    if isinstance(term, Formula) and term.expression.constant and isinstance(kind, NumberOf):
+        return NumberOf(dtype)
+    if isinstance(term, Tupled) and isinstance(kind, TupleOf):
+        return TupleOf(tuple(_with_numbers(each, own, dtype) for each, own in zip(term.items, kind.items, strict=True)))
+    return kind
 
 
 _CALLED: Final[Mapping[type[Term], str]] = {

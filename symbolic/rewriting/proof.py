@@ -15,7 +15,7 @@ induction:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -42,7 +42,7 @@ from symbolic.expressions.expression import (
     subtract,
 )
 from symbolic.expressions.formulas import INTEGER, decide
-from symbolic.patterns.lengths import is_whole, normal, quotient
+from symbolic.patterns.lengths import LengthFact, is_whole, normal, quotient
 from symbolic.patterns.terms import Term
 from symbolic.patterns.types import ArrayOf, TupleOf, ValueType
 from symbolic.rewriting.elements import DataElement, ElementArray, Elementwise, Fold, Made, Ranges, rejoined
@@ -81,12 +81,26 @@ def prove_order(first: Term, second: Term, inputs: dict[str, ValueType], sizes: 
     return prover.compared(prover.permuted, (first, second), inputs)
 
 
+def follows(fact: LengthFact, known: Collection[LengthFact], sizes: Iterable[str] = ()) -> bool:
+    """Tell whether a fact on lengths is known, or follows from those that are."""
+    if fact.kind == "divides" or fact in known:
+        return fact in known
+    prover = _Prover(frozenset(), tuple(sizes))
+    prover.given = [less_equal(each.first, each.second) for each in known if each.kind == "is at most"]
+    try:
+        prover.holds(less_equal(fact.first, fact.second), "lengths")
+    except _Unproved:
+        return False
+    return True
+
+
 class _Prover:
     def __init__(self, laws: frozenset[str], sizes: tuple[str, ...]) -> None:
         self.laws = laws
         self.sizes = sizes
         self.ranges = Ranges()
         self.lemmas: set[str] = set()
+        self.given: list[Expression] = []
         self.claims = 0
 
     def compared(
@@ -117,7 +131,7 @@ class _Prover:
             return
         self.claims += 1
         (claim,) = self.by_division(claim)
-        premises = list(self._known(claim.names))
+        premises = [*self.given, *self._known(claim.names.union(*(each.names for each in self.given)))]
         names = claim.names.union(*(each.names for each in premises))
         answer = decide([(claim, TRUE)], dict.fromkeys(names, INTEGER), premises, effort=EFFORT)
         if answer.verdict != "proved":
