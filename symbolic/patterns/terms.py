@@ -365,8 +365,8 @@ def canonical(node: PatternNode, depth: int = 0) -> PatternNode:
         case Formula():
             given = [term(canonical(each, depth)) for each in node.arguments]
             order = sorted(range(len(given)), key=lambda place: repr(given[place]))
-            names = {f"x{place}": number_name(f"x{at}") for at, place in enumerate(order)}
-            return formula(substituted(node.expression, names), [given[place] for place in order])
+            swapped = {f"x{place}": number_name(f"x{at}") for at, place in enumerate(order)}
+            return formula(substituted(node.expression, swapped), [given[place] for place in order])
     return with_children(node, [canonical(each, depth) for each in children(node)])
 
 

@@ -71,13 +71,13 @@ def prove_equal(
 
     All operators of reductions are taken to have the laws; names of lengths are at least 0, and `sizes` at least 1.
     """
-    prover = _Prover(frozenset(laws), tuple(sizes))
+    prover = Prover(frozenset(laws), tuple(sizes))
     return prover.compared(prover.equal, (first, second), inputs)
 
 
 def prove_order(first: Term, second: Term, inputs: dict[str, ValueType], sizes: Iterable[str] = ()) -> Equality:
     """Prove that an array has the elements of another one, each once, in some order."""
-    prover = _Prover(frozenset(), tuple(sizes))
+    prover = Prover(frozenset(), tuple(sizes))
     return prover.compared(prover.permuted, (first, second), inputs)
 
 
@@ -85,7 +85,7 @@ def follows(fact: LengthFact, known: Collection[LengthFact], sizes: Iterable[str
     """Tell whether a fact on lengths is known, or follows from those that are."""
     if fact.kind == "divides" or fact in known:
         return fact in known
-    prover = _Prover(frozenset(), tuple(sizes))
+    prover = Prover(frozenset(), tuple(sizes))
     prover.given = [less_equal(each.first, each.second) for each in known if each.kind == "is at most"]
     try:
         prover.holds(less_equal(fact.first, fact.second), "lengths")
@@ -94,8 +94,10 @@ def follows(fact: LengthFact, known: Collection[LengthFact], sizes: Iterable[str
     return True
 
 
-class _Prover:
-    def __init__(self, laws: frozenset[str], sizes: tuple[str, ...]) -> None:
+class Prover:
+    """Compares values element by element; what it finds unequal, or cannot prove, ends the comparison."""
+
+    def __init__(self, laws: frozenset[str] = frozenset(), sizes: tuple[str, ...] = ()) -> None:
         self.laws = laws
         self.sizes = sizes
         self.ranges = Ranges()
@@ -109,8 +111,12 @@ class _Prover:
         """Compare the values of two expressions."""
         names = {name: self.data(name, kind, ()) for name, kind in inputs.items()}
         evaluator = Elementwise(self.ranges)
+        return self.attempt(lambda: how(*(evaluator.value(each, names) for each in terms)))
+
+    def attempt(self, comparison: Callable[[], None]) -> Equality:
+        """Return whether a comparison comes to an end."""
         try:
-            how(*(evaluator.value(each, names) for each in terms))
+            comparison()
         except _Unproved as why:
             return Equality(False, tuple(sorted(self.lemmas)), str(why), self.claims)
         return Equality(True, tuple(sorted(self.lemmas)), claims=self.claims)
@@ -161,7 +167,7 @@ class _Prover:
             made = number_name(name)
             if name in self.ranges.below:
                 length = self.ranges.below[name]
-                yield both(less_equal(ZERO, made), less(made, length))
+                yield self.below(made, length)
                 pending |= length.names - reached
                 if name in orders:
                     pending |= orders[name][3].names - reached
@@ -172,6 +178,11 @@ class _Prover:
             for other, (_, there, its, second) in some[:place]:
                 if (where, length) == (there, its):  # a permutation is one function, and takes no two from one place
                     yield equal(equal(one, other), equal(index, second))
+
+    @staticmethod
+    def below(index: Expression, length: Expression) -> Expression:
+        """Return the claim that an index is one of so many elements."""
+        return both(less_equal(ZERO, index), less(index, length))
 
     def same_index(self, a: Expression, b: Expression, about: str) -> None:
         if a is not b and normal(subtract(a, b)) is not ZERO:
@@ -295,7 +306,7 @@ class _Prover:
             return leaf
 
         first, second = taken(k), taken(other)
-        self.holds(both(less_equal(ZERO, first), less(first, a.length)), "an element that there is not")
+        self.holds(self.below(first, a.length), "an element that there is not")
         self.equal(a.at(first), b.at(k))
         source, target = self.by_division(first, k)
         if target.names & self.ranges.below.keys() <= self.ranges.recovered(source):
