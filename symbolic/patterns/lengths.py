@@ -92,11 +92,13 @@ def same_length(a: Expression, b: Expression) -> bool:
     return a is b or same_ratio(a, b)
 
 
+@lru_cache(maxsize=4096)
 def quotient(given: Expression, by: Expression) -> Expression:
     """Return the exact quotient."""
     return normal(divide(given, by))
 
 
+@lru_cache(maxsize=4096)
 def dividing(by: Expression, given: Expression) -> LengthFact | bool:
     """Return the fact that a size divides a length; True or False where that is decided."""
     if by is ONE or same_length(by, given):
@@ -114,6 +116,7 @@ def dividing(by: Expression, given: Expression) -> LengthFact | bool:
     return LengthFact("divides", normal(multiply(by, under)), normal(multiply(rest, under)))
 
 
+@lru_cache(maxsize=4096)
 def whole(given: Expression) -> LengthFact | bool:
     """Return the fact that a size with a quotient in it is a whole number; True or False where that is decided."""
     if given.constant:
@@ -135,6 +138,7 @@ def is_whole(given: Expression) -> bool:
     )
 
 
+@lru_cache(maxsize=4096)
 def at_most(a: Expression, b: Expression) -> LengthFact | bool:
     """Return the fact that a length is at most another; True or False where that is decided: lengths are at least 0."""
     rest = normal(subtract(b, a))
@@ -151,6 +155,7 @@ def length_at(given: Expression, lengths: Mapping[str, int]) -> Any:
     return int(found) if found == int(found) else found
 
 
+@lru_cache(maxsize=4096)
 def length_text(given: Expression) -> str:
     """Return the text of a length.
 

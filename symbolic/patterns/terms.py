@@ -265,6 +265,8 @@ def children(node: PatternNode) -> tuple[PatternNode, ...]:
 
 def with_children(node: PatternNode, inner: Sequence[PatternNode]) -> PatternNode:
     """Return the same node made of other terms and functions, as many as `children` gives."""
+    if all(new is old for new, old in zip(inner, children(node), strict=True)):
+        return node
     rest = list(inner)
     changed: dict[str, Any] = {}
     for name in _fields(type(node)):
@@ -312,12 +314,13 @@ def free(node: PatternNode) -> frozenset[str]:
 
 def substitute(node: PatternNode, values: Mapping[str, Term]) -> PatternNode:
     """Return a term with others for its free names; names bound in it are changed where they would catch one."""
-    values = {name: value for name, value in values.items() if name in free(node)}
+    if isinstance(node, Variable):
+        return values.get(node.name, node)
+    outside = free(node)
+    values = {name: value for name, value in values.items() if name in outside}
     if not values:
         return node
     match node:
-        case Variable():
-            return values[node.name]
         case Lambda():
             names, body = _renamed(node.parameters, node.body, values)
             return replace(node, parameters=names, body=body)
@@ -349,25 +352,31 @@ def fresh_name(name: str, taken: frozenset[str]) -> str:
     return name if name not in taken else f"{stem}{number}"
 
 
-def canonical(node: PatternNode, depth: int = 0) -> PatternNode:
+def canonical(node: PatternNode) -> PatternNode:
     """Return a term with bound names by depth and without names and labels: equal where two terms compute alike."""
+    return _canonical(node, {}, 0)
+
+
+def _canonical(node: PatternNode, names: Mapping[str, Variable], depth: int) -> PatternNode:
     match node:
+        case Variable():
+            return names.get(node.name, node)
         case Lambda():
-            names = tuple(f"_{depth + place}" for place in range(len(node.parameters)))
-            inside = term(substitute(node.body, dict(zip(node.parameters, map(Variable, names), strict=True))))
-            return Lambda(names, term(canonical(inside, depth + len(names))), width=node.width)
+            own = {name: Variable(f"_{depth + place}") for place, name in enumerate(node.parameters)}
+            body = term(_canonical(node.body, {**names, **own}, depth + len(own)))
+            return Lambda(tuple(each.name for each in own.values()), body, width=node.width)
         case Let():
-            name = f"_{depth}"
-            inside = term(substitute(node.body, {node.name: Variable(name)}))
-            return Let(name, term(canonical(node.value, depth)), term(canonical(inside, depth + 1)))
+            value = term(_canonical(node.value, names, depth))
+            own = {node.name: Variable(f"_{depth}")}
+            return Let(f"_{depth}", value, term(_canonical(node.body, {**names, **own}, depth + 1)))
         case Map() | Reduce() | PartialReduce() | PrefixScan() | Iterate():
-            node = replace(node, label="")
-        case Formula():
-            given = [term(canonical(each, depth)) for each in node.arguments]
+            node = replace(node, label="") if node.label else node
+        case Formula() if len(node.arguments) > 1:
+            given = [term(_canonical(each, names, depth)) for each in node.arguments]
             order = sorted(range(len(given)), key=lambda place: repr(given[place]))
             swapped = {f"x{place}": number_name(f"x{at}") for at, place in enumerate(order)}
             return formula(substituted(node.expression, swapped), [given[place] for place in order])
-    return with_children(node, [canonical(each, depth) for each in children(node)])
+    return with_children(node, [_canonical(each, names, depth) for each in children(node)])
 
 
 def label_of(node: PatternNode) -> str:

@@ -240,7 +240,7 @@ class Typing:
         for each in found:
             if each.constant and each.value < 1:
                 self._refuse(term, f"a size of {length_text(each)}", "a whole number of at least 1")
-            self._note(term, whole(each), f"a size of {length_text(each)}")
+            self._note(term, whole(each), "a size of {}", each)
 
     # -- parts -------------------------------------------------------------------------------------------------------
 
@@ -271,7 +271,9 @@ class Typing:
             self._note(
                 term,
                 dividing(parts, array.length),
-                f"{length_text(array.length)} elements in {length_text(parts)} parts",
+                "{} elements in {} parts",
+                array.length,
+                parts,
             )
         return ArrayOf(parts, made)
 
@@ -287,9 +289,7 @@ class Typing:
             self.sizes(term)
         match term:
             case Split():
-                self._note(
-                    term, dividing(term.size, n), f"split of length {length_text(n)} by {length_text(term.size)}"
-                )
+                self._note(term, dividing(term.size, n), "split of length {} by {}", n, term.size)
                 return ArrayOf(quotient(n, term.size), ArrayOf(term.size, element))
             case JoinChunks() | Transpose():
                 if not isinstance(element, ArrayOf):
@@ -299,13 +299,14 @@ class Typing:
                 return ArrayOf(normal(multiply(n, element.length)), element.element)
             case Slide():
                 beyond = normal(subtract(n, term.size))
-                self._note(
-                    term, at_most(term.size, n), f"windows of {length_text(term.size)} in length {length_text(n)}"
-                )
+                self._note(term, at_most(term.size, n), "windows of {} in length {}", term.size, n)
                 self._note(
                     term,
                     dividing(term.step, beyond),
-                    f"windows of {length_text(term.size)} every {length_text(term.step)} in length {length_text(n)}",
+                    "windows of {} every {} in length {}",
+                    term.size,
+                    term.step,
+                    n,
                 )
                 return ArrayOf(normal(add(quotient(beyond, term.step), ONE)), ArrayOf(term.size, element))
             case PadEnds():
@@ -320,14 +321,12 @@ class Typing:
             case Reorder():
                 return array
             case ReorderStride():
-                self._note(
-                    term, dividing(term.stride, n), f"a stride of {length_text(term.stride)} in length {length_text(n)}"
-                )
+                self._note(term, dividing(term.stride, n), "a stride of {} in length {}", term.stride, n)
                 return array
             case AsVector():
                 if not isinstance(element, NumberOf):
                     self._refuse(term, f"asVector of {array}", "an array of numbers")
-                self._note(term, dividing(length(term.width), n), f"vectors of {term.width} of length {length_text(n)}")
+                self._note(term, dividing(length(term.width), n), "vectors of {} of length {}", term.width, n)
                 return ArrayOf(quotient(n, length(term.width)), VectorOf(term.width, element.dtype))
             case AsScalar():
                 if not isinstance(element, VectorOf):
@@ -384,9 +383,10 @@ class Typing:
             self._refuse(term, f"{what} of {kind}", "an array")
         return kind
 
-    def _note(self, term: Term, fact: LengthFact | bool, otherwise: str) -> None:
+    def _note(self, term: Term, fact: LengthFact | bool, otherwise: str, *about: Expression | int) -> None:
         if fact is False:
-            self._refuse(term, otherwise, "lengths that fit")
+            shown = (length_text(each) if isinstance(each, Expression) else each for each in about)
+            self._refuse(term, otherwise.format(*shown), "lengths that fit")
         if isinstance(fact, LengthFact):
             self.facts[fact] = None
 

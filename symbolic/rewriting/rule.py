@@ -78,7 +78,8 @@ class Surroundings(Struct):
     def divides(self, size: Expression, length: Expression) -> None:
         """Require that a size divides a length, for all values of its names or by a fact that is noted."""
         for fact in (whole(size), dividing(size, length)):
-            self.require("divides", fact is not False, f"{length_text(size)} does not divide {length_text(length)}")
+            if fact is False:
+                self.require("divides", False, f"{length_text(size)} does not divide {length_text(length)}")
             if isinstance(fact, LengthFact):
                 self.facts.append(str(fact))
 
