@@ -18,10 +18,10 @@ from symbolic.patterns.lengths import length, normal
 from symbolic.patterns.terms import Term
 from symbolic.patterns.types import ArrayOf, TupleOf, Typing, ValueType
 from symbolic.rewriting.elements import DataElement, ElementArray, Elementwise, Ranges, rejoined
-from symbolic.rewriting.proof import Equality, Prover
+from symbolic.rewriting.proof import Equality, EqualityProver
 
 
-class Moved(Struct, frozen=True):
+class MovedInput(Struct, frozen=True):
     """How far an input is moved from one block to the next: so many elements along an axis, the outermost being 0."""
 
     axis: int
@@ -29,7 +29,7 @@ class Moved(Struct, frozen=True):
 
 
 def prove_continues(
-    term: Term, inputs: Mapping[str, ValueType], moved: Mapping[str, Moved], block: int | tuple[int, ...]
+    term: Term, inputs: Mapping[str, ValueType], moved: Mapping[str, MovedInput], block: int | tuple[int, ...]
 ) -> Equality:
     """Prove that every block of a result is the first one of inputs that are moved along.
 
@@ -38,10 +38,10 @@ def prove_continues(
 
     >>> from symbolic.patterns.reading import read_pattern, read_type
     >>> sums = read_pattern("map(lambda w: at(reduce(lambda a, b: a + b, 0) o w, 0)) o slide(3, 1) o x")
-    >>> prove_continues(sums, {"x": read_type("f32[n]")}, {"x": Moved(0, 128)}, 128).proved
+    >>> prove_continues(sums, {"x": read_type("f32[n]")}, {"x": MovedInput(0, 128)}, 128).proved
     True
     """
-    prover = Prover()
+    prover = EqualityProver()
     number = number_name("block'")
     here = {name: _data(prover.ranges, name, kind, None, ZERO) for name, kind in inputs.items()}
     there = {name: _data(prover.ranges, name, kind, moved.get(name), number) for name, kind in inputs.items()}
@@ -62,7 +62,7 @@ def prove_continues(
     return prover.attempt(lambda: compare(evaluator.value(term, here), evaluator.value(term, there)))
 
 
-def _data(ranges: Ranges, name: str, kind: ValueType, moved: Moved | None, block: Expression) -> Any:
+def _data(ranges: Ranges, name: str, kind: ValueType, moved: MovedInput | None, block: Expression) -> Any:
     """Return an input that is moved some blocks along; its elements are those of the whole input."""
 
     def inner(kind: ValueType, name: str, indices: tuple[Expression, ...]) -> Any:

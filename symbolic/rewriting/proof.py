@@ -71,13 +71,13 @@ def prove_equal(
 
     All operators of reductions are taken to have the laws; names of lengths are at least 0, and `sizes` at least 1.
     """
-    prover = Prover(frozenset(laws), tuple(sizes))
+    prover = EqualityProver(frozenset(laws), tuple(sizes))
     return prover.compared(prover.equal, (first, second), inputs)
 
 
 def prove_order(first: Term, second: Term, inputs: dict[str, ValueType], sizes: Iterable[str] = ()) -> Equality:
     """Prove that an array has the elements of another one, each once, in some order."""
-    prover = Prover(frozenset(), tuple(sizes))
+    prover = EqualityProver(frozenset(), tuple(sizes))
     return prover.compared(prover.permuted, (first, second), inputs)
 
 
@@ -85,7 +85,7 @@ def follows(fact: LengthFact, known: Collection[LengthFact], sizes: Iterable[str
     """Tell whether a fact on lengths is known, or follows from those that are."""
     if fact.kind == "divides" or fact in known:
         return fact in known
-    prover = Prover(frozenset(), tuple(sizes))
+    prover = EqualityProver(frozenset(), tuple(sizes))
     prover.given = [less_equal(each.first, each.second) for each in known if each.kind == "is at most"]
     try:
         prover.holds(less_equal(fact.first, fact.second), "lengths")
@@ -94,7 +94,7 @@ def follows(fact: LengthFact, known: Collection[LengthFact], sizes: Iterable[str
     return True
 
 
-class Prover:
+class EqualityProver:
     """Compares values element by element; what it finds unequal, or cannot prove, ends the comparison."""
 
     def __init__(self, laws: frozenset[str] = frozenset(), sizes: tuple[str, ...] = ()) -> None:

@@ -38,7 +38,7 @@ from symbolic.rewriting.nesting import faults
 from symbolic.rewriting.rule import RULES, NotApplicable, Surroundings
 
 
-class Move(Struct, frozen=True):
+class RewriteMove(Struct, frozen=True):
     """A rule with arguments that a search may apply."""
 
     rule: str
@@ -50,7 +50,7 @@ class Reached(Struct, frozen=True, eq=False):
 
     term: Term
     depth: int
-    move: Move | None = None
+    move: RewriteMove | None = None
     path: tuple[int, ...] = ()
     before: Reached | None = None
 
@@ -74,7 +74,7 @@ class Explored(Struct):
 
 
 def explore(
-    start: Term, inputs: Mapping[str, ValueType], moves: Iterable[Move], depth: int, limit: int = 20_000,
+    start: Term, inputs: Mapping[str, ValueType], moves: Iterable[RewriteMove], depth: int, limit: int = 20_000,
     ask: AskLaw = prove_law,
 ) -> Explored:  # fmt: skip
     """Rewrite an expression in all ways, breadth first, up to a depth or to a number of expressions."""
@@ -141,8 +141,8 @@ def structure(node: PatternNode) -> PatternNode:
 
 
 def _rewritten(
-    whole: Term, inputs: Mapping[str, ValueType], moves: list[tuple[Move, dict[str, Any]]], ask: AskLaw
-) -> Iterator[tuple[Move, tuple[int, ...], Term]]:
+    whole: Term, inputs: Mapping[str, ValueType], moves: list[tuple[RewriteMove, dict[str, Any]]], ask: AskLaw
+) -> Iterator[tuple[RewriteMove, tuple[int, ...], Term]]:
     for position in positions(whole, inputs):
         for move, arguments in moves:
             here = Surroundings(position.names, position.nest, ask=ask)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,16 +11,16 @@ from symbolic.patterns.meaning import value_of_term
 from symbolic.patterns.reading import read_pattern, read_type
 from symbolic.patterns.terms import canonical
 from symbolic.rewriting.evidence import same_values, sample
-from symbolic.rewriting.structures import Move, derivation_of, explore, structure
+from symbolic.rewriting.structures import RewriteMove, derivation_of, explore, structure
 
-MOVES = [
-    *(Move(name, {"size": size}) for name in ("split_join", "part_split") for size in (8, 32)),
-    Move("reduce_part", {"parts": 4}), Move("part_iterate", {"times": 3, "size": 2}),
-    Move("reorder_stride", {"stride": 32}), Move("vectorise", {"width": 4}), Move("to_memory", {"memory": "shared"}),
-    *(Move(name) for name in ("part_reduce", "split_join_id", "map_fusion", "reduce_map_fusion", "lower_reduce",
-                              "part_reorder", "reorder_of_map", "reorder_id")),
-    *(Move("lower_map", {"kind": kind}) for kind in ("block", "local", "seq", "warp", "lane", "global")),
+SIZES: list[tuple[str, dict[str, Any]]] = [
+    *((name, {"size": size}) for name in ("split_join", "part_split") for size in (8, 32)),
+    ("reduce_part", {"parts": 4}), ("part_iterate", {"times": 3, "size": 2}), ("reorder_stride", {"stride": 32}),
+    ("vectorise", {"width": 4}), ("to_memory", {"memory": "shared"}),
+    *(("lower_map", {"kind": kind}) for kind in ("block", "local", "seq", "warp", "lane", "global")),
 ]  # fmt: skip
+OTHERS = "part_reduce split_join_id map_fusion reduce_map_fusion lower_reduce part_reorder reorder_of_map reorder_id"
+MOVES = [*(RewriteMove(*each) for each in SIZES), *map(RewriteMove, OTHERS.split())]
 SCAL = "mul3 = lambda v: v * 3\nmap(mul3) o x"
 ASUM = "abs = lambda v: max(v, -v)\nadd = lambda a, b: a + b\nreduce(add, 0) o map(abs) o x"
 INPUTS = {"x": read_type("f32[1024]")}
