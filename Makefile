@@ -20,7 +20,7 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt PIP_BUILD_
 GPU_RUN := $(or $(GPU_PYTHON),$(BIN)/python)
 GPU_READY := $(if $(GPU_PYTHON),,$(INSTALLED_GPU))
 
-.PHONY: demo test test-all test-versions test-for lint bench mutants fuzz gpu gpu-test gpu-bench docs docs-errors gallery screenshots clean
+.PHONY: demo test test-all test-versions test-for lint bench mutants fuzz gpu gpu-test gpu-bench docs docs-errors docs-rules gallery screenshots clean
 
 demo: $(PLAIN)
 	$(BIN)/swizzle solve case_studies/conv1d.py -o out
@@ -77,6 +77,9 @@ docs: $(INSTALLED)
 
 docs-errors: $(INSTALLED)
 	$(BIN)/python docs/make_errors.py
+
+docs-rules: $(INSTALLED)
+	$(BIN)/python docs/make_rules.py
 
 gallery: $(INSTALLED)
 	$(BIN)/python docs/make_gallery.py

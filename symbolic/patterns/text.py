@@ -9,7 +9,7 @@ expression. The text is Python's syntax but for `o`; `symbolic/patterns/reading.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -89,7 +89,7 @@ class _Writer:
         """Return the part that is marked, and what it is applied to."""
         self.marked = None
         chain = [term, *operands(term)]
-        last = next((at for at, each in enumerate(chain) if any(each is kept for kept in self.kept)), 0)
+        last = self._end(chain)
         if last:
             text = f"[[ {' o '.join(map(self.head, chain[:last]))} ]] o {self.text(chain[last], _CHAIN)}"
         else:
@@ -196,9 +196,19 @@ class _Writer:
         if others or len(chain) == 1 or chain[-1] != Variable(name):
             return ""
         for each, inner in pairwise(chain):
-            if each is self.marked or any(name in free(part) for part in children(each) if part is not inner):
+            if any(name in free(part) for part in children(each) if part is not inner):
                 return ""
-        return " o ".join(map(self.head, chain[:-1]))
+        heads = list(map(self.head, chain[:-1]))
+        if self.marked is not None and any(each is self.marked for each in chain):
+            first = next(at for at, each in enumerate(chain) if each is self.marked)
+            last = self._end(chain[first:]) or len(heads) - first
+            heads[first] = f"[[ {heads[first]}"
+            heads[first + last - 1] += " ]]"
+        return " o ".join(heads)
+
+    def _end(self, chain: Sequence[Term]) -> int:
+        """Return how many of some patterns stand before what is kept; 0 where nothing is."""
+        return next((at for at, each in enumerate(chain) if any(each is kept for kept in self.kept)), 0)
 
 
 def _parts(node: PatternNode) -> list[PatternNode]:

@@ -222,8 +222,8 @@ def evens_first(count: int) -> Any:
 def _text(value: Values) -> str:
     if isinstance(value, tuple):
         return f"({', '.join(map(_text, value))})"
-    with np.printoptions(threshold=8, floatmode="maxprec", suppress=True):
-        return " ".join(np.array2string(np.asarray(value) + 0, separator=", ").split())
+    written: Any = {"all": lambda number: f"{number:g}"}
+    return " ".join(np.array2string(np.asarray(value) + 0, separator=", ", threshold=8, formatter=written).split())
 
 
 def rules_in_order() -> list[RewriteRule]:

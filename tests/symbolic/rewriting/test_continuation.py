@@ -35,7 +35,9 @@ CASES = {
         {"x": "f32[n]"}, {"x": MovedInput(0, 32)}, (32, 8),
     ),
     "gathered": ("map(lambda i: at(x, i)) o y", {"x": "f32[n]", "y": "i32[k]"}, {"y": MovedInput(0, 32)}, 32),
-    "vectors": ("asScalar o map(vect(4, lambda v: v + 1)) o asVector(4) o x", {"x": "f32[n]"}, {"x": MovedInput(0, 32)}, 32),
+    "vectors": (
+        "asScalar o map(vect(4, lambda v: v + 1)) o asVector(4) o x", {"x": "f32[n]"}, {"x": MovedInput(0, 32)}, 32,
+    ),
 }  # fmt: skip
 OTHERS = {
     "strided": ("reorder_stride(2) o x", {"x": "f32[n]"}, {"x": MovedInput(0, 64)}, 64),

@@ -82,12 +82,11 @@ def test_steps_are_shown_with_the_changed_part_marked() -> None:
         "     map(mul3) o x\n"
         "  1. [[ join o map(map(mul3)) o split(1024) ]] o x\n"
         "     3c: split_join, size=1024; 1024 divides n\n"
-        "  2. join o map(lambda c: [[ asScalar o map(vect(4, mul3)) o asVector(4) ]] o c) o split(1024) o x\n"
+        "  2. join o map([[ asScalar o map(vect(4, mul3)) o asVector(4) ]]) o split(1024) o x\n"
         "     4e: vectorise at mul3, width=4\n"
         "  3. join o [[ map_block(asScalar o map(vect(4, mul3)) o asVector(4)) ]] o split(1024) o x\n"
         "     4a: lower_map at mul3_chunks, kind=block\n"
-        "  4. join o map_block(lambda c: asScalar o [[ map_local(vect(4, mul3)) ]] o asVector(4) o c) "
-        "o split(1024) o x\n"
+        "  4. join o map_block(asScalar o [[ map_local(vect(4, mul3)) ]] o asVector(4)) o split(1024) o x\n"
         "     4a: lower_map at mul3, kind=local"
     )
 
