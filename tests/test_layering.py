@@ -91,13 +91,14 @@ IN_SWIZZLE = {
     "strangers.proving": "strangers.reading language.specs sketches answers.emit answers.emit.any_length "
     "answers.checking",
     "derive.schedules": "",
+    "derive.patterns": "language language.specs sketches",
     "derive.tuning": "derive.schedules language language.specs sketches solving.cache solving.solution answers.emit "
     "answers.emit.any_length answers.show",
     "sweeps": "solving.solution solving.cache strangers.reading",
     "commands": "language.source language language.specs sketches solving.costs solving.solution operators "
     "answers answers.checking answers.device_scans answers.hosts solving.search solving.cache answers.emit "
     "answers.emit.any_length answers.explain answers.show layouts strangers.reading strangers.doctor "
-    "strangers.proving scans derive.tuning sweeps",
+    "strangers.proving scans derive.patterns derive.tuning sweeps",
 }
 """The same of the rooms of `swizzle`, by wing, the names without `swizzle.`."""
 ROOMS |= {

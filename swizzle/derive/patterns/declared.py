@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from swizzle.derive.patterns.launches import Request, at_lengths, type_at
-from swizzle.derive.patterns.steps import DerivationCursor, Progress
-from swizzle.derive.patterns.traced import Tracer, trace
+from swizzle.derive.patterns.launches import LoweringRequest, at_lengths, type_at
+from swizzle.derive.patterns.steps import DerivationCursor, DerivationProgress
+from swizzle.derive.patterns.traced import PatternTracer, trace
 from swizzle.language.element_types import ArrayType, OpenArrayType, caller_place
 from swizzle.language.specs.spec import Spec
 from symbolic.errors import Place, SwizzleError
@@ -27,7 +27,7 @@ from symbolic.patterns.lengths import length_text
 from symbolic.patterns.reading import read_type
 from symbolic.patterns.terms import Term, term
 from symbolic.patterns.types import Typing, ValueType, length_names
-from symbolic.rewriting.derivation import Derivation
+from symbolic.rewriting.derivation import PatternDerivation
 
 AXES: Final = "xyz"
 
@@ -53,7 +53,7 @@ class DeclaredDerivation(Struct, frozen=True, eq=False):
         """The inputs' types, with the lengths that are names."""
         return {name: read_type(_type_text(kind)) for name, kind in self.inputs.items()}
 
-    def traced(self) -> tuple[Term, Tracer]:
+    def traced(self) -> tuple[Term, PatternTracer]:
         """Return what the derivation starts from: what the specification computes, or another function of patterns.
 
         That these are equal is not believed: what is derived is compared with the specification.
@@ -63,18 +63,18 @@ class DeclaredDerivation(Struct, frozen=True, eq=False):
         tracer.typing.type_of(made, tracer.names)
         return made, tracer
 
-    def begun(self) -> Progress:
+    def begun(self) -> DerivationProgress:
         """Return the derivation before its first step."""
         made, _ = self.traced()
-        return Progress(Derivation(made, self.types), set(), [])
+        return DerivationProgress(PatternDerivation(made, self.types), set(), [])
 
-    def derived(self) -> Progress:
+    def derived(self) -> DerivationProgress:
         """Return the expression that the steps lead to."""
         progress = self.begun()
         self.derives(DerivationCursor(progress))
         return progress
 
-    def request(self, progress: Progress) -> Request:
+    def request(self, progress: DerivationProgress) -> LoweringRequest:
         """Return what is to be lowered: the expression at the lengths that are declared."""
         wanted = frozenset[str]().union(*map(length_names, self.types.values()))
         if missing := sorted(wanted - {*self.lengths}):
@@ -97,7 +97,7 @@ class DeclaredDerivation(Struct, frozen=True, eq=False):
             name: f"{kind.dtype.value}.below({kind.limit})" if kind.limit else f"{kind.dtype.value}.{kind.role}"
             for name, kind in self.inputs.items() if kind.limit or kind.role != "in"
         }  # fmt: skip
-        return Request(
+        return LoweringRequest(
             self.name, made, types, declared, self.outputs, self.threads, frozenset(progress.holes), self.place
         )
 

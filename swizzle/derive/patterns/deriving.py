@@ -11,8 +11,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from swizzle.derive.patterns.declared import DeclaredDerivation
-from swizzle.derive.patterns.launches import Kernels, kernels
-from swizzle.derive.patterns.steps import Progress
+from swizzle.derive.patterns.launches import LoweredKernels, kernels
+from swizzle.derive.patterns.steps import DerivationProgress
 from swizzle.derive.patterns.written import file_text, spec_text, specified
 from swizzle.sketches.loading import load_names
 from symbolic.errors import SwizzleError, near
@@ -24,12 +24,12 @@ from symbolic.rewriting.derivation import replay
 SCRIPT: Final = ".derivation.json"
 
 
-class Lowered(Struct, frozen=True):
+class LoweredDerivation(Struct, frozen=True):
     """A derivation that was made: the steps, the kernels' names, the text of the file."""
 
     declared: DeclaredDerivation
-    progress: Progress
-    kernels: Kernels
+    progress: DerivationProgress
+    kernels: LoweredKernels
     text: str
 
 
@@ -50,25 +50,25 @@ def derivations_of(path: str, selector: str | None, overrides: Mapping[str, int]
     return list(found.values()) if selector is None else [found[selector]]
 
 
-def lowered(declared: DeclaredDerivation, progress: Progress) -> Lowered:
+def lowered(declared: DeclaredDerivation, progress: DerivationProgress) -> LoweredDerivation:
     """Return the file of a derivation's kernels; nothing of it is proved yet."""
     asked = declared.request(progress)
     of = specified(declared.spec, Typing().type_of(progress.derivation.start, declared.types))
     name, spec = spec_text(of, [declared.name])
     made = kernels(asked, name)
     title = f"{declared.name}, derived from {of.name} in {len(progress.derivation.steps)} steps by swizzle derive."
-    return Lowered(declared, progress, made, file_text(title, of, spec, made))
+    return LoweredDerivation(declared, progress, made, file_text(title, of, spec, made))
 
 
 # ---- steps as data -----------------------------------------------------------------------------------------------
 
 
-def script_of(made: DeclaredDerivation, progress: Progress) -> dict[str, Any]:
+def script_of(made: DeclaredDerivation, progress: DerivationProgress) -> dict[str, Any]:
     """Return a derivation as JSON has it, to be replayed."""
     return {"derivation": made.name, "holes": sorted(progress.holes), **progress.derivation.as_data()}
 
 
-def replayed(declared: DeclaredDerivation, script: Any, file: str) -> Progress:
+def replayed(declared: DeclaredDerivation, script: Any, file: str) -> DerivationProgress:
     """Return the derivation that a script says; refused at the first step that no longer holds."""
     progress = declared.begun()
     try:
@@ -87,13 +87,13 @@ def replayed(declared: DeclaredDerivation, script: Any, file: str) -> Progress:
         raise SwizzleError(
             f"{file} is no derivation: {error}", expected="what `swizzle derive -o` wrote", fix="write it again"
         ) from None
-    return Progress(found, set(script.get("holes", ())), [])
+    return DerivationProgress(found, set(script.get("holes", ())), [])
 
 
 # ---- solving -----------------------------------------------------------------------------------------------------
 
 
-class Answered(Struct, frozen=True):
+class DerivedAnswer(Struct, frozen=True):
     """What the house's solver says of a derived file: an exit status, its JSON, the files that it wrote."""
 
     status: int
@@ -101,7 +101,7 @@ class Answered(Struct, frozen=True):
     files: Mapping[str, str]
 
 
-def solved(made: Lowered, solve: Callable[[str, Path], tuple[int, str]]) -> Answered:
+def solved(made: LoweredDerivation, solve: Callable[[str, Path], tuple[int, str]]) -> DerivedAnswer:
     """Write a derived file apart, have it solved by `solve`, which gets FILE:NAME and a folder; return the answer."""
     name = made.declared.name
     with TemporaryDirectory(prefix="swizzle-derive-") as folder:
@@ -113,4 +113,4 @@ def solved(made: Lowered, solve: Callable[[str, Path], tuple[int, str]]) -> Answ
             for each in sorted(Path(folder).iterdir()) if each.is_file()
         }  # fmt: skip
     script = json.dumps(script_of(made.declared, made.progress), indent=2) + "\n"
-    return Answered(status, json.loads(said.replace(f"{folder}/", "")), {**files, name + SCRIPT: script})
+    return DerivedAnswer(status, json.loads(said.replace(f"{folder}/", "")), {**files, name + SCRIPT: script})

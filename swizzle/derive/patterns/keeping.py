@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from swizzle.derive.patterns.kernel_text import WARP, Level
+from swizzle.derive.patterns.kernel_text import WARP, ThreadLevel
 from swizzle.derive.patterns.numbers_text import update
-from swizzle.derive.patterns.reading import Reading
-from swizzle.derive.patterns.scope import OWNED, Scope, element_of, extents, halving, kinds_of, level_of
-from swizzle.derive.patterns.views import Cell, Value, Vector, View, cells, constant_of, number, view_of
+from swizzle.derive.patterns.reading import ReadPatterns
+from swizzle.derive.patterns.scope import OWNED, PatternScope, element_of, extents, halving, kinds_of, level_of
+from swizzle.derive.patterns.views import (
+    ArrayCell,
+    PatternValue,
+    PatternView,
+    VectorView,
+    cells,
+    constant_of,
+    number,
+    view_of,
+)
 from symbolic.expressions.expression import Expression, number_name, substituted
 from symbolic.ir.program import Expr
 from symbolic.ir.python_text import python_text
@@ -18,29 +27,29 @@ from symbolic.patterns.terms import Formula, Iterate, Map, PartialReduce, Prefix
 from symbolic.patterns.types import ArrayOf, NumberOf, TupleOf, ValueType, VectorOf
 
 
-class Keeping(Reading):
+class KeptPatterns(ReadPatterns):
     """Sums, and what is kept in a memory."""
 
     # -- sums --------------------------------------------------------------------------------------------------------
 
-    def reduced(self, term: Reduce | PartialReduce, scope: Scope) -> Value:
+    def reduced(self, term: Reduce | PartialReduce, scope: PatternScope) -> PatternValue:
         """Return what a reduction makes: an array of one, or as many as there are parts."""
         source = view_of(self.value(term.array, scope))
         parts = int(term.parts.value) if isinstance(term, PartialReduce) else 1
         chunk = source.length // parts
 
-        def part(i: Expr) -> Value:
+        def part(i: Expr) -> PatternValue:
             if parts == 1:
                 return self._sum(term, source, scope)
-            own = View(chunk, lambda j: source.at(self.indices.row(i, chunk, j)))
+            own = PatternView(chunk, lambda j: source.at(self.indices.row(i, chunk, j)))
             return self._sum(term, own, scope)
 
         if parts == 1:
             only = part(number(0))
-            return View(1, lambda _: only)
-        return View(parts, part)
+            return PatternView(1, lambda _: only)
+        return PatternView(parts, part)
 
-    def _sum(self, term: Reduce | PartialReduce, source: View, scope: Scope) -> Value:
+    def _sum(self, term: Reduce | PartialReduce, source: PatternView, scope: PatternScope) -> PatternValue:
         """Emit a loop that combines all elements, and return its result."""
         kinds = self._parameter_types(term, scope)
         if isinstance(kinds[0], ArrayOf):
@@ -55,7 +64,7 @@ class Keeping(Reading):
         self._each(source, step)
         return acc
 
-    def _each(self, source: View, step: Callable[[Expr], None]) -> None:
+    def _each(self, source: PatternView, step: Callable[[Expr], None]) -> None:
         """Emit a loop over an array; over what was joined of rows, two."""
         if not source.row:
             self.out.loop(source.length, step)
@@ -66,14 +75,14 @@ class Keeping(Reading):
             lambda i: self.out.loop(size, lambda j: step(self.indices.row(i, size, j))),
         )
 
-    def _started(self, start: Value, kind: ValueType, wish: str = "acc") -> Value:
+    def _started(self, start: PatternValue, kind: ValueType, wish: str = "acc") -> PatternValue:
         """Return variables that begin with a value."""
         if isinstance(kind, TupleOf):
             values = start if isinstance(start, tuple) else (start,) * len(kind.items)
             return tuple(self._started(v, k, wish) for v, k in zip(values, kind.items, strict=True))
         if isinstance(kind, VectorOf):
             places = self._places(start, kind.width)
-            return Vector(
+            return VectorView(
                 kind.width, None, tuple(self.as_number(self._started(p, NumberOf(kind.dtype), wish)) for p in places)
             )
         assert isinstance(kind, NumberOf)
@@ -81,59 +90,61 @@ class Keeping(Reading):
         text = self.out.numbers.text(value)
         return number_name(self.out.assign(f"{kind.dtype.value}({text})" if value.constant else text, wish))
 
-    def _accumulate(self, acc: Value, term: Reduce | PartialReduce | PrefixScan, element: Value, scope: Scope) -> None:
+    def _accumulate(
+        self, acc: PatternValue, term: Reduce | PartialReduce | PrefixScan, element: PatternValue, scope: PatternScope
+    ) -> None:
         made = self._applied(term.operator, [acc, element], term, scope)
         self.assign(acc, made)
 
-    def assign(self, into: Value, made: Value) -> None:
+    def assign(self, into: PatternValue, made: PatternValue) -> None:
         """Emit the assignment of a value to variables or cells, which may be in the value."""
         names, values = self._leaves(into), self._numbers_of(made)
         if len(names) == 1:
             self._assign_one(names[0], values[0])
             return
         texts = self.out.numbers.texts(values)
-        if all(isinstance(each, Cell) and not each.private for each in names):
+        if all(isinstance(each, ArrayCell) and not each.private for each in names):
             for cell, text in zip(names, texts, strict=True):
                 self.out.store(cell, text)
             return
         self.out.emit(f"{', '.join(each.text for each in names)} = {', '.join(texts)}")
 
-    def _assign_one(self, cell: Cell, value: Expression) -> None:
+    def _assign_one(self, cell: ArrayCell, value: Expression) -> None:
         changed = update(cell.text, value)
         if changed is not None and not changed[1].infinite:
             self.out.store(cell, self.out.numbers.text(changed[1]), f"{changed[0]}=")
         else:
             self.out.store(cell, self.out.numbers.text(value))
 
-    def _leaves(self, into: Value) -> list[Cell]:
+    def _leaves(self, into: PatternValue) -> list[ArrayCell]:
         match into:
-            case Cell():
+            case ArrayCell():
                 return [into]
             case Expression():
-                return [Cell(str(into.value), (), True)]
-            case Vector(cell=None):
-                return [Cell(str(each.value), (), True) for each in into.places]
+                return [ArrayCell(str(into.value), (), True)]
+            case VectorView(cell=None):
+                return [ArrayCell(str(each.value), (), True) for each in into.places]
             case tuple():
                 return [leaf for each in into for leaf in self._leaves(each)]
         raise AssertionError(into)
 
-    def _numbers_of(self, made: Value) -> list[Expression]:
+    def _numbers_of(self, made: PatternValue) -> list[Expression]:
         match made:
-            case Vector():
+            case VectorView():
                 return list(self._places(made, made.width))
             case tuple():
                 return [each for part in made for each in self._numbers_of(part)]
         return [self.as_number(made)]
 
     def _extreme(
-        self, term: Reduce | PartialReduce, source: View, scope: Scope, kinds: Sequence[ValueType]
-    ) -> Value | None:
+        self, term: Reduce | PartialReduce, source: PatternView, scope: PatternScope, kinds: Sequence[ValueType]
+    ) -> PatternValue | None:
         """Return the greatest or the least element by an accumulator, where it begins with an infinity."""
         start = term.start
         infinite = isinstance(start, Formula) and start.expression.infinite
         if not infinite or not isinstance(kinds[0], NumberOf):
             return None
-        made = self.value(term.operator.body, Scope(
+        made = self.value(term.operator.body, PatternScope(
             {**scope.values, **dict(zip(term.operator.parameters, map(number_name, ("\x00a", "\x00b")), strict=True))},
             {**scope.types, **dict(zip(term.operator.parameters, kinds, strict=True))},
         ))  # fmt: skip
@@ -160,13 +171,17 @@ class Keeping(Reading):
         self._each(source, step)
         return number_name(f"{name}.value")
 
-    def _sum_of_arrays(self, term: Any, source: View, scope: Scope, kinds: Sequence[ValueType]) -> Value:
+    def _sum_of_arrays(
+        self, term: Any, source: PatternView, scope: PatternScope, kinds: Sequence[ValueType]
+    ) -> PatternValue:
         """Emit a reduction of arrays, made in place: in registers, of which each thread has its own part."""
         out = self._registers(kinds[0], kinds_of(term.operator.body), "acc")
         self.copy(out, self.value(term.start, scope), kinds[0], kinds_of(term.operator.body))
         return self._sum_into(out, term, source, scope, kinds)
 
-    def _sum_into(self, out: Value, term: Any, source: View, scope: Scope, kinds: Sequence[ValueType]) -> Value:
+    def _sum_into(
+        self, out: PatternValue, term: Any, source: PatternView, scope: PatternScope, kinds: Sequence[ValueType]
+    ) -> PatternValue:
         def step(i: Expr) -> None:
             inner = scope.bind(term.operator.parameters, [out, source.at(i)], kinds)
             self.write(term.operator.body, out, inner)
@@ -176,7 +191,7 @@ class Keeping(Reading):
 
     # -- memories ----------------------------------------------------------------------------------------------------
 
-    def kept(self, term: Term, memory: str, scope: Scope) -> Value:
+    def kept(self, term: Term, memory: str, scope: PatternScope) -> PatternValue:
         """Compute a term now, and keep it in a memory."""
         kind = self.type_of(term, scope)
         if memory == "registers":
@@ -198,13 +213,13 @@ class Keeping(Reading):
         self.out.barrier()
         return out
 
-    def _one_each(self, term: Term, scope: Scope, kind: ValueType) -> Value | None:
+    def _one_each(self, term: Term, scope: PatternScope, kind: ValueType) -> PatternValue | None:
         """Return what maps make of which each thread has one element: a variable, and no array."""
         maps, shape = kinds_of(term), extents(kind)
         owned = [n == 1 or (at < len(maps) and maps[at].kind in OWNED) for at, n in enumerate(shape)]
         if not all(owned) or isinstance(element_of(kind), TupleOf) or not isinstance(term, Map):
             return None
-        levels: list[Level] = []
+        levels: list[ThreadLevel] = []
         inner, value = scope, term
         while isinstance(value, Map) and value.kind in OWNED:
             level = level_of(value)
@@ -221,23 +236,23 @@ class Keeping(Reading):
             made = self.value(value, inner)
             for _ in shape[len(levels) :]:
                 made = view_of(made).at(number(0))
-            if isinstance(made, Vector):
+            if isinstance(made, VectorView):
                 return None
             text = self.out.numbers.text(self.as_number(made))
         name = text if text.isidentifier() else self.out.assign(text, "mine")
         return self._spread(name, shape, [at < len(levels) for at in range(len(shape))], maps, (), element_of(kind))
 
-    def _cells(self, name: str, shape: tuple[int, ...], element: ValueType, at: tuple[Expr, ...] = ()) -> Value:
+    def _cells(self, name: str, shape: tuple[int, ...], element: ValueType, at: tuple[Expr, ...] = ()) -> PatternValue:
         found = cells(name, shape, at, ones=False)
         if not isinstance(element, VectorOf):
             return found
         width = element.width
 
-        def vectors(value: Value) -> Value:
-            if isinstance(value, View):
-                return View(value.length, lambda i: vectors(value.at(i)), value.base)
-            assert isinstance(value, Cell)
-            return Vector(width, value)
+        def vectors(value: PatternValue) -> PatternValue:
+            if isinstance(value, PatternView):
+                return PatternView(value.length, lambda i: vectors(value.at(i)), value.base)
+            assert isinstance(value, ArrayCell)
+            return VectorView(width, value)
 
         return vectors(found)
 
@@ -249,7 +264,7 @@ class Keeping(Reading):
         assert isinstance(element, NumberOf)
         return element.dtype.value
 
-    def _registers(self, kind: ValueType, maps: Sequence[Map], wish: str) -> Value:
+    def _registers(self, kind: ValueType, maps: Sequence[Map], wish: str) -> PatternValue:
         """Return an array in registers: an axis that threads have is not indexed, and each has its own part."""
         element, shape = element_of(kind), extents(kind)
         if isinstance(kind, TupleOf):
@@ -263,37 +278,37 @@ class Keeping(Reading):
     def _spread(
         self, name: str, shape: tuple[int, ...], owned: Sequence[bool], maps: Sequence[Map], at: tuple[Expr, ...],
         element: ValueType,
-    ) -> Value:  # fmt: skip
+    ) -> PatternValue:  # fmt: skip
         if not shape:
-            cell = Cell(name, at, True)
-            return Vector(element.width, cell) if isinstance(element, VectorOf) else cell
+            cell = ArrayCell(name, at, True)
+            return VectorView(element.width, cell) if isinstance(element, VectorOf) else cell
         level = level_of(maps[0]) if owned[0] else ""
 
-        def part(i: Expr) -> Value:
+        def part(i: Expr) -> PatternValue:
             inner = (*at, i) if not owned[0] and shape[0] > 1 else at
             found = self._spread(name, shape[1:], owned[1:], maps[1:], inner, element)
             return self._own(found, i, level, shape[0]) if level else found
 
-        return View(shape[0], part)
+        return PatternView(shape[0], part)
 
-    def _own(self, found: Value, i: Expr, level: Level, count: int) -> Value:
+    def _own(self, found: PatternValue, i: Expr, level: ThreadLevel, count: int) -> PatternValue:
         """Return an element that the thread has itself, or asks a lane of its warp for."""
         mine = self.out.coordinate(level)
         if count == 1 or same(i, mine) or constant_of(self.indices.made("-", i, mine)) == 0:
             return found
-        if level != "lane" or not isinstance(found, Cell):
+        if level != "lane" or not isinstance(found, ArrayCell):
             self.out.refuse(
                 f"element {python_text(i)} of an array in registers, which is another thread's",
                 "each thread to use its own elements, or lanes of a warp",
                 "keep it in shared memory",
             )
-        assert isinstance(found, Cell)
+        assert isinstance(found, ArrayCell)
         if self.out.divergent:
             self.out.refuse("lanes that ask others where not all are there", "a whole warp", "let all lanes ask")
         lane = f"sw_xform(lane, 32, {', '.join(self.out.loops)})" if "lanes" in self.holes else python_text(i)
         return number_name(self.out.assign(f"cuda.shfl_sync(cuda.FULL_MASK, {found.text}, {lane})", "other"))
 
-    def iterated(self, term: Iterate, scope: Scope, times: int) -> Value:
+    def iterated(self, term: Iterate, scope: PatternScope, times: int) -> PatternValue:
         """Return an array to which a function was applied so many times; each round is written out."""
         value, kind = self.value(term.array, scope), self.type_of(term.array, scope)
         pairs = halving(term)
@@ -304,7 +319,9 @@ class Keeping(Reading):
             kind, value = self.type_of(term.function.body, inner), self.value(term.function.body, inner)
         return value
 
-    def _butterfly(self, term: Iterate, inner: Reduce, source: View, scope: Scope, kind: ValueType) -> Value:
+    def _butterfly(
+        self, term: Iterate, inner: Reduce, source: PatternView, scope: PatternScope, kind: ValueType
+    ) -> PatternValue:
         """Combine what the lanes of a warp have, by shuffles in which all lanes take part."""
         assert isinstance(kind, ArrayOf)
         if self.out.divergent:
@@ -325,12 +342,12 @@ class Keeping(Reading):
             other = others[0] if len(others) == 1 and not isinstance(acc, tuple) else tuple(others)
             chunk = scope.bind([inner.array.name], [source], [kind])  # type: ignore[union-attr]
             self._accumulate(acc, inner, other, chunk)
-        return View(1, lambda _: acc)
+        return PatternView(1, lambda _: acc)
 
     # -- by those who write ----------------------------------------------------------------------------------------
 
-    def write(self, term: Term, out: Value, scope: Scope) -> None:
+    def write(self, term: Term, out: PatternValue, scope: PatternScope) -> None:
         raise NotImplementedError
 
-    def copy(self, out: Value, value: Value, kind: ValueType, maps: Sequence[Map]) -> None:
+    def copy(self, out: PatternValue, value: PatternValue, kind: ValueType, maps: Sequence[Map]) -> None:
         raise NotImplementedError

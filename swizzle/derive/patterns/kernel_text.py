@@ -8,8 +8,8 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from swizzle.derive.patterns.numbers_text import Numbers
-from swizzle.derive.patterns.views import Cell, Indices, constant_of, number
+from swizzle.derive.patterns.numbers_text import NumberTexts
+from swizzle.derive.patterns.views import ArrayCell, IndexRanges, number
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import Expr
 from symbolic.ir.python_text import python_text
@@ -18,16 +18,16 @@ from symbolic.ir.walk import FreshNames
 WARP: Final = 32
 MOST_THREADS: Final = 1024
 LOOPS: Final = "ijkpqruvw"
-Level = str
+ThreadLevel = str
 """`block.x`, `local.y`, `warp`, `lane`: a coordinate along which a parallel map is spread."""
-COORDINATES: Final[Mapping[Level, str]] = {
+COORDINATES: Final[Mapping[ThreadLevel, str]] = {
     **{f"block.{axis}": f"cuda.blockIdx.{axis}" for axis in "xyz"},
     **{f"local.{axis}": f"cuda.threadIdx.{axis}" for axis in "xyz"},
     "warp": "cuda.warpid", "lane": "cuda.laneid",
 }  # fmt: skip
 
 
-class Shape(Struct, frozen=True):
+class KernelShape(Struct, frozen=True):
     """How many blocks, threads and warps a kernel has along its levels; `flat` tells that one axis of each is used."""
 
     blocks: Mapping[str, int]
@@ -39,12 +39,12 @@ class Shape(Struct, frozen=True):
         return {*self.blocks, *self.threads} <= {"x"}
 
     @property
-    def levels(self) -> frozenset[Level]:
+    def levels(self) -> frozenset[ThreadLevel]:
         """The levels of threads: where something stands in none of them, all threads do it."""
         own = {f"local.{axis}" for axis, count in self.threads.items() if count > 1}
         return frozenset(own | ({"lane"} | ({"warp"} if self.warps > 1 else set()) if self.warps else set()))
 
-    def extent(self, level: Level) -> int:
+    def extent(self, level: ThreadLevel) -> int:
         kind, _, axis = level.partition(".")
         if kind in ("warp", "lane"):
             return self.warps if kind == "warp" else WARP
@@ -68,7 +68,7 @@ def _sizes(along: Mapping[str, int]) -> str:
     return str(sizes[0]) if len(sizes) == 1 else f"({', '.join(map(str, sizes))})"
 
 
-class Written(Struct):
+class KernelLines(Struct):
     """The lines of a kernel so far."""
 
     heads: list[str] = field(default_factory=list)
@@ -76,16 +76,16 @@ class Written(Struct):
     lines: list[str] = field(default_factory=list)
 
 
-class KernelText:
+class KernelWriter:
     """Emits statements of one kernel."""
 
-    def __init__(self, shape: Shape, taken: Sequence[str], place: Place | None) -> None:
+    def __init__(self, shape: KernelShape, taken: Sequence[str], place: Place | None) -> None:
         self.shape, self.place = shape, place
-        self.written, self.indices = Written(), Indices()
+        self.written, self.indices = KernelLines(), IndexRanges()
         self.fresh = FreshNames({*taken, "cuda"})
-        self.numbers = Numbers(self.assign)
+        self.numbers = NumberTexts(self.assign)
         self.depth, self.barriers, self.divergent = 1, 0, 0
-        self.bound: list[Level] = []
+        self.bound: list[ThreadLevel] = []
         self.loops: list[str] = []
         self._coordinates: dict[str, str] = {}
 
@@ -166,7 +166,7 @@ class KernelText:
 
     # -- levels ------------------------------------------------------------------------------------------------------
 
-    def coordinate(self, level: Level) -> Expr:
+    def coordinate(self, level: ThreadLevel) -> Expr:
         """Return the index of a block, thread, warp or lane; its variable is set at the kernel's beginning."""
         count = self.shape.extent(level)
         if count == 1:
@@ -179,7 +179,7 @@ class KernelText:
         return self.indices.name(self._coordinates[level], count)
 
     @contextmanager
-    def binding(self, *levels: Level) -> Iterator[None]:
+    def binding(self, *levels: ThreadLevel) -> Iterator[None]:
         for level in levels:
             if level in self.bound:
                 self.refuse(f"a map over {level} inside another one", "each level once", "choose another kind of map")
@@ -188,11 +188,11 @@ class KernelText:
         del self.bound[len(self.bound) - len(levels) :]
 
     @property
-    def unbound(self) -> list[Level]:
+    def unbound(self) -> list[ThreadLevel]:
         """The levels of threads that no map around spreads over."""
         return sorted(self.shape.levels - {*self.bound})
 
-    def store(self, cell: Cell, text: str, how: str = "=") -> None:
+    def store(self, cell: ArrayCell, text: str, how: str = "=") -> None:
         """Emit a store; of what is not each thread's own, by one of the threads that are alive here."""
         others = [] if cell.private else self.unbound
         conditions = [f"{python_text(self.coordinate(level))} == 0" for level in others]
@@ -229,6 +229,3 @@ def wrapped(head: str, options: Sequence[str], width: int = 116) -> list[str]:
             row = "   "
         row += f" {option},"
     return [*lines, row, ")"]
-
-
-__all__ = ["KernelText", "Shape", "constant_of"]

@@ -12,10 +12,10 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from swizzle.derive.patterns.kernel_text import MOST_THREADS, WARP, Shape, wrapped
-from swizzle.derive.patterns.lowering import Lowering
-from swizzle.derive.patterns.scope import Scope, element_of, extents, only_moves
-from swizzle.derive.patterns.views import Value, View, cells, number, view_of
+from swizzle.derive.patterns.kernel_text import MOST_THREADS, WARP, KernelShape, wrapped
+from swizzle.derive.patterns.lowering import LoweredKernel
+from swizzle.derive.patterns.scope import PatternScope, element_of, extents, only_moves
+from swizzle.derive.patterns.views import PatternValue, PatternView, cells, number, view_of
 from symbolic.errors import Place, SwizzleError
 from symbolic.expressions.expression import constant
 from symbolic.ir.walk import FreshNames
@@ -47,7 +47,7 @@ GRID: Final = ("block", "global")
 MOVING: Final = (JoinChunks, AsScalar, Split, Transpose, Reorder, ReorderStride)
 
 
-class Request(Struct, frozen=True):
+class LoweringRequest(Struct, frozen=True):
     """What is to be lowered: an expression whose lengths are numbers, and what the user has said beside it."""
 
     name: str
@@ -61,7 +61,7 @@ class Request(Struct, frozen=True):
     place: Place | None = None
 
 
-class Kernels(Struct, frozen=True):
+class LoweredKernels(Struct, frozen=True):
     """The text of kernels, without their specification: `spec` stands where its name goes."""
 
     text: str
@@ -92,7 +92,7 @@ def type_at(kind: ValueType, lengths: Mapping[str, int]) -> ValueType:
     return kind
 
 
-def kernels(asked: Request, spec: str) -> Kernels:
+def kernels(asked: LoweringRequest, spec: str) -> LoweredKernels:
     """Return the text of the kernels of an expression, and of a host function where there are several."""
     taken = FreshNames(asked.types)
     kind = Typing().type_of(asked.term, asked.types)
@@ -101,7 +101,7 @@ def kernels(asked: Request, spec: str) -> Kernels:
     last = cut.cut(asked.term)
     if not cut.handed:
         kernel = _Kernel(asked, asked.name, last, asked.types, outputs)
-        return Kernels(kernel.text(spec), (asked.name,), False)
+        return LoweredKernels(kernel.text(spec), (asked.name,), False)
     texts, launches, names, types = [], [], [], dict(asked.types)
     scratch = []
     for at, (name, inner) in enumerate((*cut.handed.items(), ("", last)), 1):
@@ -122,10 +122,10 @@ def kernels(asked: Request, spec: str) -> Kernels:
     given += [(each, _array(kind, asked, "out")) for each, kind in outputs.items()]
     head = wrapped("@host(", [f"spec={spec}", *(f"{own}={text}" for own, text in given)])
     body = [f"def {asked.name}({', '.join(own for own, _ in given)}):", *scratch, *launches, ""]
-    return Kernels("\n\n".join([*texts, "\n".join([*head, *body])]), tuple(names), True)
+    return LoweredKernels("\n\n".join([*texts, "\n".join([*head, *body])]), tuple(names), True)
 
 
-def _outputs(asked: Request, kind: ValueType, taken: FreshNames) -> dict[str, ValueType]:
+def _outputs(asked: LoweringRequest, kind: ValueType, taken: FreshNames) -> dict[str, ValueType]:
     """Return the outputs by name: an array, or one for each item of tuples; a number is an array of one."""
     element, shape = element_of(kind), extents(kind)
     items = element.items if isinstance(element, TupleOf) else (element,)
@@ -146,7 +146,7 @@ def _outputs(asked: Request, kind: ValueType, taken: FreshNames) -> dict[str, Va
     return found
 
 
-def _dtype(kind: ValueType, asked: Request) -> str:
+def _dtype(kind: ValueType, asked: LoweringRequest) -> str:
     if not isinstance(kind, NumberOf):
         raise SwizzleError(
             f"{kind} handed on from kernel to kernel", place=asked.place, expected="an array of numbers",
@@ -155,7 +155,7 @@ def _dtype(kind: ValueType, asked: Request) -> str:
     return kind.dtype.value
 
 
-def _array(kind: ValueType, asked: Request, role: str = "") -> str:
+def _array(kind: ValueType, asked: LoweringRequest, role: str = "") -> str:
     shape = extents(kind)
     dtype = _dtype(element_of(kind), asked) + f".{role}" * bool(role)
     if not shape:
@@ -167,7 +167,7 @@ def _array(kind: ValueType, asked: Request, role: str = "") -> str:
     return f"{dtype}[{', '.join(map(str, shape))}]"
 
 
-def _declared(asked: Request, name: str, kind: ValueType) -> str:
+def _declared(asked: LoweringRequest, name: str, kind: ValueType) -> str:
     text = _array(kind, asked)
     return text.replace(text.split("[")[0], asked.declared[name], 1) if name in asked.declared else text
 
@@ -176,21 +176,26 @@ class _Kernel:
     """One kernel."""
 
     def __init__(
-        self, asked: Request, name: str, made: Term, types: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
+        self,
+        asked: LoweringRequest,
+        name: str,
+        made: Term,
+        types: Mapping[str, ValueType],
+        outputs: Mapping[str, ValueType],
     ) -> None:
         self.asked, self.name, self.term, self.types, self.outputs = asked, name, made, types, outputs
-        self.lowering = Lowering(
+        self.lowering = LoweredKernel(
             _shape(asked, made, types), [*types, *outputs, name, *dict.fromkeys(asked.types)], asked.place, asked.holes
         )
 
     def text(self, spec: str) -> str:
-        inputs: dict[str, Value] = {name: cells(name, extents(kind)) for name, kind in self.types.items()}
-        self.lowering.write(self.term, self._destination(), Scope(inputs, self.types))
+        inputs: dict[str, PatternValue] = {name: cells(name, extents(kind)) for name, kind in self.types.items()}
+        self.lowering.write(self.term, self._destination(), PatternScope(inputs, self.types))
         declared = [(name, _declared(self.asked, name, kind)) for name, kind in self.types.items()]
         declared += [(name, _array(kind, self.asked, "out")) for name, kind in self.outputs.items()]
         return self.lowering.out.text(self.name, declared, spec)
 
-    def _destination(self) -> Value:
+    def _destination(self) -> PatternValue:
         kind = Typing().type_of(self.term, self.types)
         arrays = [cells(name, extents(out)) for name, out in self.outputs.items()]
         if not isinstance(kind, ArrayOf):
@@ -198,18 +203,18 @@ class _Kernel:
         return arrays[0] if len(arrays) == 1 else _together(arrays, len(extents(kind)))
 
 
-def _together(arrays: Sequence[Value], depth: int) -> Value:
+def _together(arrays: Sequence[PatternValue], depth: int) -> PatternValue:
     """Return arrays of one shape as one array of tuples."""
     if not depth:
         return tuple(arrays)
     views = [view_of(each) for each in arrays]
-    return View(views[0].length, lambda i: _together([each.at(i) for each in views], depth - 1))
+    return PatternView(views[0].length, lambda i: _together([each.at(i) for each in views], depth - 1))
 
 
 # ---- blocks and threads ------------------------------------------------------------------------------------------
 
 
-def _shape(asked: Request, made: Term, types: Mapping[str, ValueType]) -> Shape:
+def _shape(asked: LoweringRequest, made: Term, types: Mapping[str, ValueType]) -> KernelShape:
     """Return how many blocks and threads the maps of a kernel are spread over."""
     found = list(_maps(made, types, False))
 
@@ -244,7 +249,7 @@ def _shape(asked: Request, made: Term, types: Mapping[str, ValueType]) -> Shape:
     if any(each.kind == "global" for each, _, _ in found):
         for axis in blocks:
             threads.setdefault(axis, 1)
-    return Shape(blocks, threads, warps)
+    return KernelShape(blocks, threads, warps)
 
 
 def _maps(node: PatternNode, types: Mapping[str, ValueType], kept: bool) -> Iterator[tuple[Map, int, bool]]:

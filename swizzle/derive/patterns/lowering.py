@@ -14,9 +14,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from swizzle.derive.patterns.keeping import Keeping
-from swizzle.derive.patterns.scope import OWNED, Scope, element_of, extents, kinds_of, level_of, only_moves
-from swizzle.derive.patterns.views import Cell, Value, Vector, View, number, tuple_of, view_of
+from swizzle.derive.patterns.keeping import KeptPatterns
+from swizzle.derive.patterns.scope import OWNED, PatternScope, element_of, extents, kinds_of, level_of, only_moves
+from swizzle.derive.patterns.views import ArrayCell, PatternValue, PatternView, VectorView, number, tuple_of, view_of
 from symbolic.expressions.expression import constant
 from symbolic.ir.program import Expr
 from symbolic.patterns.terms import (
@@ -42,12 +42,12 @@ from symbolic.patterns.terms import (
 from symbolic.patterns.types import ArrayOf, TupleOf, ValueType, VectorOf
 
 
-class Lowering(Keeping):
+class LoweredKernel(KeptPatterns):
     """Writes one kernel."""
 
     # -- what is written ---------------------------------------------------------------------------------------------
 
-    def write(self, term: Term, out: Value, scope: Scope) -> None:
+    def write(self, term: Term, out: PatternValue, scope: PatternScope) -> None:
         """Emit statements that compute a term into a destination."""
         ix = self.indices
         match term:
@@ -64,7 +64,7 @@ class Lowering(Keeping):
                 self.write(term.body, out, self._with_let(term, scope))
             case ToMemory(memory="global"):
                 self.write(term.array, out, scope)
-            case Tupled() if isinstance(out, tuple) and all(isinstance(each, Cell) for each in out):
+            case Tupled() if isinstance(out, tuple) and all(isinstance(each, ArrayCell) for each in out):
                 self.assign(out, self.value(term, scope))
             case Tupled():
                 for each, place in zip(term.items, tuple_of(out), strict=True):
@@ -91,27 +91,27 @@ class Lowering(Keeping):
                 self.copy(out, self.value(term, scope), self.type_of(term, scope), [])
         del ix
 
-    def _write_element(self, term: Map, given: Value, out: Value, scope: Scope) -> None:
+    def _write_element(self, term: Map, given: PatternValue, out: PatternValue, scope: PatternScope) -> None:
         if term.function.width:
             self.copy(out, self._applied(term.function, [given], term, scope), VectorOf(term.function.width, None), [])  # type: ignore
             return
         inner = scope.bind(term.function.parameters, [given], self._parameter_types(term, scope))
         self.write(term.function.body, out, inner)
 
-    def _in_place(self, term: Reduce, out: Value, scope: Scope) -> bool:
+    def _in_place(self, term: Reduce, out: PatternValue, scope: PatternScope) -> bool:
         """Tell whether a sequential reduction begins with what its destination holds."""
         if term.kind != "seq" or not isinstance(term.start, Variable | Item):
             return False
         start = self.value(term.start, scope)
         return self._first(start) == self._first(out)
 
-    def _first(self, value: Value) -> object:
+    def _first(self, value: PatternValue) -> object:
         """Return what tells arrays apart: the element in the place that the thread has."""
-        while isinstance(value, View):
+        while isinstance(value, PatternView):
             value = value.at(number(0)) if value.length == 1 else value.at(self.indices.name("\x00", value.length))
-        return value.text if isinstance(value, Cell) else value
+        return value.text if isinstance(value, ArrayCell) else value
 
-    def _scan(self, term: PrefixScan, out: View, scope: Scope) -> None:
+    def _scan(self, term: PrefixScan, out: PatternView, scope: PatternScope) -> None:
         kinds = self._parameter_types(term, scope)
         source = view_of(self.value(term.array, scope))
         acc = self._started(self.value(term.start, scope), kinds[0])
@@ -152,7 +152,7 @@ class Lowering(Keeping):
 
                 self.out.loop(rounds, one)
 
-    def copy(self, out: Value, value: Value, kind: ValueType, maps: Sequence[Map]) -> None:
+    def copy(self, out: PatternValue, value: PatternValue, kind: ValueType, maps: Sequence[Map]) -> None:
         """Emit the copy of a value to a destination; elements that threads have, each copies itself."""
         if isinstance(kind, TupleOf) and isinstance(out, tuple):
             for into, each, inner in zip(out, tuple_of(value), kind.items, strict=True):
@@ -169,59 +169,61 @@ class Lowering(Keeping):
             else:
                 self.out.loop(of.length, one)
             return
-        if isinstance(out, Vector):
+        if isinstance(out, VectorView):
             self._store_vector(out, value)
             return
         self.assign(out, value)
 
-    def _store_vector(self, out: Vector, value: Value) -> None:
+    def _store_vector(self, out: VectorView, value: PatternValue) -> None:
         if out.cell is None:
             self.assign(out, value)
             return
-        if isinstance(value, Vector) and value.cell is not None:
+        if isinstance(value, VectorView) and value.cell is not None:
             self.out.store(out.cell, value.cell.text)
             return
         texts = self.out.numbers.texts(self._places(value, out.width))
         self.out.store(out.cell, f"cuda.float{out.width}({', '.join(texts)})")
 
-    def _behind(self, term: Map, out: Value, scope: Scope) -> Value:
+    def _behind(self, term: Map, out: PatternValue, scope: PatternScope) -> PatternValue:
         """Return where the elements go that a map only moves, if what it makes goes to `out`."""
         into = view_of(out)
         kinds = self._parameter_types(term, scope)
-        inner = scope.bind(term.function.parameters, [View(0, lambda i: ())], kinds)
-        return View(into.length, lambda i: self._origin(term.function.body, into.at(i), inner))
+        inner = scope.bind(term.function.parameters, [PatternView(0, lambda i: ())], kinds)
+        return PatternView(into.length, lambda i: self._origin(term.function.body, into.at(i), inner))
 
-    def _origin(self, term: Term, out: Value, scope: Scope) -> Value:
+    def _origin(self, term: Term, out: PatternValue, scope: PatternScope) -> PatternValue:
         if isinstance(term, Variable):
             return out
         if isinstance(term, Map):
             return self._origin(term.array, self._behind(term, out, scope), scope)
         return self._origin(term.array, self._behind_move(term, out, scope), scope)  # type: ignore[union-attr]
 
-    def _behind_move(self, term: Any, out: Value, scope: Scope) -> Value:
+    def _behind_move(self, term: Any, out: PatternValue, scope: PatternScope) -> PatternValue:
         """Return where the elements go that a pattern moves, if what it makes goes to `out`."""
         into, ix = view_of(out), self.indices
         shape = extents(self.type_of(term.array, scope))
         match term:
             case JoinChunks():
                 rows, size = shape[:2]
-                return View(rows, lambda i: View(size, lambda j: into.at(ix.row(i, size, j))))
+                return PatternView(rows, lambda i: PatternView(size, lambda j: into.at(ix.row(i, size, j))))
             case Split():
                 size = int(term.size.value)
-                return View(shape[0], lambda i: view_of(into.at(ix.made("//", i, size))).at(ix.made("%", i, size)))
+                return PatternView(
+                    shape[0], lambda i: view_of(into.at(ix.made("//", i, size))).at(ix.made("%", i, size))
+                )
             case Transpose():
                 rows, size = shape[:2]
-                return View(rows, lambda i: View(size, lambda j: view_of(into.at(j)).at(i)))
+                return PatternView(rows, lambda i: PatternView(size, lambda j: view_of(into.at(j)).at(i)))
             case AsScalar():
                 kind = element_of(self.type_of(term.array, scope))
                 assert isinstance(kind, VectorOf)
-                return View(shape[0], lambda i: self._vector(into, i, kind.width))
+                return PatternView(shape[0], lambda i: self._vector(into, i, kind.width))
             case Reorder():
                 return into
             case ReorderStride():
                 stride = int(term.stride.value)
                 rows = shape[0] // stride
-                return View(
+                return PatternView(
                     shape[0], lambda j: into.at(ix.row(ix.made("%", j, stride), rows, ix.made("//", j, stride)))
                 )
         raise AssertionError(term)

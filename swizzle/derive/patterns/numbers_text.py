@@ -24,24 +24,24 @@ CHEAP: Final = 3
 """An expression of fewer parts is written out wherever it is used."""
 
 
-class Call(Struct, frozen=True):
+class NumberCall(Struct, frozen=True):
     """A function of numbers: what a name of an expression stands for."""
 
     function: str
     arguments: tuple[Expression, ...]
 
 
-class Numbers:
+class NumberTexts:
     """Writes numbers; `calls` says which names are calls, and `assign` emits `name = text` for a new name."""
 
     def __init__(self, assign: Callable[[str], str]) -> None:
         self.assign = assign
-        self.calls: dict[str, Call] = {}
+        self.calls: dict[str, NumberCall] = {}
 
     def call(self, function: str, arguments: Sequence[Expression]) -> Expression:
         """Return a call as an expression."""
         name = f"{function}({', '.join(map(repr, arguments))})"
-        self.calls[name] = Call(function, tuple(arguments))
+        self.calls[name] = NumberCall(function, tuple(arguments))
         return number_name(name)
 
     def texts(self, some: Sequence[Expression]) -> list[str]:
@@ -101,12 +101,12 @@ class Numbers:
         atoms(node)
         return text_of(replaced(node, done)) if done else text_of(node)
 
-    def _called(self, node: Expression) -> Call | None:
+    def _called(self, node: Expression) -> NumberCall | None:
         if node.operator == "name":
             return self.calls.get(node.value)
         if node.operator == "select":
-            return Call("where", node.arguments)
-        return Call(CALLS[node.operator], node.arguments) if node.operator in CALLS else None
+            return NumberCall("where", node.arguments)
+        return NumberCall(CALLS[node.operator], node.arguments) if node.operator in CALLS else None
 
 
 def update(own: str, value: Expression) -> tuple[str, Expression] | None:

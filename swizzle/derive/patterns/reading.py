@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from swizzle.derive.patterns.kernel_text import KernelText, Shape
-from swizzle.derive.patterns.scope import COMPONENTS, Scope, element_of, extents
-from swizzle.derive.patterns.views import Cell, Value, Vector, View, constant_of, number, tuple_of, view_of
+from swizzle.derive.patterns.kernel_text import KernelShape, KernelWriter
+from swizzle.derive.patterns.scope import COMPONENTS, PatternScope, element_of, extents
+from swizzle.derive.patterns.views import (
+    ArrayCell,
+    PatternValue,
+    PatternView,
+    VectorView,
+    constant_of,
+    number,
+    tuple_of,
+    view_of,
+)
 from symbolic.errors import Place
 from symbolic.expressions.expression import Expression, number_name, substituted
 from symbolic.ir.program import Expr
@@ -42,18 +51,18 @@ from symbolic.patterns.terms import (
 from symbolic.patterns.types import NumberOf, Typing, ValueType, VectorOf
 
 
-class Reading:
+class ReadPatterns:
     """What can be read: views; statements are emitted where something has to be computed first."""
 
-    def __init__(self, shape: Shape, taken: Sequence[str], place: Place | None, holes: frozenset[str]) -> None:
-        self.out = KernelText(shape, taken, place)
+    def __init__(self, shape: KernelShape, taken: Sequence[str], place: Place | None, holes: frozenset[str]) -> None:
+        self.out = KernelWriter(shape, taken, place)
         self.indices, self.holes = self.out.indices, holes
         self.vector_views: dict[tuple[str, int], str] = {}
         self.dtype = "f32"
 
     # -- what can be read --------------------------------------------------------------------------------------------
 
-    def value(self, term: Term, scope: Scope) -> Value:
+    def value(self, term: Term, scope: PatternScope) -> PatternValue:
         """Return a term as what can be read; statements are emitted where something has to be computed first."""
         match term:
             case Variable():
@@ -75,7 +84,7 @@ class Reading:
                 if term.kind not in ("map", "seq"):
                     return self.kept(term, "registers" if term.kind == "lane" else "shared", scope)
                 source = view_of(self.value(term.array, scope))
-                return View(
+                return PatternView(
                     source.length, lambda i: self._applied(term.function, [source.at(i)], term, scope), row=source.row
                 )
             case Reduce() | PartialReduce():
@@ -92,64 +101,66 @@ class Reading:
                 return self.kept(term, "registers", scope)
         return self._moved(term, scope)
 
-    def number(self, term: Term, scope: Scope) -> Expression:
+    def number(self, term: Term, scope: PatternScope) -> Expression:
         """Return a term's value, which is one number."""
         return self.as_number(self.value(term, scope))
 
-    def as_number(self, value: Value) -> Expression:
-        if isinstance(value, Cell):
+    def as_number(self, value: PatternValue) -> Expression:
+        if isinstance(value, ArrayCell):
             return value.number
         assert isinstance(value, Expression), "typing has shown that it is a number"
         return value
 
-    def type_of(self, term: Term, scope: Scope) -> ValueType:
+    def type_of(self, term: Term, scope: PatternScope) -> ValueType:
         return Typing().type_of(term, scope.types)
 
-    def _moved(self, term: Any, scope: Scope) -> Value:
+    def _moved(self, term: Any, scope: PatternScope) -> PatternValue:
         """Return the view of a pattern that only moves elements."""
         ix = self.indices
         if isinstance(term, Zip):
             views = [view_of(self.value(each, scope)) for each in term.arrays]
             row = max(each.row for each in views)
-            return View(views[0].length, lambda i: tuple(each.at(i) for each in views), row=row)
+            return PatternView(views[0].length, lambda i: tuple(each.at(i) for each in views), row=row)
         of = view_of(self.value(term.array, scope))
         n = of.length
         match term:
             case Split():
                 size = int(term.size.value)
-                return View(n // size, lambda i: View(size, lambda j: of.at(ix.row(i, size, j))))
+                return PatternView(n // size, lambda i: PatternView(size, lambda j: of.at(ix.row(i, size, j))))
             case JoinChunks():
                 size = extents(self.type_of(term.array, scope))[1]
-                return View(
+                return PatternView(
                     n * size, lambda i: view_of(of.at(ix.made("//", i, size))).at(ix.made("%", i, size)), row=size
                 )
             case Transpose():
                 size = extents(self.type_of(term.array, scope))[1]
-                return View(size, lambda i: View(n, lambda j: view_of(of.at(j)).at(i)))
+                return PatternView(size, lambda i: PatternView(n, lambda j: view_of(of.at(j)).at(i)))
             case Slide():
                 size, step = int(term.size.value), int(term.step.value)
-                return View((n - size) // step + 1, lambda i: View(size, lambda j: of.at(ix.row(i, step, j))))
+                return PatternView(
+                    (n - size) // step + 1, lambda i: PatternView(size, lambda j: of.at(ix.row(i, step, j)))
+                )
             case Reorder():
                 return of
             case ReorderStride():
                 stride = int(term.stride.value)
                 rows = n // stride
-                return View(n, lambda i: of.at(ix.row(ix.made("%", i, rows), stride, ix.made("//", i, rows))))
+                return PatternView(n, lambda i: of.at(ix.row(ix.made("%", i, rows), stride, ix.made("//", i, rows))))
             case PadEnds():
                 return self._padded(term, of)
             case AsVector():
-                return View(n // term.width, lambda i: self._vector(of, i, term.width))
+                return PatternView(n // term.width, lambda i: self._vector(of, i, term.width))
             case AsScalar():
                 kind = element_of(self.type_of(term.array, scope))
                 assert isinstance(kind, VectorOf)
-                return View(n * kind.width, lambda i: self._component(of, i, kind.width))
+                return PatternView(n * kind.width, lambda i: self._component(of, i, kind.width))
         raise AssertionError(term)
 
-    def _padded(self, term: PadEnds, of: View) -> Value:
+    def _padded(self, term: PadEnds, of: PatternView) -> PatternValue:
         n, left = of.length, term.left
         ix = self.indices
 
-        def folded(i: Expr) -> Value:
+        def folded(i: Expr) -> PatternValue:
             moved = ix.made("-", i, left)
             if term.boundary == "clamp":
                 return of.at(ix.made("min", ix.made("max", moved, 0), n - 1))
@@ -162,7 +173,7 @@ class Reading:
             asked = self._within(moved, n)
             return number_name(f"({inside.value} if {asked} else 0)") if asked else inside
 
-        return View(n + left + term.right, folded)
+        return PatternView(n + left + term.right, folded)
 
     def _within(self, index: Expr, count: int) -> str:
         """Return the condition that an index is one of an array, '' where it is anyhow."""
@@ -172,7 +183,7 @@ class Reading:
             return f"0 <= {text} < {count}"
         return f"{text} >= 0" if found.lo < 0 else f"{text} < {count}" if found.hi >= count else ""
 
-    def _indexed(self, term: Indexed, scope: Scope) -> Value:
+    def _indexed(self, term: Indexed, scope: PatternScope) -> PatternValue:
         array = view_of(self.value(term.array, scope))
         if isinstance(term.index, Formula) and term.index.expression.constant:
             return array.at(number(int(term.index.expression.value)))
@@ -184,7 +195,7 @@ class Reading:
         index = self.out.numbers.text(self.number(term.index, scope))
         return number_name(f"gather({array.base}, {index})")
 
-    def _with_let(self, term: Let, scope: Scope) -> Scope:
+    def _with_let(self, term: Let, scope: PatternScope) -> PatternScope:
         kind = self.type_of(term.value, scope)
         value = self.value(term.value, scope)
         if isinstance(kind, NumberOf):
@@ -193,8 +204,12 @@ class Reading:
         return scope.bind([term.name], [value], [kind])
 
     def _applied(
-        self, called: Lambda, given: Sequence[Value], term: Map | Reduce | PartialReduce | PrefixScan, scope: Scope
-    ) -> Value:
+        self,
+        called: Lambda,
+        given: Sequence[PatternValue],
+        term: Map | Reduce | PartialReduce | PrefixScan,
+        scope: PatternScope,
+    ) -> PatternValue:
         kinds = self._parameter_types(term, scope)
         if not called.width:
             return self.value(called.body, scope.bind(called.parameters, given, kinds))
@@ -203,10 +218,10 @@ class Reading:
         for at in range(called.width):
             own = scope.bind(called.parameters, [column[at] for column in columns], kinds)
             places.append(self.number(called.body, own))
-        return Vector(called.width, None, tuple(places))
+        return VectorView(called.width, None, tuple(places))
 
     def _parameter_types(
-        self, term: Map | Reduce | PartialReduce | PrefixScan | Iterate, scope: Scope
+        self, term: Map | Reduce | PartialReduce | PrefixScan | Iterate, scope: PatternScope
     ) -> list[ValueType]:
         inner = Typing().inner_names(term, 0, scope.types)
         called = term.operator if isinstance(term, Reduce | PartialReduce | PrefixScan) else term.function
@@ -214,17 +229,22 @@ class Reading:
 
     # -- vectors -----------------------------------------------------------------------------------------------------
 
-    def _vector(self, of: View, i: Expr, width: int) -> Value:
+    def _vector(self, of: PatternView, i: Expr, width: int) -> PatternValue:
         """Return so many neighbours as one: an element of the array's view as vectors, where they are aligned."""
         first, second = (of.at(self.indices.row(i, width, number(at))) for at in (0, 1))
-        if isinstance(first, Cell) and isinstance(second, Cell) and first.array == second.array and first.indices:
+        if (
+            isinstance(first, ArrayCell)
+            and isinstance(second, ArrayCell)
+            and first.array == second.array
+            and first.indices
+        ):
             *front, last = first.indices
             step = self.indices.made("-", second.indices[-1], last)
             if constant_of(step) == 1 and constant_of(self.indices.made("%", last, width)) == 0:
                 name = self._vectors_of(first.array, width)
-                return Vector(width, Cell(name, (*front, self.indices.made("//", last, width)), first.private))
+                return VectorView(width, ArrayCell(name, (*front, self.indices.made("//", last, width)), first.private))
         places = [self.as_number(of.at(self.indices.row(i, width, number(at)))) for at in range(width)]
-        return Vector(width, None, tuple(places))
+        return VectorView(width, None, tuple(places))
 
     def _vectors_of(self, array: str, width: int) -> str:
         if (array, width) not in self.vector_views:
@@ -232,19 +252,19 @@ class Reading:
             self.out.written.heads.append(f"    {name} = {array}.view(cuda.float{width})")
         return self.vector_views[array, width]
 
-    def _places(self, value: Value, width: int) -> Sequence[Expression]:
+    def _places(self, value: PatternValue, width: int) -> Sequence[Expression]:
         """Return the numbers of a vector; of a number beside vectors, the same for all places."""
-        if not isinstance(value, Vector):
+        if not isinstance(value, VectorView):
             return [self.as_number(value)] * width
         if value.cell is None:
             return value.places
         name = self.out.assign(value.cell.text)
         return [number_name(f"{name}.{each}") for each in COMPONENTS[:width]]
 
-    def _component(self, of: View, i: Expr, width: int) -> Value:
+    def _component(self, of: PatternView, i: Expr, width: int) -> PatternValue:
         vector = of.at(self.indices.made("//", i, width))
         place = constant_of(self.indices.made("%", i, width))
-        assert isinstance(vector, Vector)
+        assert isinstance(vector, VectorView)
         if place is not None:
             return self._places(vector, width)[place]
         if vector.cell is not None:
@@ -252,17 +272,17 @@ class Reading:
                 name for (name, by), own in self.vector_views.items() if own == vector.cell.array and by == width
             )
             *front, last = vector.cell.indices
-            return Cell(array, (*front, self.indices.row(last, width, self.indices.made("%", i, width))))
+            return ArrayCell(array, (*front, self.indices.row(last, width, self.indices.made("%", i, width))))
         self.out.refuse("a place of a vector that depends on a loop", "vectors that are stored whole", "")
         raise AssertionError
 
     # -- by those who keep what is computed ------------------------------------------------------------------------
 
-    def reduced(self, term: Reduce | PartialReduce, scope: Scope) -> Value:
+    def reduced(self, term: Reduce | PartialReduce, scope: PatternScope) -> PatternValue:
         raise NotImplementedError
 
-    def iterated(self, term: Iterate, scope: Scope, times: int) -> Value:
+    def iterated(self, term: Iterate, scope: PatternScope, times: int) -> PatternValue:
         raise NotImplementedError
 
-    def kept(self, term: Term, memory: str, scope: Scope) -> Value:
+    def kept(self, term: Term, memory: str, scope: PatternScope) -> PatternValue:
         raise NotImplementedError

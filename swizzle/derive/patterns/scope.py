@@ -7,8 +7,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from swizzle.derive.patterns.kernel_text import WARP, Level
-from swizzle.derive.patterns.views import Value
+from swizzle.derive.patterns.kernel_text import WARP, ThreadLevel
+from swizzle.derive.patterns.views import PatternValue
 from symbolic.patterns.terms import (
     Iterate,
     JoinChunks,
@@ -30,20 +30,20 @@ OWNED: Final = ("local", "warp", "lane")
 COMPONENTS: Final = "xyzw"
 
 
-class Scope(Struct, frozen=True):
+class PatternScope(Struct, frozen=True):
     """What names are here: their values, and their types."""
 
-    values: Mapping[str, Value]
+    values: Mapping[str, PatternValue]
     types: Mapping[str, ValueType]
 
-    def bind(self, names: Sequence[str], values: Sequence[Value], types: Sequence[ValueType]) -> Scope:
-        return Scope(
+    def bind(self, names: Sequence[str], values: Sequence[PatternValue], types: Sequence[ValueType]) -> PatternScope:
+        return PatternScope(
             {**self.values, **dict(zip(names, values, strict=True))},
             {**self.types, **dict(zip(names, types, strict=True))},
         )
 
 
-def level_of(term: Map) -> Level:
+def level_of(term: Map) -> ThreadLevel:
     return term.kind if term.kind in ("warp", "lane") else f"{term.kind}.{term.axis}"
 
 

@@ -20,17 +20,17 @@ from symbolic.patterns.lengths import length, length_text, quotient
 from symbolic.patterns.reading import read_length
 from symbolic.patterns.terms import Item, Map, Reduce, Term, Variable, label_of
 from symbolic.patterns.types import ArrayOf, TupleOf, Typing
-from symbolic.rewriting.derivation import Derivation, Path, Position, arguments_of, positions
-from symbolic.rewriting.rule import RULES, Here, NotApplicable
+from symbolic.rewriting.derivation import Path, PatternDerivation, Position, arguments_of, positions
+from symbolic.rewriting.rule import RULES, NotApplicable, Surroundings
 
 hole: Final = object()
 """In the place of lanes or a layout: Swizzle chooses."""
 
 
-class Progress(Struct):
+class DerivationProgress(Struct):
     """A derivation; what is left to Swizzle in the kernel; the lines that made the steps."""
 
-    derivation: Derivation
+    derivation: PatternDerivation
     holes: set[str]
     places: list[Place]
 
@@ -38,7 +38,7 @@ class Progress(Struct):
 class DerivationCursor:
     """A position in an expression that is being derived."""
 
-    def __init__(self, progress: Progress, focus: Path = (), name: str = "") -> None:
+    def __init__(self, progress: DerivationProgress, focus: Path = (), name: str = "") -> None:
         self._progress, self._focus, self._name = progress, focus, name
 
     def __repr__(self) -> str:
@@ -103,7 +103,7 @@ class DerivationCursor:
     @staticmethod
     def _applies(name: str, position: Position, arguments: Mapping[str, Any], reasons: list[str]) -> bool:
         try:
-            RULES[name].apply(position.term, Here(position.names, position.nest), **arguments)
+            RULES[name].apply(position.term, Surroundings(position.names, position.nest), **arguments)
         except NotApplicable as no:
             reasons += [str(no)] if no.condition else []
             return False

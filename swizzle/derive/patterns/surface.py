@@ -16,7 +16,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NoReturn
 
-from swizzle.derive.patterns.traced import Traced, lifted, tracer, user_line
+from swizzle.derive.patterns.traced import TracedValue, lifted, tracer, user_line
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import Expression
 from symbolic.patterns.lengths import length
@@ -156,7 +156,7 @@ def reorder(array: Any) -> Any:
 
 def let(value: Any, function: Callable[[Any], Any]) -> Any:
     """Return a function of a value, which is computed once."""
-    if not isinstance(value, Traced):
+    if not isinstance(value, TracedValue):
         return function(value)
     made = tracer().function(function, [value.kind])
     return tracer().value(Let(made.parameters[0], value.term, made.body))
@@ -166,7 +166,7 @@ def let(value: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def _traced(*values: Any) -> bool:
-    return any(isinstance(value, Traced) for value in values)
+    return any(isinstance(value, TracedValue) for value in values)
 
 
 def _length(size: int | str | Expression) -> Expression:
@@ -174,7 +174,7 @@ def _length(size: int | str | Expression) -> Expression:
 
 
 def _element(array: Any) -> ValueType:
-    kind = array.kind if isinstance(array, Traced) else None
+    kind = array.kind if isinstance(array, TracedValue) else None
     if not isinstance(kind, ArrayOf):
         _refuse(
             f"a pattern of {'a list' if kind is None else kind}", "an array", "give it an input, or a pattern of one"
@@ -196,7 +196,7 @@ def _mapped(function: Callable[..., Any], arrays: Sequence[Any]) -> tuple[Lambda
 
 def _operator(function: Callable[..., Any], array: Any, start: Any) -> Lambda:
     element = _element(array)
-    return tracer().function(function, [start.kind if isinstance(start, Traced) else element, element])
+    return tracer().function(function, [start.kind if isinstance(start, TracedValue) else element, element])
 
 
 def _same_lengths(what: str, arrays: Sequence[Any]) -> None:

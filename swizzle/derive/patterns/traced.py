@@ -39,7 +39,7 @@ HIDDEN: Final = ("<lambda>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>
 """Code that has no name of the user's."""
 
 
-class Tracer:
+class PatternTracer:
     """One function that is being traced: names with their types, and the places of terms."""
 
     def __init__(self) -> None:
@@ -47,10 +47,10 @@ class Tracer:
         self.places: dict[Term, Place] = {}
         self.typing = Typing(self.places.get)
 
-    def value(self, made: Term) -> Traced:
+    def value(self, made: Term) -> TracedValue:
         """Return a term as a value, typed; it stands where the user called Swizzle."""
         self.places.setdefault(made, user_line()[0])
-        return Traced(made, self.typing.type_of(made, self.names))
+        return TracedValue(made, self.typing.type_of(made, self.names))
 
     def function(self, called: Callable[..., Any], given: Sequence[ValueType]) -> Lambda:
         """Trace a function of values of these types."""
@@ -60,7 +60,7 @@ class Tracer:
             names.append(fresh_name(wish, taken))
             taken |= {names[-1]}
         self.names.update(zip(names, given, strict=True))
-        made = called(*(Traced(Variable(name), kind) for name, kind in zip(names, given, strict=True)))
+        made = called(*(TracedValue(Variable(name), kind) for name, kind in zip(names, given, strict=True)))
         own = getattr(called, "__name__", "")
         return Lambda(tuple(names), lifted(made), own if own.isidentifier() else "")
 
@@ -70,23 +70,23 @@ class Tracer:
         return user_line()[1]
 
 
-_TRACING: Final[ContextVar[Tracer | None]] = ContextVar("_TRACING", default=None)
+_TRACING: Final[ContextVar[PatternTracer | None]] = ContextVar("_TRACING", default=None)
 
 
-def tracer() -> Tracer:
+def tracer() -> PatternTracer:
     """Return what is being traced."""
     found = _TRACING.get()
     assert found is not None, "a traced value outlives its trace"
     return found
 
 
-def trace(function: Callable[..., Any], types: Mapping[str, ValueType]) -> tuple[Term, Tracer]:
+def trace(function: Callable[..., Any], types: Mapping[str, ValueType]) -> tuple[Term, PatternTracer]:
     """Return what a function computes of inputs of these names and types."""
-    found = Tracer()
+    found = PatternTracer()
     found.names.update(types)
     token = _TRACING.set(found)
     try:
-        return lifted(function(*(Traced(Variable(each), kind) for each, kind in types.items()))), found
+        return lifted(function(*(TracedValue(Variable(each), kind) for each, kind in types.items()))), found
     finally:
         _TRACING.reset(token)
 
@@ -124,7 +124,7 @@ def _parameters(called: Callable[..., Any], count: int) -> list[str]:
 
 def lifted(value: Any) -> Term:
     """Return what a user's function has returned, or was given, as a term."""
-    if isinstance(value, Traced):
+    if isinstance(value, TracedValue):
         return value.term
     if isinstance(value, tuple):
         return Tupled(tuple(map(lifted, value)))
@@ -143,13 +143,19 @@ class TracedComparison(DataComparison):
 
     __slots__ = ()
 
+    def __bool__(self) -> bool:
+        raise SwizzleError(
+            "a branch on data, while a pattern is traced", place=user_line()[0], expected="where(a < b, x, y)",
+            fix="write where(condition, then, otherwise)",
+        )  # fmt: skip
+
 
 def _comparison(op: str) -> Any:
     return lambda self, other: TracedComparison(op, (self, other))
 
 
 def _arithmetic(build: Callable[[Expression, Expression], Expression], swapped: bool = False) -> Any:
-    def method(self: Traced, other: Any) -> Any:
+    def method(self: TracedValue, other: Any) -> Any:
         if isinstance(other, DataComparison):
             return NotImplemented
         sides = (other, self) if swapped else (self, other)
@@ -158,7 +164,7 @@ def _arithmetic(build: Callable[[Expression, Expression], Expression], swapped: 
     return method
 
 
-class Traced:
+class TracedValue:
     """A value that is not there yet: a term, and its type."""
 
     __array_ufunc__ = None
@@ -178,14 +184,14 @@ class Traced:
     __eq__, __ne__ = _comparison("=="), _comparison("!=")
     __hash__ = object.__hash__
 
-    def __neg__(self) -> Traced:
+    def __neg__(self) -> TracedValue:
         return tracer().value(formula(e.negate(number_name("x0")), [self.term]))
 
-    def __abs__(self) -> Traced:
+    def __abs__(self) -> TracedValue:
         x = number_name("x0")
         return tracer().value(formula(e.maximum(x, e.negate(x)), [self.term]))
 
-    def __pow__(self, exponent: Any) -> Traced:
+    def __pow__(self, exponent: Any) -> TracedValue:
         if not isinstance(exponent, int) or not 1 <= exponent <= 64:
             self._refuse(f"a power of {exponent!r}", "an int from 1 to 64", "write math.pow(x, y)")
         return tracer().value(formula(e.power(number_name("x0"), exponent), [self.term]))
@@ -212,12 +218,12 @@ class Traced:
             )
         return int(self.kind.length.value)
 
-    def __iter__(self) -> Iterator[Traced]:
+    def __iter__(self) -> Iterator[TracedValue]:
         if not isinstance(self.kind, TupleOf):
             self._refuse(f"a loop over {self.kind}", "a pattern", "write map(f, x), or reduce(f, x, start)")
         return (self[place] for place in range(len(self.kind.items)))
 
-    def __getitem__(self, place: Any) -> Traced:
+    def __getitem__(self, place: Any) -> TracedValue:
         if isinstance(place, bool) or not isinstance(place, int):
             self._refuse(f"an index {place!r}", "an int", "write gather(x, i) for an index that is data")
         if isinstance(self.kind, TupleOf) and isinstance(self.term, Tupled) and 0 <= place < len(self.term.items):
@@ -236,7 +242,7 @@ class Traced:
 
     # -- what swizzle.math, where, maximum and gather ask of data ----------------------------------------------------
 
-    def apply_function(self, op: FunctionName, arguments: Sequence[Any]) -> Traced:
+    def apply_function(self, op: FunctionName, arguments: Sequence[Any]) -> TracedValue:
         """Return a function of numbers, or a choice between two."""
         row, given = op.row, [lifted(each) for each in arguments]
         names = [number_name(f"x{at}") for at in range(len(given))]
@@ -247,12 +253,12 @@ class Traced:
         own = {"exp": e.exponential, "log": e.logarithm}.get(row.symbol)
         return tracer().value(formula(own(*names), given) if own else ElementaryCall(row.symbol, tuple(given)))
 
-    def reduce_with(self, op: str, other: Any, swapped: bool = False) -> Traced:
+    def reduce_with(self, op: str, other: Any, swapped: bool = False) -> TracedValue:
         """Return the greater or the lesser of two numbers."""
         build = {"max": e.maximum, "min": e.minimum}[op]
         return tracer().value(formula(build(number_name("x0"), number_name("x1")), [self.term, lifted(other)]))
 
-    def gather(self, indices: Sequence[Any]) -> Traced:
+    def gather(self, indices: Sequence[Any]) -> TracedValue:
         """Return the element at an index that is data."""
         found = self
         for index in indices:

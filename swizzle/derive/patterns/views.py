@@ -1,7 +1,7 @@
 """What a lowering handles: numbers as text, cells of arrays, arrays that can be read or written, indices with ranges.
 
 A *view* is an array as a function of the index: what only moves elements (split, join, zip, transpose, slide) changes
-that function and emits nothing. Numbers are expressions whose names are texts: `x[i]`, a variable, a call.
+that function and emits nothing. NumberTexts are expressions whose names are texts: `x[i]`, a variable, a call.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from symbolic.ir.python_text import python_text
 NOWHERE: Final = Place("<lowered>", 1, 1)
 
 
-class Cell(Struct, frozen=True):
+class ArrayCell(Struct, frozen=True):
     """An element of an array of the kernel, to be read or written; without indices a variable.
 
     `owners` are the levels whose every thread has an element of its own there.
@@ -42,30 +42,30 @@ class Cell(Struct, frozen=True):
         return number_name(self.text)
 
 
-class Vector(Struct, frozen=True):
+class VectorView(Struct, frozen=True):
     """Several numbers as one: an element of an array of vectors, or its places, which are there already."""
 
     width: int
-    cell: Cell | None = None
+    cell: ArrayCell | None = None
     places: tuple[Expression, ...] = ()
 
 
-class View(Struct, frozen=True):
+class PatternView(Struct, frozen=True):
     """An array: its length and its elements by index. `base` is the input that it is as a whole, '' for others.
 
     It was joined of rows of `row` elements, 0 where it was not.
     """
 
     length: int
-    at: Callable[[Expr], Value]
+    at: Callable[[Expr], PatternValue]
     base: str = ""
     row: int = 0
 
 
-Value: TypeAlias = "Expression | Cell | Vector | View | tuple[Value, ...]"
+PatternValue: TypeAlias = "Expression | ArrayCell | VectorView | PatternView | tuple[PatternValue, ...]"
 
 
-class Indices:
+class IndexRanges:
     """Arithmetic of indices, folded by what is known of the ranges of names."""
 
     def __init__(self) -> None:
@@ -101,24 +101,24 @@ def constant_of(index: Expr) -> int | None:
 
 def cells(
     array: str, shape: tuple[int, ...], indices: tuple[Expr, ...] = (), *, private: bool = False, ones: bool = True
-) -> Value:
+) -> PatternValue:
     """Return an array of the kernel, or an element of it where all indices are there; without `ones`, an axis of one
     element has no index."""
     if not shape:
-        return Cell(array, indices, private)
+        return ArrayCell(array, indices, private)
     size, inner = shape[0], shape[1:]
 
-    def part(i: Expr) -> Value:
+    def part(i: Expr) -> PatternValue:
         return cells(array, inner, (*indices, i) if ones or size > 1 else indices, private=private, ones=ones)
 
-    return View(size, part, array if not indices else "")
+    return PatternView(size, part, array if not indices else "")
 
 
-def view_of(value: Value) -> View:
-    assert isinstance(value, View), "typing has shown that it is an array"
+def view_of(value: PatternValue) -> PatternView:
+    assert isinstance(value, PatternView), "typing has shown that it is an array"
     return value
 
 
-def tuple_of(value: Value) -> tuple[Value, ...]:
+def tuple_of(value: PatternValue) -> tuple[PatternValue, ...]:
     assert isinstance(value, tuple), "typing has shown that it is a tuple"
     return value

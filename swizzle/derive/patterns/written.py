@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from swizzle.derive.patterns.launches import Kernels
+from swizzle.derive.patterns.launches import LoweredKernels
 from swizzle.derive.patterns.sources import needed_text
 from swizzle.language.specs.spec import Spec
 from swizzle.sketches.loading import SketchFile
@@ -24,7 +24,7 @@ IMPORTED: Final = (
 """Names of `swizzle` that a kernel's text may need."""
 
 
-class Specified(Struct, frozen=True):
+class PatternSpecification(Struct, frozen=True):
     """The user's function as a specification: its file, its name there, its inputs, what it returns."""
 
     file: str
@@ -49,15 +49,15 @@ def _innermost(kind: ValueType) -> ValueType:
     return kind
 
 
-def specified(function: object, returns: ValueType) -> Specified:
+def specified(function: object, returns: ValueType) -> PatternSpecification:
     """Return a user's function as a specification."""
     made = function.function if isinstance(function, Spec) else function
     code = made.__code__  # type: ignore[attr-defined]
     inputs = code.co_varnames[: code.co_argcount]
-    return Specified(code.co_filename, made.__name__, isinstance(function, Spec), inputs, returns)  # type: ignore
+    return PatternSpecification(code.co_filename, made.__name__, isinstance(function, Spec), inputs, returns)  # type: ignore
 
 
-def spec_text(of: Specified, taken: Sequence[str]) -> tuple[str, str]:
+def spec_text(of: PatternSpecification, taken: Sequence[str]) -> tuple[str, str]:
     """Return the name of the specification of a file, and the text of one that is made of the user's function."""
     if of.as_it_is:
         return of.name, ""
@@ -81,7 +81,7 @@ def _nested(kind: ValueType, place: int, of: str = "found", depth: int = 0) -> s
     return f"[{_nested(kind.element, place, name, depth + 1)} for {name} in {of}]"
 
 
-def file_text(title: str, of: Specified, spec: str, made: Kernels) -> str:
+def file_text(title: str, of: PatternSpecification, spec: str, made: LoweredKernels) -> str:
     """Return the text of a file."""
     user = needed_text(of.file, [of.name])
     parts = [part for part in (spec, made.text) if part]
