@@ -40,6 +40,7 @@ from swizzle.commands.options import (
     build_options,
     comma_separated,
     cost_option,
+    define_option,
     export_kinds,
     families_option,
     file_kinds,
@@ -375,14 +376,26 @@ def tune(context: click.Context, /, **options: Any) -> int:
     return command.tune(command.TuneArguments(**options), *context.obj)
 
 
-@cli.command("derive", epilog=DERIVE, short_help="Show the rewrite rules of patterns, and prove them.")
+@cli.command("derive", epilog=DERIVE, short_help="Derive kernels of a specification in patterns, by proved rules.")
+@click.argument("target", metavar="[FILE[:NAME]]", required=False, shell_complete=complete_target)
+@define_option
 @click.option("--rules", is_flag=True, help="Show every rewrite rule with its law, its conditions and its proof.")
+@click.option(
+    "--script",
+    metavar="NAME.derivation.json",
+    type=click.Path(path_type=Path),
+    help="Replay the steps that -o wrote, in place of those of the file.",
+)
+@output_option("DIR", "Write the sketch, the .cu file, the solution and the derivation into DIR.")
 @json_option
 @limit_options
 @quiet_option("Accepted as in solve and run; this shows no progress.")
 @click.pass_context
 def derive(context: click.Context, /, **options: Any) -> int:
-    """Show the rewrite rules of patterns, each proved anew for all lengths."""
+    """Apply a derivation's rules to its specification, lower what they lead to to a sketch, solve and prove it.
+
+    With --rules, prove the rules themselves anew, for all lengths.
+    """
     from swizzle.commands import derive as command
 
     work_begins()

@@ -1,21 +1,41 @@
-"""`swizzle derive`: what rewrite rules of patterns derive."""
+"""`swizzle derive`: the rewrite rules of patterns, and the kernels that a file derives by them."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from contextlib import redirect_stdout
-from typing import TextIO
+from io import StringIO
+from pathlib import Path
+from typing import Any, Final, TextIO
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from swizzle.answers.emit.files import check_folder, write_all
+from swizzle.answers.status import worst
 from swizzle.commands.bounds import Bounds
+from swizzle.commands.output import DONE, NO
 from swizzle.commands.rules import show_rules
-from symbolic.errors import SwizzleError
+from swizzle.commands.solve import SolveArguments, solve
+from swizzle.commands.target import split_target
+from swizzle.derive.patterns.declared import DeclaredDerivation
+from swizzle.derive.patterns.deriving import DerivedAnswer, LoweredDerivation, derivations_of, lowered, replayed, solved
+from swizzle.solving.solution.in_words import count
+from symbolic.errors import SwizzleError, printable
+from symbolic.patterns.text import pattern_text
+
+VERDICTS: Final = {DONE: "proved", NO: "refuted"}
+"""What an exit status of the solver says of a derived kernel; of others, it is undecided."""
 
 
 class DeriveArguments(Struct, frozen=True):
     """`swizzle derive`."""
 
+    target: str | None = None
+    overrides: Mapping[str, int] = field(default_factory=dict)
+    script: Path | None = None
     rules: bool = False
+    output: Path | None = None
     json_object: bool = False
     quiet: bool = False
     timeout: float | None = None
@@ -23,8 +43,126 @@ class DeriveArguments(Struct, frozen=True):
 
 
 def derive(arguments: DeriveArguments, out: TextIO, err: TextIO) -> int:
-    """Prove the rewrite rules, and show them."""
-    if not arguments.rules:
-        raise SwizzleError("nothing to derive", expected="--rules", fix="swizzle derive --rules")
-    with redirect_stdout(err), Bounds(arguments.timeout, arguments.memory).hold():
-        return show_rules(arguments.json_object, out)
+    """Prove the rewrite rules, and show them; or derive the kernels of a file, solve and prove them, and write them."""
+    if arguments.rules:
+        with redirect_stdout(err), Bounds(arguments.timeout, arguments.memory).hold():
+            return show_rules(arguments.json_object, out)
+    if arguments.target is None:
+        raise SwizzleError(
+            "nothing to derive", expected="a file with derivations, or --rules",
+            fix="swizzle derive FILE, or swizzle derive --rules",
+        )  # fmt: skip
+    if arguments.output is not None:
+        check_folder(arguments.output)
+    path, selector = split_target(arguments.target)
+    statuses = []
+    bounds = Bounds(arguments.timeout, arguments.memory)
+    with redirect_stdout(err), bounds.hold():
+        declared = derivations_of(str(path), selector, arguments.overrides)
+        if len(declared) > 1 and (arguments.json_object or arguments.script):
+            raise SwizzleError(
+                f"{path} holds {count(len(declared), 'derivation')}: {', '.join(each.name for each in declared)}",
+                expected="one, for one JSON object or script", fix=f"name it: {path}:{declared[0].name}",
+            )  # fmt: skip
+        made = [lowered(each, _progress(each, arguments)) for each in declared]
+        for each in made:
+            answer = solved(each, _solver(arguments, err))
+            files = _written(each, answer, arguments.output)
+            out.write(_as_json(each, answer, files) if arguments.json_object else _report(each, answer, files))
+            statuses.append(answer.status)
+    return worst(statuses)
+
+
+def _progress(declared: DeclaredDerivation, arguments: DeriveArguments) -> Any:
+    if arguments.script is None:
+        return declared.derived()
+    try:
+        script = json.loads(arguments.script.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SwizzleError(
+            f"{arguments.script} cannot be read: {error}", expected="a derivation that `swizzle derive -o` wrote",
+            fix="write it again",
+        ) from None  # fmt: skip
+    return replayed(declared, script, str(arguments.script))
+
+
+def _solver(arguments: DeriveArguments, err: TextIO) -> Any:
+    def run(target: str, folder: Path) -> tuple[int, str]:
+        out = StringIO()
+        asked = SolveArguments(
+            target,
+            output=folder if arguments.output else None,
+            json_object=True,
+            quiet=True,
+            timeout=arguments.timeout,
+            memory=arguments.memory,
+        )
+        return solve(asked, out, err), out.getvalue()
+
+    return run
+
+
+def _written(made: LoweredDerivation, answer: DerivedAnswer, folder: Path | None) -> list[str]:
+    if folder is None or answer.status == NO:
+        return []
+    contents = {folder / name: text for name, text in answer.files.items()}
+    write_all(contents)
+    return [str(path) for path in contents]
+
+
+def _as_json(made: LoweredDerivation, answer: DerivedAnswer, files: list[str]) -> str:
+    derivation = made.progress.derivation
+    return json.dumps({
+        "derivation": made.declared.name,
+        "steps": [
+            {"number": each.number, "rule": each.rule, "figure": each.figure, "at": each.at, "facts": list(each.facts)}
+            for each in derivation.steps
+        ],
+        "expression": pattern_text(derivation.now, list(derivation.inputs)),
+        "kernels": list(made.kernels.names),
+        "verdict": VERDICTS.get(answer.status, "undecided"),
+        "solution": answer.said,
+        "files": files,
+    }, indent=2) + "\n"  # fmt: skip
+
+
+def _report(made: LoweredDerivation, answer: DerivedAnswer, files: list[str]) -> str:
+    said, name, steps = answer.said, made.declared.name, made.progress.derivation.steps
+    verdict = VERDICTS.get(answer.status, "undecided")
+    proved = "equal to its specification, verified for all inputs" if verdict == "proved" else verdict
+    kernels = f" ({' then '.join(made.kernels.names)})" if made.kernels.host else ""
+    lines = [f"{name}: derived in {count(len(steps), 'step')}, {proved}{kernels}"]
+    width = max((len(each.rule) for each in steps), default=0)
+    for each in steps:
+        given = ", ".join(f"{own}={value}" for own, value in each.arguments.items())
+        facts = f"   {'; '.join(each.facts)}" if each.facts else ""
+        lines.append(f"  {each.number:3}  {each.figure:9} {each.rule:{width}}  at {each.at}  {given}{facts}".rstrip())
+    lines += [f"  {hole['name']} = {hole['formula']}" for hole in _holes(said)]
+    lines += [f"  {finding}" for finding in said.get("findings", ())]
+    lines += [f"  wrote   {printable(file)}" for file in files]
+    if sizes := _sizes(said):
+        lines.append(f"  sizes   {sizes}")
+    return "\n".join(lines) + "\n"
+
+
+def _holes(said: Mapping[str, Any]) -> list[dict[str, Any]]:
+    holes = said.get("holes") or []
+    return [each for own in holes.values() for each in own] if isinstance(holes, dict) else list(holes)
+
+
+def _sizes(said: Mapping[str, Any]) -> str:
+    """Return the line of a kernel's lengths."""
+    found = said.get("sizes") or said.get("certificate", {}).get("sizes") or {}
+    if not found:
+        return ""
+    if not found["any_length"]:
+        return f"fixed: {found['why']}"
+    arrays = ", ".join(f"{name}[{', '.join(extents)}]" for name, extents in found["shapes"].items() if extents)
+    more = [
+        f"{name} a multiple of {own['multiple_of']}" for name, own in found["lengths"].items() if own["multiple_of"] > 1
+    ]
+    more += [
+        f"{name} at least {own['at_least']}"
+        for name, own in found["lengths"].items() if own["at_least"] > own["multiple_of"]
+    ]  # fmt: skip
+    return f"any length: {arrays}" + (f"; {', '.join(more)}" if more else "")

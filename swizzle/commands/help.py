@@ -122,10 +122,14 @@ Exit status: 0 a proved candidate was found, 1 no values are left, or no candida
 given, 3 stopped before one was found, 70 a bug of swizzle."""
 DERIVE: Final = """\b
 Examples:
+  swizzle derive blas.py                          derive and prove every derivation of a file
+  swizzle derive blas.py:gemv -o out              one; write gemv.py, gemv.cu, gemv.json, gemv.derivation.json
+  swizzle derive blas.py:gemv --script out/gemv.derivation.json     the same steps again
   swizzle derive --rules                          every rewrite rule: its law, its side conditions, its proof
   swizzle derive --rules --json                   an object for programs
 
-Exit status: 0 every rule is proved, 1 one is not, 2 a mistake in what was given, 3 undecided, 70 a bug of swizzle."""
+Exit status: 0 all kernels, or rules, are proved, 1 one is not, 2 a mistake in what was given, 3 undecided, 70 a bug of
+swizzle; docs/derive.md."""
 
 
 SCAN: Final = """\b

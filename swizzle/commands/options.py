@@ -105,17 +105,19 @@ def _operators(context: click.Context, option: click.Parameter, value: str | Non
         context.with_resource(handing_in(lambda: operators_called(words)))
 
 
+define_option: Final = click.option(
+    "-D",
+    "overrides",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=_parameters,
+    shell_complete=complete_define,
+    help="Set a declared parameter of the sketch (sizes, K, warp_size); may be repeated.",
+)
+
+
 def sketch_arguments(command: Any) -> Any:
     """Add what every command takes: FILE[:SKETCH] and -D."""
-    define = click.option(
-        "-D",
-        "overrides",
-        metavar="NAME=VALUE",
-        multiple=True,
-        callback=_parameters,
-        shell_complete=complete_define,
-        help="Set a declared parameter of the sketch (sizes, K, warp_size); may be repeated.",
-    )
     operators = click.option(
         "--operators",
         metavar="NAMES",
@@ -124,7 +126,9 @@ def sketch_arguments(command: Any) -> Any:
         shell_complete=complete_operators,
         help="Operators of your own that the sketch names: FILE.py or installed ones, separated by commas.",
     )
-    return click.argument("target", metavar="FILE[:SKETCH]", shell_complete=complete_target)(operators(define(command)))
+    return click.argument("target", metavar="FILE[:SKETCH]", shell_complete=complete_target)(
+        operators(define_option(command))
+    )
 
 
 fix_option: Final = click.option(

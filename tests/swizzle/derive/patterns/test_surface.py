@@ -85,7 +85,7 @@ def test_functions_choices_and_gathers_are_traced() -> None:
     "function, found",
     [
         (lambda x, y: map(add, x, y), "zip of lengths [n, k]"),
-        (lambda x, y: [v for v in x], "a loop over f32[n], while a pattern is traced"),
+        (lambda x, y: list(x), "a loop over f32[n], while a pattern is traced"),
         (lambda x, y: map(lambda v: v if v > 0 else 0, x), "a branch on data, while a pattern is traced"),
         (lambda x, y: len(x), "len of f32[n], whose length n is left open"),
         (lambda x, y: x + y, "arithmetic of f32[n]"),

@@ -1,0 +1,124 @@
+"""`swizzle derive FILE`: kernels that a derivation leads to are solved, proved and written; what is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from swizzle.commands.process import execute
+
+BLAS = """\
+from swizzle import f32, spec
+from swizzle.derive.patterns import add, derivation, hole, map, mul, reduce
+
+
+def dot(u, v):
+    return reduce(add, map(mul, u, v), 0)
+
+
+@spec
+def gemv_spec(A, x, z, a, b):
+    return map(lambda row, v: a * dot(row, x) + b * v, A, z)
+
+
+@derivation(spec=dot, u=f32["n"], v=f32["n"], n=32)
+def dots(d):
+    d.at("dot").strided(16).chunks(16).to_blocks()
+    d.at("dot_chunk").chunks(2).to_threads().shared()
+    d.at("dot_chunk").tree()
+
+
+@derivation(spec=gemv_spec, A=f32["m", "k"], x=f32["k"], z=f32["m"], a=f32.scalar, b=f32.scalar, m=4, k=64)
+def gemv(d):
+    d.split(2).to_blocks().to_warps()
+    d.at("dot").strided(32).part(32).to_lanes().registers()
+    d.at("dot").butterfly()
+"""
+
+
+def derive(text: str, tmp_path: Path, name: str = "", *options: str) -> tuple[int, str, str]:
+    """Return the exit status of the command on a file of this text, and what it prints."""
+    path = tmp_path / "blas.py"
+    path.write_text(text)
+    out, err = io.StringIO(), io.StringIO()
+    target = f"{path}:{name}" if name else str(path)
+    return execute(["derive", target, *options], out, err), out.getvalue(), err.getvalue()
+
+
+def test_a_dot_product_of_any_length_of_two_kernels(tmp_path: Path) -> None:
+    status, out, _ = derive(BLAS, tmp_path, "dots", "-o", str(tmp_path / "out"))
+    assert status == 0
+    assert out.startswith(
+        "dots: derived in 10 steps, equal to its specification, verified for all inputs (dots_1 then "
+    )
+    assert "  sizes   any length: u[n], v[n], y[1]\n" in out
+    assert sorted(each.name for each in (tmp_path / "out").iterdir()) == ["dots.cu", "dots.derivation.json", "dots.py"]
+    text = (tmp_path / "out" / "dots.py").read_text()
+    assert "        acc += u[i * 16 + block * 8 + t] * v[i * 16 + block * 8 + t]\n    tile[t] = acc\n" in text
+    assert "def dot(u, v):\n    return reduce(add, map(mul, u, v), 0)\n" in text  # the user's own function
+
+
+def test_a_row_a_warp(tmp_path: Path) -> None:
+    status, out, _ = derive(BLAS, tmp_path, "gemv", "--json")
+    said = json.loads(out)
+    assert status == 0 and said["verdict"] == "proved" and said["kernels"] == ["gemv"]
+    assert [each["figure"] for each in said["steps"]][:3] == ["3c", "4a", "4a"]
+    assert said["steps"][0]["facts"] == ["2 divides m"]
+    assert said["expression"].splitlines()[-1].startswith("join o map_block(map_warp(")
+
+
+@pytest.mark.slow
+def test_a_row_a_warp_with_lanes_found_by_the_solver(tmp_path: Path) -> None:
+    text = BLAS.replace("butterfly()", "butterfly(lanes=hole)")
+    status, out, _ = derive(text, tmp_path, "gemv", "--json")
+    (hole,) = json.loads(out)["solution"]["holes"]
+    assert status == 0 and hole["formula"] in ("lane ^ mask", "(lane + mask) % 32")
+
+
+def test_steps_are_saved_and_taken_again(tmp_path: Path) -> None:
+    derive(BLAS, tmp_path, "dots", "-o", str(tmp_path / "out"))
+    script = tmp_path / "out" / "dots.derivation.json"
+    without = BLAS.replace('    d.at("dot").strided(16).chunks(16).to_blocks()\n', "    return\n")
+    status, out, _ = derive(without, tmp_path, "dots", "--script", str(script))
+    assert status == 0 and "derived in 10 steps" in out
+    saved = json.loads(script.read_text())
+    saved["steps"][2]["arguments"]["size"] = "12"
+    script.write_text(json.dumps(saved))
+    status, _, err = derive(BLAS, tmp_path, "dots", "--script", str(script))
+    assert status == 2 and "step 3 does not hold any more" in err
+
+
+@pytest.mark.parametrize(
+    "old, new, line, found",
+    [
+        ('d.at("dot")', 'd.at("dott")', 16, "no position is called 'dott'"),
+        ("strided(16)", "strides(16)", 16, "no rule strides"),
+        ("strided(16)", "strided(24)", 14, "that 24 divides n is not so of n = 32"),
+        ("reduce(add, map(mul, u, v), 0)", "reduce(lambda a, b: a - b, u, 0)", 16, "is not so"),
+        (".to_threads().shared()", ".to_lanes()", 17, "map_lane outside map_warp"),
+        (", n=32)", ")", 14, "no length for n"),
+        ('v=f32["n"], n', 'v=f32["m"], n', 6, "zip of lengths [n, m]"),
+        ("to_blocks()", "to_threads()", 16, "map_local outside map_block"),
+        (".tree()", ".tree(size=5)", 18, "8 elements, reduced by 5 in each round"),
+    ],
+)
+def test_what_is_refused(old: str, new: str, line: int, found: str, tmp_path: Path) -> None:
+    assert old in BLAS
+    status, _, err = derive(BLAS.replace(old, new, 1), tmp_path, "dots", "-o", str(tmp_path / "out"))
+    assert status == 2 and f"blas.py:{line}:" in err and found in err
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+def test_a_wrong_start_is_not_equal_to_the_specification(tmp_path: Path) -> None:
+    """Nothing of a derivation is believed: its start may be any function, and the kernels are compared at the end."""
+    start = "def other(u, v):\n    return reduce(add, map(lambda a, b: a * b + a, u, v), 0)\n\n\n"
+    text = BLAS.replace("@derivation(spec=dot,", f"{start}@derivation(spec=dot, start=other,", 1).replace(
+        'd.at("dot")', 'd.at("other")'
+    )
+    text = text.replace('d.at("dot_chunk")', 'd.at("other_chunk")')
+    status, out, _ = derive(text, tmp_path, "dots", "-o", str(tmp_path / "out"))
+    assert status == 1 and "dots: derived in 10 steps, refuted" in out
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
