@@ -21,7 +21,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Any, ClassVar, Final
 
-from symbolic.algebra.exact import folded
+from symbolic.algebra.exact import folded, is_finite, over
 from symbolic.algebra.operator_laws import Order, find_law, law_of
 from symbolic.algebra.tally import (
     FALSE,
@@ -403,8 +403,31 @@ def undo(terms: Terms, op: str, known: Term | None, right: bool, wanted: Term) -
         return accumulation(terms, op).take_off(wanted, known, right)
     if known is None:
         return tuple(operand for (operand,) in terms.spellings(op, wanted))
+    if op == "/" and (found := _undo_by_factor(terms, known, right, wanted)) is not None:
+        return found
     made_by, arguments = terms.nodes[wanted]
     if made_by != op:
         return ()
     operand, other = arguments[::-1] if right else arguments
     return (operand,) if other == known else ()
+
+
+def _undo_by_factor(terms: Terms, known: Term, right: bool, wanted: Term) -> tuple[Term, ...] | None:
+    """Return the other operand of a division that is a multiplication; None where it can be none."""
+    if not right:
+        factor = terms.as_factor(known)
+        return None if factor is None else (terms.apply("*", (wanted, terms.const(over(1, factor)))),)
+    if terms.is_const(known) and terms.is_const(wanted):
+        pairs = [(terms.nodes[known][1][0], terms.nodes[wanted][1][0])]
+    else:
+        summands = [
+            dict(map(terms.scale, terms.nodes[each][1] if terms.nodes[each][0] == "+" else (each,)))
+            for each in (known, wanted)
+        ]
+        pairs = [(own, summands[1][whole]) for whole, own in summands[0].items() if whole in summands[1]]
+    for own, by in pairs[:1]:
+        if by and own and is_finite(own) and is_finite(by):
+            divisor = terms.const(over(own, by))
+            if terms.as_factor(divisor) is not None and terms.apply("/", (known, divisor)) == wanted:
+                return (divisor,)
+    return None

@@ -169,6 +169,8 @@ class Terms:
             if may_keep(op) and self._is_kept(op, args[0]):
                 return args[0]
             match op:
+                case "/" if (factor := self.as_factor(args[1])) is not None:
+                    return self.apply("*", (args[0], self.const(factor)))
                 case FunctionName(row=ChoiceFunction()):
                     return self.choices.apply(op, *args)
                 case FunctionName(row=StateFunction() as row):
@@ -263,6 +265,13 @@ class Terms:
     def has_multiples(self, terms: Iterable[Term]) -> bool:
         """Say whether one of some terms is a number times another one."""
         return not self._scales.keys().isdisjoint(terms)
+
+    def as_factor(self, divisor: Term) -> Any:
+        """Return what multiplies as this divides, without rounding: of a power of two that is not 1; None of others."""
+        value = self.nodes[divisor][1][0] if divisor in self._constants else 0
+        if not isinstance(value, int | float) or isinstance(value, bool) or not is_finite(value) or abs(value) == 1:
+            return None
+        return over(1, value) if abs(math.frexp(value)[0]) == 0.5 else None
 
     def pair(self, op: str, a: Term, b: Term) -> Term:
         """Return the canonical term of two arguments; most are there, or products of variables, which are canonical."""

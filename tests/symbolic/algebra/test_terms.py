@@ -240,3 +240,16 @@ def test_a_power_of_data_is_a_product() -> None:
         with pytest.raises(SwizzleError, match="takes a power") as caught:
             wrong()
         assert "math.sqrt(x)" in caught.value.fix
+
+
+@pytest.mark.parametrize("divisor", [2, 4, 0.5, -8, 3, 1, 0])
+def test_a_division_by_a_power_of_two_is_a_multiplication(divisor: float) -> None:
+    """Floats and real numbers agree on it; other divisors round, and 0 is no number's."""
+    terms = Terms()
+    x, y = terms.atom("x", 0), terms.atom("x", 1)
+    whole = terms.apply("+", (x, terms.apply("*", (terms.const(3), y))))
+    quotient = terms.apply("/", (whole, terms.const(divisor)))
+    if divisor in (3, 1, 0):
+        assert terms.nodes[quotient][0] == "/"
+    else:
+        assert quotient == terms.apply("*", (terms.const(1 / divisor), whole))
