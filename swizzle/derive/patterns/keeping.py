@@ -56,7 +56,10 @@ class KeptPatterns(ReadPatterns):
             return self._sum_of_arrays(term, source, scope, kinds)
         if (extreme := self._extreme(term, source, scope, kinds)) is not None:
             return extreme
-        acc = self._started(self.value(term.start, scope), kinds[0])
+        kind, width = kinds[0], term.operator.width
+        if width and isinstance(kind, NumberOf):
+            kind = VectorOf(width, kind.dtype)
+        acc = self._started(self.value(term.start, scope), kind)
 
         def step(i: Expr) -> None:
             self._accumulate(acc, term, source.at(i), scope)
@@ -98,23 +101,19 @@ class KeptPatterns(ReadPatterns):
 
     def assign(self, into: PatternValue, made: PatternValue) -> None:
         """Emit the assignment of a value to variables or cells, which may be in the value."""
-        names, values = self._leaves(into), self._numbers_of(made)
-        if len(names) == 1:
-            self._assign_one(names[0], values[0])
+        cells_, values = self._leaves(into), self._numbers_of(made)
+        names = {each.text for each in cells_}
+        if all(
+            self.out.numbers.names_in(each) & names <= {cell.text} for cell, each in zip(cells_, values, strict=True)
+        ):
+            updates = [update(cell.text, each) for cell, each in zip(cells_, values, strict=True)]
+            texts = self.out.numbers.texts(
+                [each if own is None else own[1] for each, own in zip(values, updates, strict=True)]
+            )
+            for cell, text, own in zip(cells_, texts, updates, strict=True):
+                self.out.store(cell, text, "=" if own is None else f"{own[0]}=")
             return
-        texts = self.out.numbers.texts(values)
-        if all(isinstance(each, ArrayCell) and not each.private for each in names):
-            for cell, text in zip(names, texts, strict=True):
-                self.out.store(cell, text)
-            return
-        self.out.emit(f"{', '.join(each.text for each in names)} = {', '.join(texts)}")
-
-    def _assign_one(self, cell: ArrayCell, value: Expression) -> None:
-        changed = update(cell.text, value)
-        if changed is not None and not changed[1].infinite:
-            self.out.store(cell, self.out.numbers.text(changed[1]), f"{changed[0]}=")
-        else:
-            self.out.store(cell, self.out.numbers.text(value))
+        self.out.emit(f"{', '.join(each.text for each in cells_)} = {', '.join(self.out.numbers.texts(values))}")
 
     def _leaves(self, into: PatternValue) -> list[ArrayCell]:
         match into:

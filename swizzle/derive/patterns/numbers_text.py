@@ -13,6 +13,7 @@ from symbolic.expressions.expression import (
     add,
     constant,
     multiply,
+    negate,
     number_name,
     replaced,
     terms,
@@ -64,6 +65,11 @@ class NumberTexts:
                 known[node] = self.assign(self._text(node, known))
         return [self._text(each, known) for each in some]
 
+    def names_in(self, one: Expression) -> frozenset[str]:
+        """Return the texts that a number is made of, those in calls among them."""
+        inner = (part for name in one.names if name in self.calls for part in self.calls[name].arguments)
+        return one.names.union(*map(self.names_in, inner))
+
     def text(self, one: Expression) -> str:
         """Return one number as text."""
         return self.texts([one])[0]
@@ -104,6 +110,8 @@ class NumberTexts:
     def _called(self, node: Expression) -> NumberCall | None:
         if node.operator == "name":
             return self.calls.get(node.value)
+        if node.operator == "max" and len(node.arguments) == 2 and negate(node.arguments[0]) is node.arguments[1]:
+            return NumberCall("abs", node.arguments[:1])
         if node.operator == "select":
             return NumberCall("where", node.arguments)
         return NumberCall(CALLS[node.operator], node.arguments) if node.operator in CALLS else None
@@ -116,7 +124,7 @@ def update(own: str, value: Expression) -> tuple[str, Expression] | None:
         inside = terms(value)
         if sum(what is me and by == 1 for by, what in inside) == 1:
             rest = add(*(multiply(constant(by), what) for by, what in inside if what is not me))
-            return None if own in rest.names else ("+", rest)
+            return None if own in rest.names or rest.infinite else ("+", rest)
     if value.operator == "*" and sum(each is me for each in value.arguments) == 1:
         rest = multiply(*(each for each in value.arguments if each is not me))
         return None if own in rest.names else ("*", rest)
