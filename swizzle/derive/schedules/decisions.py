@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
+from operator import or_
 from typing import Final
 
 from msgspec import Struct
@@ -305,21 +306,33 @@ class _Declaration:
 
     def hardware_threads(self) -> None:
         """The threads of a block, and which dimensions they are."""
+        same = self.mapped_together()
         for axis in THREADS:
             threads = self.threads(axis)
-            used: Condition | bool = threads.is_(1)
+            used: dict[Dimension, Condition] = {}
             for dim in self.dims:
                 if axis in self.kinds_of(dim):
-                    equal = holds(_EXTENT[axis], self.kind(dim), self.size(dim.tile), threads)
-                    self.require("a hardware dimension has one extent", equal)
-                    used = self.kind(dim).is_(axis) | used
-            self.require("a hardware dimension is used", used)
+                    of = self.kind(dim), self.size(dim.tile), threads
+                    self.require("a hardware dimension has one extent", holds(_EXTENT[axis], *of))
+                    used[same[dim]] = holds(_USED[axis], *of)
+            self.require("a hardware dimension is used", reduce(or_, used.values(), threads.is_(1)))
         for before, after in pairwise(THREADS):
-            self.require(
-                "x is used before y, and y before z", holds(_packed, self.threads(before), self.threads(after))
-            )
+            packed = holds(_packed, self.threads(before), self.threads(after))
+            self.require("x is used before y, and y before z", packed)
         least, most = self.limits.threads
         self.space.counter("threads of a block", [self.H], self.threads, product=True, least=least, most=most)
+
+    def mapped_together(self) -> dict[Dimension, Dimension]:
+        """Return for each dimension a first one of those that are on one hardware dimension with it, if on any."""
+        same = {dim: dim for dim in self.dims}
+        for user in self.backbone.statements:
+            for name in user.reads if user.kind != "copy" else ():
+                for tile in self.backbone.tiles(user):
+                    maker, taker = Dimension(name, tile.name), Dimension(user.name, tile.name)
+                    if maker in same:
+                        first, other = same[maker], same[taker]
+                        same |= {dim: first for dim, leader in same.items() if leader == other}
+        return same
 
     def resources(self) -> None:
         """Registers and shared memory."""
@@ -405,4 +418,9 @@ def _has_extent(axis: str, kind: str, size: int, threads: int) -> bool:
     return kind != axis or size == threads
 
 
+def _is_used(axis: str, kind: str, size: int, threads: int) -> bool:
+    return kind == axis and size == threads
+
+
+_USED: Final = {axis: partial(_is_used, axis) for axis in THREADS}
 _EXTENT: Final = {axis: partial(_has_extent, axis) for axis in THREADS}

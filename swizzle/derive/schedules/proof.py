@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from swizzle.derive.schedules.candidates import Assignment
-from swizzle.derive.schedules.schedule_space import MOST_EXECUTED, ScheduleSpace
+from swizzle.derive.schedules.schedule_space import MOST_WORK, ScheduleSpace
 from swizzle.language.specs.verify import Verification, verify
 from swizzle.sketches.loading import SketchFile
 from swizzle.sketches.sketch import Sketch
@@ -48,7 +48,7 @@ def sketch_of(text: str, name: str, lengths: Mapping[str, int]) -> Sketch:
 def prove_schedule(space: ScheduleSpace, assignment: Assignment, barriers: bool = True) -> ScheduleProof:
     """Prove a schedule at small lengths. A violation or a mismatch is a rule that the space lacks."""
     lengths = space.proof_lengths(assignment)
-    if space.nests(assignment, lengths).executed > MOST_EXECUTED:
+    if space.nests(assignment, lengths).work > MOST_WORK:
         return ScheduleProof(None, lengths, None)
     sketch = sketch_of(space.text(assignment, barriers), space.name, lengths)
     return ScheduleProof(sketch, lengths, verify(sketch.program, sketch.spec))

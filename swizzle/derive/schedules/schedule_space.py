@@ -21,8 +21,8 @@ from swizzle.language.source.kernel_source import Source, parse, split_lines
 from swizzle.sketches.loading import SketchFile
 from symbolic.choices.grounding import GroundSpace, ground
 
-MOST_EXECUTED: Final = 1_000_000
-"""Statements that all threads together execute in a proof, at most: legal schedules may repeat loads a hundredfold."""
+MOST_WORK: Final = 1_500_000
+"""What a proof runs at most, in about a second: legal schedules may repeat loads a hundredfold."""
 
 
 class ScheduleSpace:
@@ -85,7 +85,7 @@ class ScheduleSpace:
         """Return lengths at which a schedule is proved.
 
         They are two tiles of each loop, so that blocks are told apart and a trip finds what the one before it left;
-        but one where two would execute too much, of loops that are summed along last.
+        but one where two would be too much, of loops that are summed along last.
         """
         nests = self.nests(assignment)
         units = {loop.length: self.unit(loop.length, nests) for loop in self.backbone.loops.values()}
@@ -96,7 +96,7 @@ class ScheduleSpace:
             for loop in self.backbone.reduced(statement)
         }
         for name in sorted(lengths, key=lambda name: (name in summed, name)):
-            if self.nests(assignment, lengths).executed > MOST_EXECUTED:
+            if self.nests(assignment, lengths).work > MOST_WORK:
                 lengths[name] //= 2
         return lengths
 
