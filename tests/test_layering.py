@@ -110,7 +110,7 @@ FACES = {"swizzle", "symbolic"}
 ON_DEMAND = {*FACES, *(f"swizzle.commands.{name}" for name in ("cli", "completion", "options", "process"))}
 """The doors, which load what they are asked for, when they are asked: the public faces and the command line."""
 
-SOLVERS = {"pysmt", "z3", "cvc5", "pysat", "pysolvers"}
+SOLVERS = {"pysmt", "z3", "cvc5", "pysat", "pysolvers", "ortools"}
 HEAVY = {*SOLVERS, "numpy", "numba", "rich", "click", "cuda"}
 """Third-party packages that are slow to import, or may be missing where a solved kernel only runs."""
 PRINTING = {"cuda_out.passes", "cuda_out.c", "cuda_out.numba", "cuda_out.compile"}
@@ -285,7 +285,7 @@ def test_every_room_is_on_the_plan() -> None:
     """A new folder is drawn into ROOMS, and what is drawn there exists."""
     folders = {path.parent for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
     rooms = {".".join(folder.relative_to(ROOT).parts) for folder in folders if set(folder.glob("[!_]*.py"))}
-    assert rooms - {"case_studies", "case_studies.cookbook"} == set(ROOMS)
+    assert rooms - {"case_studies", "case_studies.cookbook", "case_studies.tuning"} == set(ROOMS)
 
 
 def test_wings_import_each_other_without_a_circle() -> None:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from symbolic.choices.grounding import GroundSpace
 from symbolic.choices.propagation import ContradictionError, PartialAssignment, Propagator
+from symbolic.choices.second_opinion import cp_sat_is_empty, has_cp_sat
 
 
 class SpaceSize(Struct, frozen=True):
@@ -110,7 +111,8 @@ def contradictory_rules(space: GroundSpace, most_nodes: int = 100_000) -> list[s
 
     Args:
         space: the space.
-        most_nodes: how many candidates are looked at for each question; RuntimeError where that does not decide one.
+        most_nodes: how many candidates are looked at for each question. Where that does not decide one, CP-SAT does;
+            RuntimeError where that is not installed.
     """
     questioned = {*(clause.rule for clause in space.clauses), *(counter.rule for counter in space.counters)}
     kept = sorted(questioned - space.structural)
@@ -136,6 +138,8 @@ def _is_empty(space: GroundSpace, rules: Sequence[int], most_nodes: int) -> bool
         if not propagation.open_variables(at):
             return False
         waiting.extend(child for _, child in children(propagation, at, fewest_values(propagation, at)))
+    if has_cp_sat():
+        return cp_sat_is_empty(space, rules)
     raise RuntimeError(f"{most_nodes:,} candidates do not decide whether {space.name} is empty")
 
 
