@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from swizzle.answers.emit.keeping import load_solution
     from swizzle.answers.hosts.running import HostFunction, host_function
     from swizzle.commands.sweep import sweep
+    from swizzle.derive.tuning.tune import Tuned, tune
     from swizzle.language.cuda_namespace import cuda
     from swizzle.language.element_types import (
         ArrayType,
@@ -95,6 +96,7 @@ _LIVES_IN = {
     "swizzle.language.operators": "Operator operator",
     "swizzle.language.parameters": "choice parameter require sw_pad",
     "swizzle.language.gpu": "gpu",
+    "swizzle.derive.tuning.tune": "Tuned tune",
     "swizzle.language.surface": "Accumulator accumulator block_load block_store exchange maximum minimum "
     "permute_local sw_cond sw_from sw_home sw_index sw_part sw_place sw_when sw_xform warp_load warp_store zeros",
     "swizzle.operators.serial": "Serial serial",
@@ -132,6 +134,7 @@ __all__ = [
     "Solution",
     "Spec",
     "SwizzleError",
+    "Tuned",
     "accumulator",
     "bf16",
     "block_load",
@@ -179,6 +182,7 @@ __all__ = [
     "sw_when",
     "sw_xform",
     "sweep",
+    "tune",
     "u8",
     "u16",
     "u32",

@@ -74,7 +74,7 @@ def test_the_grammar_does_not_derive_what_is_refused(name: str) -> None:
 def test_sentences_of_the_sequential_part_are_in_it() -> None:
     """Random functions are accepted by the syntax check, and use every construct that it allows."""
     used: set[type[ast.AST]] = set()
-    for seed in range(40):
+    for seed in range(60):
         text = GRAMMAR.sentence("function", seed, depth=20)
         (tree,) = parse(text, "page.swz").body
         assert isinstance(tree, ast.FunctionDef)

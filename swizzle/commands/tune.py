@@ -60,7 +60,8 @@ def tune(arguments: TuneArguments, out: TextIO, err: TextIO) -> int:
 
 
 def _tune(arguments: TuneArguments, out: TextIO, err: TextIO) -> int:
-    budget, exported = SearchBudget.of(arguments.budget), _export_file(arguments.export)
+    exported = _export_file(arguments.export)
+    SearchBudget.of(arguments.budget)
     for path in (arguments.plot, exported):
         if path is not None:
             check_folder(path.absolute().parent)
@@ -78,8 +79,8 @@ def _tune(arguments: TuneArguments, out: TextIO, err: TextIO) -> int:
             err.flush()
 
         tuned = tuned_by(
-            path, selector, device_name=arguments.device, budget=budget, fix=values, search=arguments.search,
-            seed=arguments.seed, resume=arguments.resume, folder=arguments.output,
+            path, selector, device=arguments.device, budget=arguments.budget, fix=values, search=arguments.search,
+            seed=arguments.seed, resume=arguments.resume, output=arguments.output,
             progress=None if arguments.quiet or arguments.json_object else show,
         )  # fmt: skip
     contents: dict[Path, str | bytes] = {}

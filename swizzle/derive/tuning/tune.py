@@ -13,7 +13,8 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 
-from cuda_out.devices.device import Device, device
+from cuda_out.devices.device import Device
+from cuda_out.devices.device import device as device_table
 from swizzle.derive.schedules.candidates import CandidateSpace
 from swizzle.derive.tuning.candidate import Record, candidate_key, evaluate
 from swizzle.derive.tuning.files import winner_files
@@ -188,40 +189,43 @@ def start(space: Tunable) -> tuple[Propagator, PartialAssignment]:
 
 
 def tune(
-    target: str | Path | CandidateSpace,
+    target: str | Path | Sketch | CandidateSpace,
     name: str | None = None,
     *,
-    device_name: str = USUAL,
-    budget: SearchBudget | None = None,
+    device: str = USUAL,
+    budget: str = "5m",
     fix: Mapping[str, int] | None = None,
     search: SearchName = "tag",
     seed: int = 0,
     resume: bool = False,
-    folder: Path | None = None,
+    output: str | Path | None = None,
     progress: Listener | None = None,
 ) -> Tuned:
     """Search a space for its cheapest proved candidate.
 
     Args:
-        target: a sketch file with choices, or a space of schedules.
+        target: a sketch file with choices, one of its sketches, or a space of schedules.
         name: which of the file's sketches.
-        device_name: the GPU, or the file of a table of one's own.
-        budget: what the search may take; None for five minutes of processor time.
+        device: the GPU, or the file of a table of one's own.
+        budget: what the search may take: '300' or '5m' of processor time, 'wall:300', 'candidates:40'.
         fix: values of choices and parameters that are set.
         search: by threshold ascent, branch and bound, or at random.
         seed: of random choices.
         resume: take what an earlier search of this very space tried as tried here, without making it again.
-        folder: where the best one and all records are written; None keeps records in the cache's folder.
+        output: the folder where the best one and all records are written; None keeps records in the cache's folder.
         progress: called after each candidate.
 
     Raises:
         NothingLeftError: no values are allowed together.
         SwizzleError: for any other mistake in what was given.
     """
-    table = device(device_name)
+    table, limit = device_table(device), SearchBudget.of(budget)
+    folder = None if output is None else Path(output)
+    if isinstance(target, Sketch):
+        target, name = target.place.file, target.name
     with tempfile.TemporaryDirectory(prefix="swizzle-tune-") as scratch, tuning_for(table):
         space = space_of(target, name, fix or {}, table, folder or Path(scratch))
-        return _Run(space, table, budget or SearchBudget(), search, seed, folder, resume, progress).run()
+        return _Run(space, table, limit, search, seed, folder, resume, progress).run()
 
 
 class _Run:

@@ -67,7 +67,7 @@ def tuned_values(tuned: Tuned) -> set[tuple[object, ...]]:
 @pytest.mark.parametrize("search", ["tag", "bound"])
 def test_a_space_is_tried_as_a_whole(file: Path, tmp_path: Path, search: str) -> None:
     """Each candidate once; those that are not equal keep their reason, and the best is proved to be that."""
-    tuned = tune(file, search=search, folder=tmp_path / "out")  # type: ignore[arg-type]
+    tuned = tune(file, search=search, output=tmp_path / "out")  # type: ignore[arg-type]
     assert tuned_values(tuned) == {(v, w) for v in (1, 2, 4) for w in (1, 2, 3) if v * w <= 8}
     assert (tuned.size.low, tuned.size.high) == (8, 8)
     assert tuned.statuses == {"proved": 6, "none": 2}
@@ -84,7 +84,7 @@ def test_a_space_is_tried_as_a_whole(file: Path, tmp_path: Path, search: str) ->
 @pytest.mark.usefixtures("without_compiler")
 def test_what_is_written_is_proved_again(file: Path, tmp_path: Path) -> None:
     """The kernel, a header, a solution that `check` takes, and JSON with the hashes of space and device."""
-    tuned = tune(file, folder=tmp_path / "out")
+    tuned = tune(file, output=tmp_path / "out")
     names = {path.name for path in tuned.files}
     assert names == {"sums.cu", "sums.cuh", "sums.json", "sums.tuned.json"}
     assert {path.name for path in (tmp_path / "out").iterdir()} == names | {"sums.tune.jsonl"}
@@ -106,20 +106,20 @@ def test_a_search_is_resumed(file: Path, tmp_path: Path, monkeypatch: pytest.Mon
         lambda sketch, name, *others: made.append(name) or evaluate(sketch, name, *others),
     )
     out = tmp_path / "out"
-    first = tune(file, budget=SearchBudget.of("candidates:3"), folder=out)
+    first = tune(file, budget="candidates:3", output=out)
     assert len(first.tried) == 3 and first.optimal == "open" and "3 candidates is spent" in first.stopped
-    again = tune(file, resume=True, folder=out)
+    again = tune(file, resume=True, output=out)
     assert len(again.tried) == 8 and len(set(made)) == 8
     before = len(set(made))
     file.write_text(SUMS.replace("(1, 2, 3)", "(1, 2, 3, 4)"))
-    more = tune(file, folder=out)
+    more = tune(file, output=out)
     assert len(more.tried) == 10 and len(set(made)) == before + 2
 
 
 @pytest.mark.usefixtures("without_compiler")
 def test_a_line_that_is_broken_or_nobodys_is_no_record(file: Path, tmp_path: Path) -> None:
     """Half a line, as an ended process leaves it, is not read, and what comes after it is; a changed one is not."""
-    tuned = tune(file, folder=tmp_path)
+    tuned = tune(file, output=tmp_path)
     path = tmp_path / "sums.tune.jsonl"
     first, *others = path.read_text().splitlines(keepends=True)
     path.write_text(first + others[0][:60])
@@ -136,7 +136,7 @@ def test_a_line_that_is_broken_or_nobodys_is_no_record(file: Path, tmp_path: Pat
 @pytest.mark.usefixtures("without_compiler")
 def test_values_that_are_set_are_not_searched(file: Path, tmp_path: Path) -> None:
     """And nothing left is an error with the rules that leave nothing."""
-    assert tuned_values(tune(file, fix={"V": 2, "WARPS": 1}, folder=tmp_path)) == {(2, 1)}
+    assert tuned_values(tune(file, fix={"V": 2, "WARPS": 1}, output=tmp_path)) == {(2, 1)}
     with pytest.raises(NothingLeftError) as caught:
         tune(file, fix={"V": 4, "WARPS": 3})
     assert caught.value.rules == ("line 6: few outputs", "V = 4 is set", "WARPS = 3 is set")
@@ -150,7 +150,7 @@ def test_values_that_are_set_are_not_searched(file: Path, tmp_path: Path) -> Non
 @pytest.mark.usefixtures("without_compiler")
 def test_tables_figures_and_exports(file: Path, tmp_path: Path) -> None:
     """All candidates in a table, a figure that is XML, and a file that Kernel Tuner's format says the same in."""
-    tuned = tune(file, folder=tmp_path)
+    tuned = tune(file, output=tmp_path)
     rows = list(table(tuned))
     assert len(rows) == 2 + 8 and rows[0].startswith("| V | WARPS | cost |")
     assert ElementTree.fromstring(plot(tuned)).tag.endswith("svg")
@@ -179,7 +179,7 @@ def test_budgets_are_of_three_kinds() -> None:
 @pytest.mark.skipif(not available_tools() or disassembler() is None, reason="no compiler or no nvdisasm")
 def test_a_candidate_is_compiled_and_counted(file: Path, tmp_path: Path) -> None:
     """With several outputs a thread there are fewer instructions an output, and the best has them."""
-    tuned = tune(file, fix={"WARPS": 1}, folder=tmp_path)
+    tuned = tune(file, fix={"WARPS": 1}, output=tmp_path)
     counted = {each.decisions["V"]: each.record.static for each in tuned.tried}
     one, four = counted[1], counted[4]
     assert one is not None and four is not None and one.architecture == four.architecture == "sm_90"
