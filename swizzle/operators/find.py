@@ -21,6 +21,7 @@ from swizzle.operators.linear import deduced
 from swizzle.operators.linear_machine import NotFound
 from swizzle.operators.loop import BOOL, Domain, Loop
 from swizzle.operators.neighbours import with_answers, with_values
+from swizzle.operators.places import with_places
 from swizzle.operators.proof import LawProof, Proofs, Prover
 from swizzle.operators.ranges import OverflowProof, ranges_of
 from swizzle.operators.reading import numbers_of, too_deep
@@ -272,6 +273,7 @@ def _ways(loop: Loop, domain: Domain, tried: Attempts) -> Iterator[Carrier]:
     whole = composed(loop, lambda part: _first(part, domain))
     if whole is not None:
         yield whole
+    yield from with_places(loop, domain)
     if loop.has_bits:
         tried.ways.append("search: it knows no operators on bits")
         return

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import operator
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -15,6 +17,7 @@ from symbolic.expressions.expression import (
     LEAST,
     TRUE,
     Expression,
+    add,
     constant,
     either,
     less,
@@ -119,7 +122,8 @@ def orders(
 def implied(
     names: Mapping[str, Any], samples: Sequence[Sequence[Any]], named: Mapping[str, Expression], against: Sequence[Any]
 ) -> list[Expression]:
-    """Return what samples suggest and words `against` them break: that one order of words goes with another one."""
+    """Return what samples suggest and words `against` them break: which sums of two words are at most another one, and
+    that one order of words goes with another one."""
     zero = constant(0)
     numbers = [named[name] for name, dtype in names.items() if dtype is not BOOL]
     flags = [named[name] for name, dtype in names.items() if dtype is BOOL]
@@ -131,10 +135,25 @@ def implied(
     premises, conclusions = (
         [place for place, each in enumerate(broken) if bool(each) is wanted] for wanted in (True, False)
     )
-    return [
+    return _sums(names, samples, named, against) + [
         either(negation(atoms[p]), atoms[q]) for p in premises for q in conclusions
         if any(row[p] for row in rows) and all(row[q] for row in rows if row[p])
     ]  # fmt: skip
+
+
+def _sums(
+    names: Mapping[str, Any], samples: Sequence[Sequence[Any]], named: Mapping[str, Expression], against: Sequence[Any]
+) -> list[Expression]:
+    """Return which sums of two words, or of one, are at most another one in samples, and not in words `against`."""
+    columns = dict(zip(names, zip(*samples, against, strict=True), strict=True))
+    finite = [name for name, dtype in names.items() if dtype is not BOOL and not any(map(math.isinf, columns[name]))]
+    pairs = [*((name,) for name in finite), *itertools.combinations(finite, 2)]
+    sums = {pair: [sum(row) for row in zip(*(columns[name] for name in pair), strict=True)] for pair in pairs}
+    return [
+        less_equal(*(add(*(named[name] for name in some)) for some in (a, b)))
+        for a, b in itertools.permutations(pairs, 2)
+        if not {*a} & {*b} and sums[a][-1] > sums[b][-1] and all(map(operator.le, sums[a][:-1], sums[b][:-1]))
+    ]
 
 
 def floors(loop: Loop, names: Sequence[str], least: bool) -> dict[tuple[str, str], bool]:

@@ -21,11 +21,12 @@ from swizzle.operators.semiring import UNIT
 from symbolic.expressions.expression import TRUE, Expression, substituted
 
 
-def deduced(loop: Loop, live: Sequence[str], domain: Domain) -> list[Carrier]:
-    """Return the operators of a loop that is linear, fewest words first; NotFound says why it is not."""
+def deduced(loop: Loop, live: Sequence[str], domain: Domain, *, floors: bool = True) -> list[Carrier]:
+    """Return the operators of a loop that is linear, fewest words first; NotFound says why it is not. Without `floors`,
+    nothing is taken from what words always are, at least."""
     found: list[Carrier] = []
     reason = NotFound("no semiring fits")
-    for machine in machines(loop, live):
+    for machine in machines(loop, live, floors):
         try:
             found.append(_carrier(machine, live, domain))
         except NotFound as error:

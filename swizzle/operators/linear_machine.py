@@ -41,7 +41,7 @@ class LinearMachine:
     rows: Mapping[tuple[Control, str], Mapping[str, Expression]]
 
 
-def machines(loop: Loop, live: Sequence[str]) -> Iterator[LinearMachine]:
+def machines(loop: Loop, live: Sequence[str], floored: bool = True) -> Iterator[LinearMachine]:
     """Yield the ways in which a loop is linear, over one choice of semirings after the other."""
     control, states = _control(loop, live)
     numbers = [name for name in live if name not in control]
@@ -63,19 +63,19 @@ def machines(loop: Loop, live: Sequence[str]) -> Iterator[LinearMachine]:
         yield LinearMachine(
             loop, control, states, start, {name: ring for group, ring, _ in chosen for name in group},
             {name: group for group, _, _ in chosen for name in group}, moves,
-            {name: each for group, ring, _ in chosen for name, each in _floor(loop, group, ring).items()},
+            {name: each for group, ring, _ in chosen for name, each in _floor(loop, group, ring, floored).items()},
             {key: row for _, _, rows in chosen for key, row in rows.items()},
         )  # fmt: skip
 
 
-def _floor(loop: Loop, group: tuple[str, ...], ring: Semiring) -> dict[str, dict[str, Expression]]:
+def _floor(loop: Loop, group: tuple[str, ...], ring: Semiring, floored: bool) -> dict[str, dict[str, Expression]]:
     """Return what the words of a group always are, at least, as rows: a state is the same with them added to it.
 
     Where a maximum is kept that is never below what it was at first, the matrix of a part may say so, too: then words
     begin where the loop's state begins, and no element leaves them there.
     """
     found = {name: {name: ring.one} for name in group}
-    if ring.names[0] in ("max", "min"):
+    if floored and ring.names[0] in ("max", "min"):
         for name, other in floors(loop, group, ring.names[0] == "max"):
             found[name][other or UNIT] = ring.one if other else loop.initial[name]
     return found

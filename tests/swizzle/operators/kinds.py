@@ -311,3 +311,63 @@ def debounced(x: bool):
         if n == 3:
             out, n = v, 0
     return out
+
+
+# ---- where the greatest is ---------------------------------------------------------------------------------------
+
+
+@serial(length=1 << 20)
+def last_place_of_the_longest_ones(x: bool):
+    here, best, place = 0, 0, 0
+    for i, v in enumerate(x):
+        here = here + 1 if v else 0
+        if here >= best:
+            best, place = here, i - here + 1
+    return place
+
+
+@serial(length=1 << 20)
+def end_of_the_longest_zeros(x: i32):
+    here, best, end = 0, 0, -1
+    for i, v in enumerate(x):
+        if v == 0:
+            here += 1
+            if here > best:
+                best, end = here, i
+        else:
+            here = 0
+    return end
+
+
+@serial(length=1 << 20, where=lambda v: -1000 <= v <= 1000)
+def end_of_the_best_run(x: i32):
+    here, best, end = 0, 0, 0
+    for i, v in enumerate(x):
+        here = max(0, here + v)
+        if here > best:
+            best, end = here, i
+    return best, end
+
+
+@serial(length=1 << 20, where=lambda v: -1000 <= v <= 1000)
+def start_of_the_best_run(x: i32):
+    here, best, start, at = 0, 0, 0, 0
+    for i, v in enumerate(x):
+        if here + v < 0:
+            here, at = 0, i + 1
+        else:
+            here += v
+        if here > best:
+            best, start = here, at
+    return best, start
+
+
+@serial(length=1 << 20, where=lambda v: -1000 <= v <= 1000)
+def lowest_end(x: i32):
+    here, low, end, n = 0, 0, 0, 0
+    for v in x:
+        n += 1
+        here = min(here + v, v)
+        if here <= low:
+            low, end = here, n
+    return end, here
