@@ -105,6 +105,10 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
     "Warps, barriers and races": (
         *("wrong_shuffle_arguments", "partial_warp_shuffle", "barrier_under_if", "race", "race_of_stores"),
     ),
+    "Asynchronous copies": (
+        *("copy_to_parameter", "copy_from_shared", "copy_of_a_sum", "copy_of_two_bytes", "copy_of_other_type"),
+        *("copy_filled_with_one", "copy_askew", "copy_before_arrival"),
+    ),
     "Accumulators": (
         *(
             "accumulator_operator",

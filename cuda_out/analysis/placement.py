@@ -71,14 +71,14 @@ def _occurrences(body: Body, path: Path, loop_variables: frozenset[str]) -> Iter
         match stmt:
             case ir.Assign(name=name) | ir.DeclareArray(name=name) | ir.DeclareAccumulator(name=name):
                 yield name, _Occurrence(path, index, name not in read, stmt)
-            case ir.Store(array=name) | ir.Accumulate(accumulator=name):
+            case ir.Store(array=name) | ir.CopyAsync(array=name) | ir.Accumulate(accumulator=name):
                 yield name, _Occurrence(path, index, False, stmt)
             case ir.For(variable=variable, body=inner):
                 yield from _occurrences(inner, (*path, (index, "for")), loop_variables | {variable})
             case ir.If(then=then, otherwise=otherwise):
                 yield from _occurrences(then, (*path, (index, "then")), loop_variables)
                 yield from _occurrences(otherwise, (*path, (index, "else")), loop_variables)
-            case ir.Barrier():
+            case ir.Barrier() | ir.CopyGroup():
                 pass
 
 

@@ -120,7 +120,8 @@ CUDA_NAMES = _words(
     threadIdx blockIdx blockDim gridDim warpSize min max abs llabs fabs fabsf fmin fminf fmax fmaxf floor floorf fmod
     fmodf floor_div floor_mod wrapping_abs dim3 half half2 NULL assert signbit isnan isinf INFINITY NAN stdin stdout
     stderr errno linux unix M_PI EOF RAND_MAX stream cudaStream_t cudaError_t cudaGetLastError size_t chosen
-    element_of with_element
+    element_of with_element copy_async_4 copy_async_8 copy_async_16 copy_async_or_zero_4 copy_async_or_zero_8
+    copy_async_or_zero_16 commit_copies wait_copies
     """
 )
 CUDA_NAMES |= {name for row in FUNCTIONS.values() for name in row.cuda.values()}

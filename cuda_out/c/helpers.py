@@ -73,6 +73,19 @@ __device__ __forceinline__ long long wrapping_abs(long long a) {
   return a < 0 ? static_cast<long long>(0ull - static_cast<unsigned long long>(a)) : a;
 }
 """,
+    "commit_copies": """\
+/// Makes a group of the copies that this thread has begun.
+__device__ __forceinline__ void commit_copies() {
+  asm volatile("cp.async.commit_group;" : : : "memory");
+}
+""",
+    "wait_copies": """\
+/// Waits for all but the last groups of copies of this thread.
+template <int left>
+__device__ __forceinline__ void wait_copies() {
+  asm volatile("cp.async.wait_group %0;" : : "n"(left) : "memory");
+}
+""",
     "floor_mod": """\
 /// a - floor(a / b) * b: the remainder that has the sign of b.
 template <typename T>
@@ -83,6 +96,21 @@ __device__ __forceinline__ T floor_mod(T a, T b) {
 """,
 }
 
+_COPY = """\
+/// Begins to copy {bytes} bytes to shared memory.
+__device__ __forceinline__ void copy_async_{bytes}(void* to, const void* from) {{
+  asm volatile("cp.async.{cache}.shared.global [%0], [%1], {bytes};" : :
+      "r"(unsigned(__cvta_generic_to_shared(to))), "l"(__cvta_generic_to_global(from)) : "memory");
+}}
+"""
+_COPY_OR_ZERO = """\
+/// Begins to copy {bytes} bytes to shared memory, or to fill them with zeros.
+__device__ __forceinline__ void copy_async_or_zero_{bytes}(void* to, const void* from, bool copied) {{
+  asm volatile("cp.async.{cache}.shared.global [%0], [%1], {bytes}, %2;" : :
+      "r"(unsigned(__cvta_generic_to_shared(to))), "l"(__cvta_generic_to_global(from)), "r"(copied ? {bytes} : 0) :
+      "memory");
+}}
+"""
 _FLOAT_MOD = """\
 /// a - floor(a / b) * b: the remainder that has the sign of b.
 __device__ __forceinline__ {type} floor_mod({type} a, {type} b) {{
@@ -117,6 +145,9 @@ def helper_text(names: frozenset[str]) -> list[str]:
             found.append(_HALF.format(name=name))
         if f"{name}_f64" in names:
             found.append(template.format(type="double", fmod="fmod", floor="floor", half="0.5"))
+    for name, template in (("copy_async", _COPY), ("copy_async_or_zero", _COPY_OR_ZERO)):
+        sizes = (size for size in (4, 8, 16) if f"{name}_{size}" in names)
+        found += [template.format(bytes=size, cache="cg" if size == 16 else "ca") for size in sizes]
     return found
 
 

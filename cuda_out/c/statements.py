@@ -20,6 +20,7 @@ from cuda_out.analysis.placement import (
     placements,
 )
 from cuda_out.analysis.unroll import loops_to_unroll
+from cuda_out.c.copies import copy_line
 from cuda_out.c.emitter import Emitter, c_names
 from cuda_out.c.expressions import (
     PRECEDENCE,
@@ -134,6 +135,7 @@ class StatementPrinter:
         }
         self.vector_names: list[str] = []
         self.words = PackedWords(program)
+        self.copies = [stmt for stmt in statements(program.body) if isinstance(stmt, ir.CopyAsync)]
         self.declared = declarations(program)
         self.accumulators: dict[str, ir.DeclareAccumulator] = {}
         self.out = out
@@ -178,7 +180,9 @@ class StatementPrinter:
         """Return how many bytes an array's first element must be aligned to for vector accesses; 1 if it has none."""
         rows = (row_operand(stmt) for stmt in warp_instructions(self.program.body))
         least = ROW_BYTES if any(row is not None and row.array == array for row in rows) else 1
-        return max([least, *(vector.bytes for vector in self.vectors.values() if vector.array == array)])
+        vectors = [vector.bytes for vector in self.vectors.values() if vector.array == array]
+        copies = [copy.bytes for copy in self.copies if copy.width > 1 and array in (copy.array, copy.load.array)]
+        return max([least, *vectors, *copies])
 
     def _named_by_program(self, coordinate: str, axis: str) -> bool:
         """Say whether the first use of a coordinate is a statement that names it: `lane = cuda.laneid`."""
@@ -318,6 +322,8 @@ class StatementPrinter:
                 self.out.line("__syncthreads();" if scope == "block" else "__syncwarp();")
             case ir.WarpInstruction():
                 self._whole_warp(stmt, facts)
+            case ir.CopyAsync() | ir.CopyGroup():
+                self.out.line(copy_line(stmt, self.expressions, facts))
             case _:
                 assert_never(stmt)
 

@@ -26,6 +26,7 @@ from cuda_out.compile.toolchain import COMPILE_SECONDS, Resources, Tool, compile
 from symbolic.errors import SwizzleError
 
 COUNTED: Final = ("SHFL", "LDS", "STS", "LDG", "STG", "LDL", "STL", "BAR")
+COUNTED_IF_ANY: Final = ("LDGSTS",)
 NO_DISASSEMBLER: Final = "no instruction counts: nvdisasm is not installed (pip install 'swizzle-inventor[nvrtc]')"
 
 
@@ -48,7 +49,8 @@ class Report(Struct, frozen=True):
         """Return how often each opcode of COUNTED occurs, and the number of all instructions; {} if unknown."""
         if self.instructions is None:
             return {}
-        return {**{op: self.instructions.get(op, 0) for op in COUNTED}, "total": sum(self.instructions.values())}
+        named = (*COUNTED, *(op for op in COUNTED_IF_ANY if self.instructions.get(op)))
+        return {**{op: self.instructions.get(op, 0) for op in named}, "total": sum(self.instructions.values())}
 
     def __str__(self) -> str:
         taken = self.resources

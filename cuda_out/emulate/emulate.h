@@ -117,6 +117,9 @@ unsigned atomic_add(unsigned* address, unsigned value);
 unsigned long long atomic_add(unsigned long long* address, unsigned long long value);
 float atomic_add(float* address, float value);
 double atomic_add(double* address, double value);
+void copy_async(void* to, const void* from, unsigned bytes, unsigned copied);  // the rest is filled with zeros
+void commit_copies();
+void wait_copies(unsigned left);
 void fence();                   // of what this thread stores and loads, for the threads of other blocks
 void* dynamic_shared_memory();  // what emulate.py lets an `extern __shared__ T name[]` point to
 [[noreturn]] void refuse(Site site, const char* format, int value);

@@ -125,6 +125,20 @@ _KERNEL_FLAGS = (
 _DYNAMIC_SHARED = re.compile(
     r"extern\s+__shared__\s+((?:__align__\s*\(\s*\d+\s*\)\s+)?)([\w: ]+?)\s+(\w+)\s*\[\s*\]\s*;"
 )
+_POINTER = r'"r"\(unsigned\(__cvta_generic_to_shared\((\w+)\)\)\),\s*"l"\(__cvta_generic_to_global\((\w+)\)\)'
+_PTX: Final = tuple(
+    (re.compile(rf'asm\s+volatile\("{instruction};"\s*:\s*:{operands}\s*:\s*"memory"\);'), call)
+    for instruction, operands, call in (
+        (r"cp\.async\.c[ag]\.shared\.global \[%0\], \[%1\], (\d+)", rf"\s*{_POINTER}", r"copy_async(\2, \3, \1, \1);"),
+        (
+            r"cp\.async\.c[ag]\.shared\.global \[%0\], \[%1\], (\d+), %2", rf'\s*{_POINTER},\s*"r"\(([^"]+)\)',
+            r"copy_async(\2, \3, \1, \4);",
+        ),
+        (r"cp\.async\.commit_group", "", "commit_copies();"),
+        (r"cp\.async\.wait_group %0", r'\s*"n"\((\w+)\)', r"wait_copies(\1);"),
+    )
+)  # fmt: skip
+"""The instructions of PTX that printed texts write out, and the functions of `emulate.h` that do the same."""
 
 
 class EmulationError(RuntimeError):
@@ -304,7 +318,7 @@ def _program(text: str, kernel: str, cache_dir: Path | None) -> Path:
     folder = process_folder() if cache_dir is None else cache_dir
     folder.mkdir(parents=True, exist_ok=True)
     runtime = _runtime_object(cpp, folder)
-    text = with_emulated_matrices(_DYNAMIC_SHARED.sub(_point_at_dynamic_shared, text))
+    text = with_ptx_called(with_emulated_matrices(_DYNAMIC_SHARED.sub(_point_at_dynamic_shared, text)))
     flags = (*_KERNEL_FLAGS, *_options(cpp), *INCLUDES)
     program = folder / f"kernel-{digest(sources_digest(), cpp, *flags, kernel, text)}"
     if not program.exists():
@@ -320,6 +334,17 @@ def _program(text: str, kernel: str, cache_dir: Path | None) -> Path:
             compile_with([cpp, *linker(), "-no-pie", str(compiled), str(runtime), "-o", str(new)], text, new, [runtime])
             os.replace(new, program)
     return program
+
+
+def with_ptx_called(text: str) -> str:
+    """Return a text with calls in the place of instructions of PTX; line breaks stay."""
+    for instruction, call in _PTX:
+
+        def called(found: re.Match[str], call: str = call) -> str:
+            return f"swizzle_emulation::{found.expand(call)}" + "\n" * found[0].count("\n")
+
+        text = instruction.sub(called, text)
+    return text
 
 
 def _runtime_object(cpp: str, folder: Path) -> Path:

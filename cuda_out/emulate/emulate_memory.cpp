@@ -276,6 +276,52 @@ void swap_shared_memory(Shared (&other)[2]) {
 ADD(int) ADD(unsigned) ADD(unsigned long long) ADD(float) ADD(double)
 #undef ADD
 
+// ---- asynchronous copies -----------------------------------------------------------------------------------------
+
+namespace {
+struct Copy {
+    char* to;
+    const char* from;
+    unsigned bytes, copied, group;
+};
+struct Copies {
+    unsigned committed = 0;
+    std::vector<Copy> begun;
+};
+std::map<uint64_t, Copies> copies;  // of each thread
+
+Copies& copies_of_current() { return copies[uint64_t(now().block) << 32 | now().thread]; }
+}  // namespace
+
+void copy_async(void* to, const void* from, unsigned bytes, unsigned copied) {
+    const uintptr_t site = uintptr_t(__builtin_return_address(0));
+    if (uintptr_t(to) % bytes || (copied && uintptr_t(from) % bytes)) fail(format("misaligned copy of %u bytes", bytes), site);
+    if (copied) touch(uintptr_t(from), copied, false, site);
+    touch(uintptr_t(to), bytes, true, site);
+    std::memset(to, draw(256), bytes);  // nothing that anybody may use
+    Copies& own = copies_of_current();
+    own.begun.push_back({static_cast<char*>(to), static_cast<const char*>(from), bytes, copied, own.committed});
+}
+
+void commit_copies() { ++copies_of_current().committed; }
+
+void wait_copies(unsigned left) {
+    Copies& own = copies_of_current();
+    const uintptr_t site = uintptr_t(__builtin_return_address(0));
+    size_t kept = 0;
+    for (const Copy& copy : own.begun) {
+        if (copy.group + left >= own.committed) {
+            own.begun[kept++] = copy;
+            continue;
+        }
+        if (copy.copied) touch(uintptr_t(copy.from), copy.copied, false, site);
+        touch(uintptr_t(copy.to), copy.bytes, true, site);
+        std::memset(copy.to, 0, copy.bytes);
+        std::memcpy(copy.to, copy.from, copy.copied);
+    }
+    own.begun.resize(kept);
+}
+
 void* dynamic_shared_memory() { return reinterpret_cast<void*>(dynamic_shared->base); }
 
 }  // namespace swizzle_emulation

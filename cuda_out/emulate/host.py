@@ -19,7 +19,15 @@ from cuda_out.c.kernel_text import NoKernel, argument_spans, blanked, closing, k
 from cuda_out.c.printer import MAX_BLOCKS, MAX_LENGTH, CudaSource
 from cuda_out.c.types import C_TYPE
 from cuda_out.compile.children import TooLong, process_folder, run_child, scratch_folder
-from cuda_out.emulate.emulate import COMMON_FLAGS, INCLUDES, compile_with, compiled_header, compiler, linker
+from cuda_out.emulate.emulate import (
+    COMMON_FLAGS,
+    INCLUDES,
+    compile_with,
+    compiled_header,
+    compiler,
+    linker,
+    with_ptx_called,
+)
 from cuda_out.emulate.matrices import included, with_emulated_matrices
 from symbolic.ir.program import DType
 
@@ -215,7 +223,7 @@ def _run(source: CudaSource, text: str, tried: Sequence[tuple[str, HostCall]]) -
     cpp, flags = compiler(), (*_FLAGS, *INCLUDES)
     header = compiled_header("host.h", cpp, flags, process_folder())
     with scratch_folder() as scratch:
-        Path(scratch, "kernel.cu").write_bytes(_noting(source, text).encode())
+        Path(scratch, "kernel.cu").write_bytes(with_ptx_called(_noting(source, text)).encode())
         Path(scratch, "unit.cpp").write_bytes(unit.encode())
         program = scratch / "program"
         command = [cpp, "-I", str(header), *flags, *_LINKED, *linker(), f"{scratch}/unit.cpp", "-o", str(program)]

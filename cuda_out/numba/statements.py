@@ -7,6 +7,7 @@ from typing_extensions import assert_never
 from cuda_out.analysis.placement import DeclarationPoint, Path, declarations, placements
 from cuda_out.numba.expressions import NumbaExpressions
 from cuda_out.numba.lines import PythonLines
+from symbolic.errors import SwizzleError
 from symbolic.ir import program as ir
 from symbolic.ir.facts import Facts, after, decide, facts_where, launch_facts, loop_facts
 from symbolic.ir.program import Program, Stmt
@@ -76,6 +77,13 @@ class NumbaStatements:
                 self.out.line("cuda.syncthreads()" if scope == "block" else "cuda.syncwarp()")
             case ir.WarpInstruction(row=row):
                 raise AssertionError(f"{row.name} was refused before")
+            case ir.CopyAsync() | ir.CopyGroup():
+                raise SwizzleError(
+                    "numba.cuda has no asynchronous copies",
+                    place=stmt.place,
+                    expected="stores and barriers",
+                    fix="take the CUDA text instead: --emit cuda, to_cuda()",
+                )
             case _:
                 assert_never(stmt)
 

@@ -1,7 +1,7 @@
 """Drop what nothing reads: variables, register arrays, accumulators, and bodies that become empty.
 
-What must stay is what has an effect outside: stores to parameters, stores to shared arrays that something reads, and
-barriers.
+What must stay is what has an effect outside: stores to parameters, stores and copies to shared arrays that something
+reads, barriers, and waits for copies.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _target(stmt: Stmt) -> str | None:
     match stmt:
         case ir.Assign(name=name) | ir.DeclareArray(name=name) | ir.DeclareAccumulator(name=name):
             return name
-        case ir.Store(array=name) | ir.Accumulate(accumulator=name):
+        case ir.Store(array=name) | ir.CopyAsync(array=name) | ir.Accumulate(accumulator=name):
             return name
         case _:
             return None

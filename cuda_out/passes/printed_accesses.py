@@ -15,10 +15,11 @@ from msgspec import Struct
 
 from cuda_out.passes.packed_words import PackedWords
 from cuda_out.passes.pipeline import optimize
-from cuda_out.passes.vectors import VectorAccess, arrays_in_memory, vector_accesses
+from cuda_out.passes.vectors import arrays_in_memory, vector_accesses
 from symbolic.errors import Place
 from symbolic.ir.matrices import ROW_BYTES, MatrixMove
 from symbolic.ir.program import (
+    CopyAsync,
     DeclareArray,
     DType,
     Expr,
@@ -128,7 +129,7 @@ class _Listener(Machine):
         self.shuffled = self.selected = 0
         self._vectors = vector_accesses(program)
         self._words = PackedWords(program)
-        self._vector: VectorAccess | None = None
+        self._width = 1
 
     def execute(self, statement: Stmt, mask: Steering) -> None:
         if isinstance(statement, WarpInstruction):  # it is one instruction, and no data is asked for
@@ -147,22 +148,27 @@ class _Listener(Machine):
                 self.shuffled += warps * (move.shuffle is not None)
                 self.selected += warps * (move.shuffle is None and not move.is_copy)
             return
+        if isinstance(statement, CopyAsync):
+            before, self._width = len(self.heard), statement.width
+            super().execute(statement, mask)
+            self._width = 1
+            del self.heard[before + 2 :]  # a load and a store for all elements that are copied at once
+            return
         vector = self._vectors.get(statement) if isinstance(statement, For) else None
         if vector is None:
             super().execute(statement, mask)
             return
         before = len(self.heard)
-        self._vector = vector
+        self._width = vector.width
         super().execute(statement, mask)
-        self._vector = None
+        self._width = 1
         del self.heard[before + 1 :]  # one access moves what the loop moves word by word
 
-    def _hear(self, node: Load | Store, mask: Steering, address: Steering) -> None:
+    def _hear(self, node: Load | Store | CopyAsync, mask: Steering, address: Steering) -> None:
         if node.array in self.far:
             assert isinstance(address, np.ndarray) and isinstance(mask, np.ndarray), "a filling leaves nothing open"
             cells = np.where(mask & (address >= 0), address - self.memories[node.array].base, -1)
-            width = self._vector.width if self._vector is not None else 1
-            self.heard.append(((node.array, isinstance(node, Store), node.place), width, cells))
+            self.heard.append(((node.array, not isinstance(node, Load), node.place), self._width, cells))
 
     def _hear_rows(self, node: WarpInstruction, row: Load, mask: Steering, cells: Steering) -> None:
         """Note the rows that lanes name: 16 bytes each, which memory serves eight at a time, a matrix."""

@@ -128,7 +128,10 @@ class _Sharer:
         match stmt:
             case ir.Assign(name=name, value=value):
                 yield from self._parts(value, f"{name}_base", bound, in_loop and not guarded)
-            case ir.Store(array=array, indices=indices, value=value):
+            case (
+                ir.Store(array=array, indices=indices, value=value)
+                | ir.CopyAsync(array=array, indices=indices, source=value)
+            ):
                 for index in indices:
                     yield from self._parts(index, f"{array}_index", bound, in_loop and not guarded)
                 yield from self._parts(value, "offset", bound, in_loop and not guarded)

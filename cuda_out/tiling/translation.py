@@ -123,7 +123,12 @@ class _Walk:
             case ir.Store(array=array, indices=indices, value=value):
                 moved = self._access(array, indices, scope, stmt.place)
                 return (replace(stmt, indices=moved, value=self.expr(value, scope)[0]),), scope
-            case ir.DeclareArray() | ir.DeclareAccumulator() | ir.Barrier():
+            case ir.CopyAsync(array=array, indices=indices):
+                moved = self._access(array, indices, scope, stmt.place)
+                changed = map_own(stmt, lambda expr: expr if expr in indices else self.expr(expr, scope)[0])
+                assert isinstance(changed, ir.CopyAsync)
+                return (replace(changed, indices=moved),), scope
+            case ir.DeclareArray() | ir.DeclareAccumulator() | ir.Barrier() | ir.CopyGroup():
                 return (stmt,), scope
             case ir.WarpInstruction():
                 return (

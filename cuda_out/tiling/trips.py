@@ -252,9 +252,9 @@ class _Masked:
             case ir.DeclareAccumulator(outer=outer, init=None, dtype=dtype) if law_of(outer).bound and dtype.is_float:
                 start = law_of(outer).start(dtype)  # which is what the text begins with, and a short length leaves it
                 return (replace(stmt, init=ir.Const(start, dtype, stmt.place)),)
-            case ir.DeclareArray() | ir.DeclareAccumulator() | ir.Barrier():
+            case ir.DeclareArray() | ir.DeclareAccumulator() | ir.Barrier() | ir.CopyGroup():
                 return (stmt,)
-            case ir.WarpInstruction():
+            case ir.WarpInstruction() | ir.CopyAsync():
                 return (self._filled(stmt),)
             case ir.Store(array=array) if array in self.parameters:
                 return self._store(stmt)

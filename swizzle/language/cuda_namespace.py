@@ -191,6 +191,26 @@ def _syncwarp(mask: int = 0xFFFFFFFF) -> None:
     kernel_only("cuda.syncwarp")
 
 
+def _copy_async(dst: Any, src: Any, count: int = 1) -> None:
+    """Copy an element of a parameter to a shared array, without waiting: `cuda.copy_async(tile[i], x[j])`.
+
+    `tile[i]` has no value until this thread has waited for the copy (`cuda.wait_copies`); other threads see it after a
+    barrier behind the wait. Until then the source must stay as it is. 4, 8 or 16 bytes are copied: one element or
+    vector, or `count` neighbours, whose places are multiples of it. `x[j] if j < n else 0` fills in zeros.
+    """
+    kernel_only("cuda.copy_async")
+
+
+def _commit_copies() -> None:
+    """Make a group of the copies that this thread has issued since its last group."""
+    kernel_only("cuda.commit_copies")
+
+
+def _wait_copies(n: int = 0) -> None:
+    """Wait until at most `n`, a constant, of this thread's groups of copies are under way: the last ones."""
+    kernel_only("cuda.wait_copies")
+
+
 def _shfl_sync(mask: int, value: Any, src_lane: int) -> Any:
     """Return the value that lane `src_lane` (modulo the warp size) of the same warp passes to this shuffle.
 
@@ -300,6 +320,9 @@ class Cuda:
     ldmatrix = staticmethod(_ldmatrix)
     stmatrix = staticmethod(_stmatrix)
     movmatrix = staticmethod(_movmatrix)
+    copy_async = staticmethod(_copy_async)
+    commit_copies = staticmethod(_commit_copies)
+    wait_copies = staticmethod(_wait_copies)
     shfl_sync = staticmethod(_shfl_sync)
     shfl_up_sync = staticmethod(_shfl_up_sync)
     shfl_down_sync = staticmethod(_shfl_down_sync)

@@ -314,7 +314,7 @@ def after(stmt: Stmt, facts: Facts) -> Facts:
             return _join(first, after_body(otherwise, facts_where(condition, False, facts)))
         case ir.Store() | ir.DeclareArray() | ir.DeclareAccumulator() | ir.Accumulate() | ir.Barrier():
             return facts
-        case ir.WarpInstruction():
+        case ir.WarpInstruction() | ir.CopyAsync() | ir.CopyGroup():
             return facts
         case _:
             assert_never(stmt)

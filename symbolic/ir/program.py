@@ -333,7 +333,52 @@ class WarpInstruction(Struct, frozen=True):
     place: Place
 
 
-Stmt: TypeAlias = Assign | Store | DeclareArray | DeclareAccumulator | Accumulate | For | If | Barrier | WarpInstruction
+class CopyAsync(Struct, frozen=True):
+    """`cuda.copy_async(array[indices], source)`: copy `width` elements of a parameter to a shared array.
+
+    `source` is a `Load` of the first element, or a `Select` of one and of 0, which is then stored to all of them. The
+    elements have their values once the thread has waited for the copy; until then they have none.
+    """
+
+    array: str
+    indices: tuple[Expr, ...]
+    source: Expr
+    width: int
+    place: Place
+
+    @property
+    def load(self) -> Load:
+        """The first element that is read."""
+        load = self.source.then if isinstance(self.source, Select) else self.source
+        assert isinstance(load, Load)
+        return load
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes are copied at once."""
+        return self.width * self.source.dtype.bits // 8
+
+
+class CopyGroup(Struct, frozen=True):
+    """`cuda.commit_copies()`, or `cuda.wait_copies(left)`: so many of a thread's groups may stay under way."""
+
+    left: int | None
+    place: Place
+
+
+Stmt: TypeAlias = (
+    Assign
+    | Store
+    | DeclareArray
+    | DeclareAccumulator
+    | Accumulate
+    | For
+    | If
+    | Barrier
+    | WarpInstruction
+    | CopyAsync
+    | CopyGroup
+)
 
 # ---- programs --------------------------------------------------------------------------------------------------
 

@@ -99,7 +99,9 @@ def own_expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return (value,)
         case ir.Store(indices=indices, value=value):
             return (*indices, value)
-        case ir.DeclareArray() | ir.DeclareAccumulator() | ir.Barrier():
+        case ir.CopyAsync(indices=indices, source=source):
+            return (*indices, source)
+        case ir.DeclareArray() | ir.DeclareAccumulator() | ir.Barrier() | ir.CopyGroup():
             return ()
         case ir.Accumulate(indices=indices, operands=operands, condition=condition):
             return (*indices, *operands) if condition is None else (*indices, *operands, condition)
@@ -156,7 +158,12 @@ def map_own(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
             return replace(stmt, value=change(value))
         case ir.Store(indices=indices, value=value):
             return replace(stmt, indices=tuple(map(change, indices)), value=change(value))
-        case ir.DeclareArray() | ir.DeclareAccumulator() | ir.Barrier():
+        case ir.CopyAsync(indices=indices, source=source):
+            changed = change(source)
+            if isinstance(changed, ir.Const) and isinstance(source, ir.Select):  # it is still a copy, of zeros
+                changed = replace(source, condition=ir.Const(False, ir.DType.BOOL, source.place))
+            return replace(stmt, indices=tuple(map(change, indices)), source=changed)
+        case ir.DeclareArray() | ir.DeclareAccumulator() | ir.Barrier() | ir.CopyGroup():
             return stmt
         case ir.Accumulate(indices=indices, operands=operands, condition=condition):
             return replace(
@@ -313,7 +320,7 @@ def all_names(program: Program) -> frozenset[str]:
                 found.add(name)
             case ir.DeclareArray(name=name) | ir.DeclareAccumulator(name=name):
                 found.add(name)
-            case ir.Store(array=name) | ir.Accumulate(accumulator=name):
+            case ir.Store(array=name) | ir.CopyAsync(array=name) | ir.Accumulate(accumulator=name):
                 found.add(name)
             case _:
                 pass

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from symbolic.algebra.numbers import Algebra
 from symbolic.errors import SwizzleError
 from symbolic.ir.index import cell_name, extend, extend_lanes
 from symbolic.ir.matrices import MATRIX_ROWS, ROW_BYTES, MatrixMove
-from symbolic.ir.program import Apply, Cast, DeclareArray, Expr, Load, Parameter, Store, WarpInstruction
+from symbolic.ir.program import Apply, Cast, CopyAsync, DeclareArray, Expr, Load, Parameter, Store, WarpInstruction
+from symbolic.machine.copies import Copies
 from symbolic.machine.memory import Memory, Read
 from symbolic.machine.rules import Rules
 from symbolic.values.data import Data, DataVector
@@ -31,7 +32,8 @@ class LaunchArrays:
     def __init__(self, algebra: Algebra, rules: Rules) -> None:
         self.algebra, self.rules, self.shape, self.result = algebra, rules, rules.shape, rules.result
         self.memories = rules.result.memories
-        self.on_access: Callable[[Load | Store, Vector, Vector], None] | None = None
+        self.copies = Copies(self.memories, rules)
+        self.on_access: Callable[[Load | Store | CopyAsync, Vector, Vector], None] | None = None
         """Called with each access, the mask of the threads, and their addresses, -1 out of bounds."""
         self.on_rows: Callable[[WarpInstruction, Load, Vector, Vector], None] | None = None
         """Called with each ldmatrix and stmatrix, the threads that name rows, and where in the array these begin."""
@@ -70,7 +72,7 @@ class LaunchArrays:
             statement.name, statement.dtype, statement.shape, owner * cells, data, False, sharers, statement.place
         )
 
-    def _address(self, node: Load | Store, indices: Sequence[Vector], mask: Vector) -> Vector:
+    def _address(self, node: Load | Store | CopyAsync, indices: Sequence[Vector], mask: Vector) -> Vector:
         """Return each thread's address, -1 where it is out of bounds, which is a violation or an obligation."""
         memory = self.memories[node.array]
         address = self.offset(node, memory, indices, mask)
@@ -81,7 +83,9 @@ class LaunchArrays:
             self.on_access(node, mask, address)
         return address
 
-    def offset(self, node: Load | Store | Apply, memory: Memory, indices: Sequence[Vector], mask: Vector) -> Vector:
+    def offset(
+        self, node: Load | Store | CopyAsync | Apply, memory: Memory, indices: Sequence[Vector], mask: Vector
+    ) -> Vector:
         """Return each thread's place in an array, row-major, -1 where it is out of bounds."""
         linear: Vector | None = None
         for extent, index in zip(memory.shape, indices, strict=True):
@@ -148,8 +152,10 @@ class LaunchArrays:
 
     def load(self, node: Load, indices: Sequence[Vector], mask: Vector) -> DataVector:
         """Return what each thread reads."""
+        return self._read(node, self._address(node, indices, mask), mask)
+
+    def _read(self, node: Load, address: Vector, mask: Vector) -> DataVector:
         memory = self.memories[node.array]
-        address = self._address(node, indices, mask)
         self.rules.note_access(node, mask, address, writes=False)
         found = memory.read(address)
         if isinstance(found, np.ndarray) and isinstance(mask, np.ndarray) and isinstance(address, np.ndarray):
@@ -157,13 +163,8 @@ class LaunchArrays:
             if len(bad):
                 t = int(bad[0])
                 cell = cell_name(node.array, memory.shape, int(address[t] - memory.base[t]))
-                self.rules.violate(
-                    node,
-                    "unwritten",
-                    t,
-                    f"{cell} is read before it is written ({self.shape.describe(t)})",
-                    "write the cell on every path before this read",
-                )
+                why, fix = self.copies.account(node, cell, int(address[t]), t)
+                self.rules.violate(node, "unwritten", t, f"{why} ({self.shape.describe(t)})", fix)
         if isinstance(found, Read) or isinstance(mask, Deferred):
             never = found.unwritten if isinstance(found, Read) else None
             certain = memory.unwritten(address) if isinstance(address, np.ndarray) else None
@@ -184,9 +185,58 @@ class LaunchArrays:
         address = self._address(node, indices, mask)
         self.rules.note_access(node, mask, address, writes=True)
         keep = mask if isinstance(address, Deferred) else conjunction(mask, address >= 0)
+        self.copies.refuse(node, keep, address)
         if node.atomic:
             value = self._added(node, value, address, keep)
         self.memories[node.array].write(self.rules.key(node, "access"), keep, address, value, len(self.result.barriers))
+
+    def copy(
+        self,
+        node: CopyAsync,
+        to: Sequence[Vector],
+        given: Sequence[Vector],
+        mask: Vector,
+        chosen: Vector,
+        filled: Callable[[DataVector], DataVector],
+    ) -> None:
+        """Begin to copy `node.width` elements for each thread in `mask`: where `chosen` those at `given`, elsewhere
+        what `filled` puts in their place."""
+        wanted, outer = conjunction(mask, chosen), self.rules.loops
+        for place in range(node.width):
+            self.rules.loops = (*outer, place)
+            into, source = (_neighbour(indices, place) for indices in (to, given))
+            read = self._address(node.load, source, wanted)
+            value = filled(self._read(node.load, read, wanted))
+            address = self._address(node, into, mask)
+            self.rules.note_access(node, mask, address, writes=True)
+            keep = mask if isinstance(address, Deferred) else conjunction(mask, address >= 0)
+            if place == 0 and node.width > 1:
+                self._require_aligned(node, keep, address, node.width)
+                self._require_aligned(node.load, wanted, read, node.width)
+            self.copies.issue(node, keep, address, value, wanted, read)
+        self.rules.loops = outer
+
+    def _require_aligned(self, node: Load | CopyAsync, mask: Vector, address: Vector, width: int) -> None:
+        """Require that what is copied at once begins at a multiple of its length, wherever an array begins."""
+        memory = self.memories[node.array]
+
+        def wrong(a: Any, base: Any) -> Any:
+            return (a >= 0) & ((a - base) % width != 0)
+
+        askew = conjunction(mask, lift(wrong, wrong, address, memory.base))
+        if isinstance(askew, Deferred):
+
+            def oblige(encoding: Encoding, t: int, when: Guard = TRUE) -> None:
+                encoding.guards.add((-when, -guard_at(askew, encoding, t)))
+
+            self.result.obligations[self.rules.key(node, "begins")] = oblige
+        elif len(bad := np.flatnonzero(askew)):
+            t = int(bad[0])
+            assert isinstance(address, np.ndarray)
+            cell = cell_name(node.array, memory.shape, int(address[t] - memory.base[t]))
+            fix = "let rows have a multiple of it as well, or copy fewer elements at once"
+            message = f"{width} elements copied at once begin at {cell} ({self.shape.describe(t)})"
+            self.rules.violate(node, "begins", t, message, fix)
 
     def _added(self, node: Store, value: DataVector, address: Vector, mask: Vector) -> Lanes:
         """Return what an atomic addition leaves in the cell of each thread: the sum of all that name the cell."""
@@ -217,6 +267,14 @@ class LaunchArrays:
 def steers(operand: Expr) -> TypeGuard[Cast]:
     """Tell whether an operand of a gather is an index that was made data."""
     return isinstance(operand, Cast) and not operand.operand.dtype.is_data
+
+
+def _neighbour(indices: Sequence[Vector], place: int) -> Sequence[Vector]:
+    """Return the indices of an element further along the last dimension."""
+    if not place:
+        return indices
+    *rows, last = indices
+    return [*rows, lift(lambda i: i + place, lambda i: i + place, last)]
 
 
 def _sharers(cells: int, threads: int) -> Callable[[int], range]:

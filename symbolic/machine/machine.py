@@ -39,6 +39,8 @@ from symbolic.ir.program import (
     Compare,
     Const,
     Coordinate,
+    CopyAsync,
+    CopyGroup,
     DeclareAccumulator,
     DeclareArray,
     DType,
@@ -180,8 +182,26 @@ class Machine:
                 self._barrier(statement, scope, mask)
             case WarpInstruction():
                 self._together(statement, mask)
+            case CopyAsync():
+                self._copy(statement, mask)
+            case CopyGroup():
+                self.arrays.copies.passed(statement, mask)
             case _:
                 assert_never(statement)
+
+    def _copy(self, node: CopyAsync, mask: Vector) -> None:
+        source = node.source
+        chosen = self.index(source.condition, mask) if isinstance(source, Select) else self.all
+
+        def filled(value: DataVector) -> DataVector:
+            if not isinstance(source, Select):
+                return value
+            found = self._select(chosen, value, self.data(source.otherwise, mask), source)
+            assert not isinstance(found, Deferred)
+            return found
+
+        given = self._indices(node.load, conjunction(mask, chosen))
+        self.arrays.copy(node, self._indices(node, mask), given, mask, chosen, filled)
 
     def _branch(self, body: tuple[Stmt, ...], mask: Vector) -> None:
         if isinstance(mask, np.ndarray) and not mask.any():
@@ -331,7 +351,7 @@ class Machine:
         assert not isinstance(found, Data)
         return found
 
-    def _indices(self, node: Load | Store, mask: Vector) -> list[Vector]:
+    def _indices(self, node: Load | Store | CopyAsync, mask: Vector) -> list[Vector]:
         return [self.index(i, mask) for i in node.indices]
 
     def data(self, node: Expr, mask: Vector) -> DataVector:

@@ -41,7 +41,7 @@ from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, guard_
 class Diffuse(Struct, frozen=True):
     """A write that holes decide: `number` orders it among all writes, `key` names its execution.
 
-    `epoch` is how many barriers came before, `before` the cells as they stood.
+    `epoch` is how many barriers came before, `before` the cells as they stood; `nothing`: a copy is under way.
     """
 
     number: int
@@ -51,6 +51,7 @@ class Diffuse(Struct, frozen=True):
     value: DataVector
     epoch: int
     before: Snapshot
+    nothing: bool = False
 
 
 DEEP = 50  # writes that holes decide, up to which a cell is asked one write after the other: a tower of questions
@@ -144,8 +145,11 @@ class Memory:
     def written(self) -> Lanes:
         return self._written
 
-    def write(self, key: Key, mask: Vector, address: Vector, value: DataVector, epoch: int) -> None:
-        """Write `value` at `address` for the threads in `mask`; the address of a thread that is off is ignored."""
+    def write(self, key: Key, mask: Vector, address: Vector, value: DataVector | None, epoch: int) -> None:
+        """Write `value` at `address` for the threads in `mask`; the address of a thread that is off is ignored.
+
+        Where a copy is under way there is no value.
+        """
         before = self.snapshot() if isinstance(mask, Deferred) or isinstance(address, Deferred) else None
         if self._snapshot is not None:
             self._data, self._written = self._data.copy(), self._written.copy()
@@ -157,14 +161,19 @@ class Memory:
             self._snapshot = None
         self._writes += 1
         if before is not None:
-            self._diffuse.append(Diffuse(self._writes, key, mask, address, value, epoch, before))
+            nothing = value is None
+            value = np.full(len(self.base), UNWRITTEN) if value is None else value
+            self._diffuse.append(Diffuse(self._writes, key, mask, address, value, epoch, before, nothing))
             return
         assert isinstance(mask, np.ndarray) and isinstance(address, np.ndarray)
         threads = np.flatnonzero(mask)
         cells = address[threads]
-        self._written[cells] = True
+        self._written[cells] = value is not None
         self._number[cells] = self._writes
-        if isinstance(value, Data):
+        if value is None:
+            self._version[cells] = -1
+            self._data[cells] = self._data.dtype.type(0)
+        elif isinstance(value, Data):
             self._version[cells] = len(self._values)
             self._writer[cells] = threads
             self._values.append(value)
@@ -222,10 +231,16 @@ class Memory:
         return seen.cells
 
     def cell_unwritten(self, encoding: Encoding, seen: Snapshot, address: int) -> Guard:
-        """Return the guard under which one cell was never written."""
-        if seen.written[address]:
+        """Return the guard under which one cell was never written, or waits for a copy."""
+        guards, alive, found = encoding.guards, TRUE, list[Guard]()
+        if seen.written[address] and not any(write.nothing for write in seen.diffuse):
             return FALSE
-        return -encoding.guards.any(hit for _, hits in self.overlay(encoding, seen, address) for _, hit in hits)
+        for write, hits in self.overlay(encoding, seen, address):
+            hit = guards.any(hit for _, hit in hits)
+            if write.nothing:
+                found.append(guards.both(alive, hit))
+            alive = guards.both(alive, -hit)
+        return guards.any([*found, FALSE if seen.written[address] else alive])
 
     def require(
         self, encoding: Encoding, seen: Snapshot, address: int, term: Term, unless: tuple[Guard, ...] = ()

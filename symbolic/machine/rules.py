@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from symbolic.errors import Place
 from symbolic.ir.index import cell_name
-from symbolic.ir.program import LANES, Load, Store
+from symbolic.ir.program import LANES, CopyAsync, CopyGroup, Load, Store
 from symbolic.ir.sites import Key, Site, Sites
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.run import PassedBarrier, Run, Violation
@@ -253,10 +253,20 @@ class Rules:
                 "move it out of the `if`; predicate what is stored instead",
             )
 
-    def note_access(self, node: Load | Store, mask: Vector, address: Vector, writes: bool) -> None:
+    def note_access(
+        self,
+        node: Load | Store | CopyAsync,
+        mask: Vector,
+        address: Vector,
+        writes: bool,
+        arrives: CopyGroup | None = None,
+    ) -> None:
+        """Note what the threads in `mask` touch; `arrives` is the wait at which a copy does so."""
         if node.array not in self.accesses:
             return
-        key = self.key(node, "access")
+        key = self.key(node, "copy" if isinstance(node, CopyAsync) else "access")
+        if arrives is not None:
+            key = self.key(arrives, "arrival" if writes else "copied")
         self.result.accesses[key] = (mask, address, len(self.result.barriers))
         if isinstance(mask, np.ndarray) and isinstance(address, np.ndarray):
             threads = np.flatnonzero(mask & (address >= 0))
@@ -277,7 +287,7 @@ class Rules:
         for race in races(self.accesses[name], self.shape, between_blocks=name in self.between_blocks):
             if len(self.result.violations) >= self.limit:
                 return
-            does = ["writes" if a.writes else "reads" for a in (race.first, race.second)]
+            does = [_deed(each) for each in (race.first, race.second)]
             places = [self.places[a.key[0]] for a in (race.first, race.second)]
             apart = race.first_thread // self.shape.block_threads != race.second_thread // self.shape.block_threads
             self.result.violations.append(
@@ -285,16 +295,25 @@ class Rules:
                     race.second.key,
                     race.second_thread,
                     f"race on {cell_name(name, memory.shape, race.address % memory.cells)}: "
-                    f"{self.shape.describe(race.first_thread)} {does[0]} it (line {places[0].line}) and "
-                    f"{self.shape.describe(race.second_thread)} {does[1]} it (line {places[1].line}) "
+                    f"{self.shape.describe(race.first_thread)} {does[0]} (line {places[0].line}) and "
+                    f"{self.shape.describe(race.second_thread)} {does[1]} (line {places[1].line}) "
                     "with no barrier between",
                     places[1],
                     "blocks do not wait for each other: let them use different cells, or add with cuda.atomic.add"
                     if apart
+                    else "put cuda.syncthreads() between them, behind the wait for the copy"
+                    if race.first.key[-1] in ("copy", "arrival")
                     else "put cuda.syncthreads() between them, or let the threads use different cells",
                     (race.first.key, race.first_thread),
                 )
             )
+
+
+def _deed(access: Touched[Key]) -> str:
+    """Say what an access does."""
+    return {"copy": "copies to it", "arrival": "waits for the copy to it", "copied": "waits for a copy of it"}.get(
+        access.key[-1], "writes it" if access.writes else "reads it"
+    )
 
 
 def _same_mask(encoding: Encoding, mask: Vector, threads: list[int], when: Guard) -> None:

@@ -21,8 +21,13 @@ EXPECTED: Final = {
     "aligned": "a row of 16 bytes that begins at a multiple of 16 bytes, for every lane that names one",
     "present": "all of them or none: the condition must be the same for all",
     "access": "one thread's use of a cell, or a barrier between a write and the others' uses",
+    "copy": "one thread's use of a cell, or a wait for its copy and a barrier before the others' uses",
+    "arrival": "a barrier between the wait for a copy and the others' uses",
+    "copied": "a barrier between the wait for a copy and the others' uses",
+    "begins": "a place in the array that is a multiple of how many elements are copied at once",
 }
 """What each rule asks for."""
+UNDER_WAY: Final = "a wait for the copy first"
 
 
 class HoleObligation(Protocol):
@@ -33,7 +38,10 @@ class HoleObligation(Protocol):
 
 
 class Violation(Struct, frozen=True):
-    """A rule that a run broke: which, where, by which thread; a race names the other access too."""
+    """A rule that a run broke: which, where, by which thread; a race names the other access too.
+
+    `under_way`: the other is a copy that has not arrived, so that no barrier helps.
+    """
 
     key: Key
     thread: int
@@ -41,10 +49,12 @@ class Violation(Struct, frozen=True):
     place: Place
     fix: str = ""
     other: tuple[Key, int] | None = None
+    under_way: bool = False
 
     def error(self) -> SwizzleError:
         """Return the violation as the user's mistake."""
-        return SwizzleError(self.message, place=self.place, expected=EXPECTED[str(self.key[-1])], fix=self.fix)
+        expected = UNDER_WAY if self.under_way else EXPECTED[str(self.key[-1])]
+        return SwizzleError(self.message, place=self.place, expected=expected, fix=self.fix)
 
 
 class Accumulated(Struct):
@@ -85,7 +95,11 @@ def forbid_race(run: Run, violation: Violation, encoding: Encoding, when: Guard 
     scopes = {"block"} if shape.block_of[a] == shape.block_of[b] else set()
     scopes |= {"warp"} if shape.warp_base[a] == shape.warp_base[b] else set()
     between = run.barriers[min(before_a, before_b) : max(before_a, before_b)]
-    ordered = [guard_at(barrier.mask, encoding, a) for barrier in between if barrier.scope in scopes]
+    ordered = (
+        []
+        if violation.under_way
+        else [guard_at(barrier.mask, encoding, a) for barrier in between if barrier.scope in scopes]
+    )
     first, second = at(address_a, encoding, a), at(address_b, encoding, b)
     for cell, guard in first.values.items():
         if cell >= 0 and (other := second.is_(cell)) != FALSE:

@@ -13,6 +13,7 @@ from math import prod
 from typing import Any, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
 from typing_extensions import assert_never
@@ -27,6 +28,7 @@ from symbolic.ir.sites import Sites
 from symbolic.ir.walk import never_read_back
 from symbolic.ir.warp_meaning import row_operand
 from symbolic.machine.launch_shape import LaunchShape
+from symbolic.second.copies import CopyGroups
 from symbolic.second.formulas import Cases, both, combine, grouped, no, some_of
 
 
@@ -128,6 +130,7 @@ class Forward:
         self.true, self.false = get_env().formula_manager.TRUE(), get_env().formula_manager.FALSE()
         self.must: list[Lazy] = []
         self.active: list[tuple[Stmt, Lazy]] = []
+        self._groups = CopyGroups[tuple[_Memory, _Write]](self.count)
         self._scalars: dict[str, Lazy] = {}
         self._coordinates: dict[Any, Any] = {}
         self._accumulators: dict[str, tuple[ir.DeclareAccumulator, dict[int, list[Any]]]] = {}
@@ -179,6 +182,10 @@ class Forward:
                 self._together(mask, block if scope == "block" else max(self.shape.warp_size, LANES))
             case ir.WarpInstruction():
                 self._whole_warp(statement, mask)
+            case ir.CopyAsync():
+                self._copy(statement, mask)
+            case ir.CopyGroup(left):
+                self._passed(left, mask)
             case _:
                 assert_never(statement)
 
@@ -197,6 +204,50 @@ class Forward:
             self.must.append(Lazy(lambda t: self._if(mask, t, lambda: aligned(t)) if lanes[t] < naming else self.true))
         for inner in self._sites.meaning(statement):
             self._run(inner, mask)
+
+    # -- asynchronous copies --------------------------------------------------------------------------------
+
+    def _copy(self, statement: ir.CopyAsync, mask: Lazy) -> None:
+        """Begin a copy: its cells hold nothing until it arrives."""
+        memory, load, source = self.memories[statement.array], statement.load, statement.source
+        nothing, wanted = Lazy(lambda _: self.values.unwritten()), mask
+        if isinstance(source, ir.Select):
+            condition = self._value(source.condition, mask)
+            wanted = Lazy(lambda t: self._narrow(mask(t), condition, True, t))
+        self._even(self._address(self.memories[load.array], load.indices, wanted), statement.width, wanted)
+        for place in range(statement.width):
+
+            def further(indices: tuple[Expr, ...], place: int = place) -> tuple[Expr, ...]:
+                step = ir.Const(place, DType.INDEX, statement.place)
+                return (*indices[:-1], ir.Binary("+", indices[-1], step, DType.INDEX, statement.place))
+
+            element = replace(load, indices=further(load.indices))
+            chosen = replace(source, then=element) if isinstance(source, ir.Select) else element
+            value, address = self._value(chosen, mask), self._address(memory, further(statement.indices), mask)
+            if not place:
+                self._even(address, statement.width, mask)
+            memory.writes.append(_Write(mask, address, nothing))
+            self._groups.begin((memory, _Write(mask, address, value)))
+
+    def _passed(self, left: int | None, mask: Lazy) -> None:
+        """Commit copies, or let those arrive that are waited for."""
+        on = [t for t in range(self.count) if not mask(t).is_false()]
+        if not all(mask(t).is_true() for t in on):
+            raise NotCovered("a group of copies under a condition that depends on a hole")
+        if left is None:
+            self._groups.commit(on)
+            return
+        for (memory, write), threads in self._groups.wait(left, on):
+            there = Lazy(lambda t, w=write, some=threads: w.mask(t) if t in some else self.false)  # type: ignore[misc]
+            memory.writes.append(replace(write, mask=there))
+
+    def _even(self, address: Lazy, width: int, mask: Lazy) -> None:
+        """Demand that an address is a multiple of how much is moved at once."""
+
+        def compute(t: int) -> FNode:
+            return self._if(mask, t, lambda: no(some_of([f for a, f in address(t).items() if a >= 0 and a % width])))
+
+        self.must.append(Lazy(compute))
 
     def _narrow(self, on: FNode, chosen: Lazy, side: bool, t: int) -> FNode:
         return on if on.is_false() else both(on, chosen(t).get(side, self.false))

@@ -110,6 +110,19 @@ def barrier(scope: Any = "block") -> ir.Barrier:
     return ir.Barrier(scope, HERE)
 
 
+def copy(array: str, *indices_and_source: Any, width: int = 1) -> ir.CopyAsync:
+    *indices, source = map(as_expr, indices_and_source)
+    return ir.CopyAsync(array, tuple(indices), source, width, HERE)
+
+
+def commit() -> ir.CopyGroup:
+    return ir.CopyGroup(None, HERE)
+
+
+def wait(left: int = 0) -> ir.CopyGroup:
+    return ir.CopyGroup(left, HERE)
+
+
 def parameter(name: str, *shape: int, role: Any = "in", dtype: DType = F32) -> ir.Parameter:
     return ir.Parameter(name, dtype, shape, role, HERE)
 

@@ -1,7 +1,7 @@
 """An oracle for kernels without holes: a plain interpreter, one number a thread, all threads of a block in lockstep.
 
 It shares no code with the symbolic machine, the passes or the printer. A read of something unwritten or out of
-bounds is an AssertionError.
+bounds is an AssertionError. A copy that a thread has begun reads its source when it arrives, at the wait.
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ class Block:
         self.local: list[dict[str, dict[Any, Any]]] = [{} for _ in range(self.count)]
         self.types = {parameter.name: parameter.dtype for parameter in program.parameters}
         self.accumulators: dict[str, ir.DeclareAccumulator] = {}
+        self.groups = [0] * self.count
+        self.begun: list[tuple[int, int, str, tuple[int, ...], str, tuple[int, ...] | None]] = []
 
     def body(self, body: tuple[ir.Stmt, ...], lanes: list[int]) -> None:
         for stmt in body:
@@ -99,8 +101,42 @@ class Block:
             chosen = self.values(stmt.condition, lanes)
             self.body(stmt.then, [t for t in lanes if chosen[t]])
             self.body(stmt.otherwise, [t for t in lanes if not chosen[t]])
+        elif isinstance(stmt, ir.CopyAsync):
+            self.copy(stmt, lanes)
+        elif isinstance(stmt, ir.CopyGroup):
+            for t in lanes:
+                self.groups[t] += stmt.left is None
+                if stmt.left is not None:
+                    self.arrive([c for c in self.begun if c[0] == t and c[1] < self.groups[t] - stmt.left])
         else:
             assert isinstance(stmt, ir.Barrier), stmt
+
+    def copy(self, stmt: ir.CopyAsync, lanes: list[int]) -> None:
+        """Begin copies: for each element the thread, its group, where it goes and where it comes from, None for 0."""
+        chosen = dict.fromkeys(lanes, True)
+        if isinstance(stmt.source, ir.Select):
+            chosen = self.values(stmt.source.condition, lanes)
+        into = self.places(stmt.array, stmt.indices, lanes)
+        given = self.places(stmt.load.array, stmt.load.indices, [t for t in lanes if chosen[t]])
+        for array, places in ((stmt.array, into), (stmt.load.array, given)):
+            for place in places.values():
+                *_, last = place
+                assert last + stmt.width <= self.shapes[array][-1] or stmt.width == 1
+                assert np.ravel_multi_index(place, self.shapes[array]) % stmt.width == 0, f"{array}{place}"
+        for t in lanes:
+            for k in range(stmt.width):
+                to = (*into[t][:-1], into[t][-1] + k)
+                self.memory[stmt.array].pop(to, None)
+                source = (*given[t][:-1], given[t][-1] + k) if chosen[t] else None
+                self.begun.append((t, self.groups[t], stmt.array, to, stmt.load.array, source))
+
+    def arrive(self, some: list[tuple[int, int, str, tuple[int, ...], str, tuple[int, ...] | None]]) -> None:
+        """Let copies arrive."""
+        for copy in some:
+            _, _, array, place, given, source = copy
+            zero = NUMPY[self.types[array]](0)
+            self.memory[array][place] = zero if source is None else self.memory[given][source]
+        self.begun = [copy for copy in self.begun if copy not in some]
 
     def accumulate(self, stmt: ir.Accumulate, lanes: list[int]) -> None:
         declared = self.accumulators[stmt.accumulator]

@@ -9,6 +9,8 @@ from symbolic.ir.program import (
     Accumulate,
     Assign,
     Barrier,
+    CopyAsync,
+    CopyGroup,
     DeclareAccumulator,
     DeclareArray,
     Expr,
@@ -37,6 +39,10 @@ def lines(body: Sequence[Stmt], indent: str = "") -> Iterator[str]:
                 yield f"{indent}{name}[{_list(indices)}] <- {_list(operands)}{when}"
             case Barrier(scope=scope):
                 yield f"{indent}barrier {scope}"
+            case CopyAsync(array=array, indices=indices, source=source, width=width):
+                yield f"{indent}{array}[{_list(indices)}] <- {width} of {python_text(source)}"
+            case CopyGroup(left=left):
+                yield f"{indent}commit" if left is None else f"{indent}wait {left}"
             case For(variable=variable, start=start, stop=stop, step=step, body=inner):
                 yield f"{indent}for {variable} in {_list((start, stop, step))}"
                 yield from lines(inner, indent + "  ")

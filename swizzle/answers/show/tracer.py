@@ -19,11 +19,12 @@ from typing_extensions import assert_never
 from cuda_out.passes.printed_accesses import Spot, printed_widths
 from swizzle.answers.show.rows import BlockTrace, Kind, Lanes, LaneSource, Row, Trace, require_number
 from swizzle.language.specs.specification import postcondition, symbolic_inputs
-from swizzle.language.specs.verify import compare
+from swizzle.language.specs.verify import compare, run_canonical
 from swizzle.solving.solution.answered import WrittenHole
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.terms import Terms
 from symbolic.errors import Place
+from symbolic.ir.copies import has_copies, synchronous
 from symbolic.ir.index import flat_index
 from symbolic.ir.program import (
     Accumulate,
@@ -412,10 +413,13 @@ def block_trace(
             asked[number][tuple(point)] = value
         return values
 
-    tracer = Tracer(program, terms, hole, block)
-    run = tracer.run()
-    if run.violations:
-        raise run.violations[0].error()
+    tracer = Tracer(synchronous(program), terms, hole, block)
+    runs = [tracer.run()]
+    if has_copies(program):
+        runs.insert(0, run_canonical(program, Terms(), hole))
+    for run in runs:
+        if run.violations:
+            raise run.violations[0].error()
     rows = tuple(tracer.rows if printed is None else _as_wide_as(printed_widths(printed), tracer.rows))
     wrong: dict[tuple[str, int], int] = {}
     if spec is not None:

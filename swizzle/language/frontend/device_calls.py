@@ -28,6 +28,8 @@ from symbolic.ir.program import (
     Barrier,
     Const,
     Coordinate,
+    CopyAsync,
+    CopyGroup,
     DeclareAccumulator,
     DeclareArray,
     DType,
@@ -312,7 +314,7 @@ def _changes(body: Sequence[Stmt], given: Mapping[str, str]) -> Iterator[str]:
     """
     for statement in body:
         match statement:
-            case Store(array=name) if name in given:
+            case Store(array=name) | CopyAsync(array=name) if name in given:
                 yield f"writes to {given[name]}"
             case Accumulate(accumulator=name) if name in given:
                 yield f"accumulates in {given[name]}"
@@ -320,11 +322,13 @@ def _changes(body: Sequence[Stmt], given: Mapping[str, str]) -> Iterator[str]:
                 yield "has a barrier"
             case WarpInstruction(row=row):
                 yield f"has {row.name.partition('.')[0]}"
+            case CopyGroup():
+                yield "commits or waits for copies"
             case For(body=inner):
                 yield from _changes(inner, given)
             case If(then=then, otherwise=otherwise):
                 yield from _changes((*then, *otherwise), given)
-            case Store() | Accumulate() | Assign() | DeclareAccumulator() | DeclareArray():
+            case Store() | CopyAsync() | Accumulate() | Assign() | DeclareAccumulator() | DeclareArray():
                 pass
             case _:
                 assert_never(statement)

@@ -37,6 +37,8 @@ from symbolic.ir.program import (
     Accumulate,
     Assign,
     Barrier,
+    CopyAsync,
+    CopyGroup,
     DeclareAccumulator,
     DeclareArray,
     Expr,
@@ -95,7 +97,16 @@ def _spread(
                 chosen = _depends(condition, tainted, asked)
                 for side, inner in enumerate((then, otherwise)):
                     _spread(inner, tainted, asked, assigned, (*branch, id(statement), side) if chosen else branch)
-            case Store() | Accumulate() | DeclareArray() | DeclareAccumulator() | Barrier() | WarpInstruction():
+            case (
+                Store()
+                | Accumulate()
+                | DeclareArray()
+                | DeclareAccumulator()
+                | Barrier()
+                | WarpInstruction()
+                | CopyAsync()
+                | CopyGroup()
+            ):
                 pass
             case _:
                 assert_never(statement)
@@ -124,7 +135,7 @@ def _expressions(body: Sequence[Stmt]) -> Iterator[Expr]:
         match statement:
             case Assign(value=value):
                 yield value
-            case Store(indices=indices, value=value):
+            case Store(indices=indices, value=value) | CopyAsync(indices=indices, source=value):
                 yield from (*indices, value)
             case Accumulate(indices=indices, operands=operands, condition=condition):
                 yield from (*indices, *operands)
@@ -139,7 +150,7 @@ def _expressions(body: Sequence[Stmt]) -> Iterator[Expr]:
                 yield from _expressions(otherwise)
             case WarpInstruction(operands=operands):
                 yield from operands
-            case DeclareArray() | DeclareAccumulator() | Barrier():
+            case DeclareArray() | DeclareAccumulator() | Barrier() | CopyGroup():
                 pass
             case _:
                 assert_never(statement)

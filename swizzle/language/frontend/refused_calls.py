@@ -26,6 +26,9 @@ STATEMENTS: Final = frozenset(
         "cuda.syncwarp",
         "cuda.atomic.add",
         *WARP_INSTRUCTIONS,
+        "cuda.copy_async",
+        "cuda.commit_copies",
+        "cuda.wait_copies",
     }
 )
 DECLARATIONS: Final[dict[str, Any]] = {

@@ -18,6 +18,7 @@ from swizzle.language.frontend.accumulators import (
     read_element_type,
 )
 from swizzle.language.frontend.assignments import assign_tuple, atomic_addition, augmented, kind, store
+from swizzle.language.frontend.async_copies import COPY_CALLS, read_copy
 from swizzle.language.frontend.calls import bind, called, device_called, read_mask
 from swizzle.language.frontend.constant_loops import as_progression, assignment_of, index_of, read_columns, wrong_range
 from swizzle.language.frontend.device_calls import DeviceCalls
@@ -171,6 +172,8 @@ class StatementReader:
             return (atomic_addition(reader, node),)
         if name in WARP_INSTRUCTIONS:
             return (read_instruction(reader, name, bind(reader, name, found, node), node),)
+        if name in COPY_CALLS:
+            return (read_copy(reader, name, found, node),)
         if name == "cuda.syncthreads":
             bind(reader, name, found, node)
             return (Barrier("block", place),)

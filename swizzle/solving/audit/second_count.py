@@ -126,7 +126,12 @@ class _Warp:
                 self.run(otherwise, [lane for lane in lanes if not chosen[lane]])
             case ir.DeclareArray(name=name):
                 self.arrays[name] = stmt
-            case ir.DeclareAccumulator() | ir.Barrier():
+            case ir.CopyAsync(array=array, indices=indices, source=source):
+                self.width = stmt.width
+                self.values(source, lanes)
+                self.access(array, indices, lanes)
+                self.width = 1
+            case ir.DeclareAccumulator() | ir.Barrier() | ir.CopyGroup():
                 pass
             case ir.WarpInstruction(row=row, operands=operands):
                 matrices = row.count if isinstance(row, MatrixMove) else 0
