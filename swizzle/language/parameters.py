@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 
 from msgspec import Struct, field
 
@@ -20,6 +20,8 @@ from symbolic.errors import Place, SwizzleError, near
 
 MODULE_KEY: Final = "__swizzle_parameters__"
 
+
+T = TypeVar("T")
 
 LARGEST: Final = 2**62
 """The most that a value of a domain may be, and the least, negated."""
@@ -31,6 +33,15 @@ MOST_VALUES: Final = 1024
 
 class RequirementError(SwizzleError):
     """The values of a file's choices are not allowed together."""
+
+
+class Refused(Struct, frozen=True, eq=False):
+    """What stands in the place of a mistaken sketch or host function."""
+
+    error: SwizzleError
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        raise self.error
 
 
 class Declared(Struct, frozen=True):
@@ -57,6 +68,8 @@ class Parameters(Struct):
     `chosen` are the values of choices that are not set: the first ones that all requirements allow.
     `operators` are those that were handed in, by name. `again(name, values)` gives the object that the file calls
     `name`, with other values, if the file can be loaded again.
+    Mistakes of sketches and host functions are kept in `refused`, by name, so that others of the file can be asked for;
+    where it is None, they are raised.
     """
 
     overrides: Mapping[str, int] = field(default_factory=dict)
@@ -65,6 +78,17 @@ class Parameters(Struct):
     again: Callable[[str, Mapping[str, int]], Any] | None = None
     operators: Mapping[str, Any] = field(default_factory=dict)
     chosen: Mapping[str, int] = field(default_factory=dict)
+    refused: dict[str, SwizzleError] | None = None
+
+    def made(self, name: str, make: Callable[[], T]) -> T:
+        """Return what the file defines under a name; with a mistake that is kept, what raises it when it is used."""
+        try:
+            return make()
+        except SwizzleError as error:
+            if self.refused is None:
+                raise
+            self.refused.setdefault(name, error)
+            return Refused(error)  # type: ignore[return-value]
 
     def declare(
         self, name: object, default: object, domain: object, place: Place, *, pad: bool = False, choice: bool = False

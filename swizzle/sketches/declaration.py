@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from swizzle.language.element_types import MAX_ELEMENTS, ArrayRole, ArrayType, ElementType, VectorType, caller_place
 from swizzle.language.frontend.kernel import build_program
 from swizzle.language.frontend.resolve import Launch
-from swizzle.language.parameters import MODULE_KEY, Parameters
+from swizzle.language.parameters import MODULE_KEY, Parameters, Refused
 from swizzle.language.source.kernel_source import KernelSource, kernel_source
 from swizzle.language.specs.function import SequentialFunction
 from swizzle.language.specs.own_meaning import OwnMeaning
@@ -88,8 +88,10 @@ def sketch(
                 expected="a kernel defined with `def`",
                 fix="write one @sketch(...) above one `def`",
             )
-        declared = function.__globals__.get(MODULE_KEY, Parameters())
-        return make_sketch(kernel_source(function, OPTIONS), options, arguments, declared)
+        declared: Parameters = function.__globals__.get(MODULE_KEY, Parameters())
+        return declared.made(
+            function.__name__, lambda: make_sketch(kernel_source(function, OPTIONS), options, arguments, declared)
+        )
 
     return decorate
 
@@ -97,7 +99,11 @@ def sketch(
 def make_sketch(
     kernel: KernelSource, options: Mapping[str, Any], arguments: Mapping[str, Any], parameters: Parameters
 ) -> Sketch:
-    """Check a sketch's declaration and build its program."""
+    """Check a sketch's declaration and build its program; raises the mistake of another one that it is made of."""
+    of = options.get("filled_from", ())
+    for other in (*(of if isinstance(of, tuple) else (of,)), options.get("like"), options.get("relaxed_from")):
+        if isinstance(other, Refused):
+            raise other.error
     ordered = declared_arguments(kernel, arguments)
     launch = _launch(kernel, options)
     specification = None if options["spec"] is None else specification_of(kernel, options["spec"], ordered)

@@ -84,7 +84,7 @@ def host(*bare: Any, spec: Callable[..., Any] | None = None, **arguments: ArrayT
                 fix="write it above one `def`",
             )
         source = kernel_source(function, ("spec",), "host function")
-        values = function.__globals__.get(MODULE_KEY, Parameters()).values
+        parameters: Parameters = function.__globals__.get(MODULE_KEY, Parameters())
 
         def run(seen: Launches, given: Mapping[str, HostArray]) -> Any:
             token = LAUNCHES.set(seen)
@@ -93,7 +93,7 @@ def host(*bare: Any, spec: Callable[..., Any] | None = None, **arguments: ArrayT
             finally:
                 LAUNCHES.reset(token)
 
-        return make_host(source, run, spec, arguments, values)
+        return parameters.made(function.__name__, lambda: make_host(source, run, spec, arguments, parameters.values))
 
     return decorate
 

@@ -123,7 +123,7 @@ def load_names(path: str | Path, overrides: Mapping[str, int] | None = None) -> 
     file = Path(path)
     if file.suffix not in (".py", ".swz"):
         raise _no_sketch_file(path, file)
-    parameters, text = Parameters(dict(overrides or {}), operators=handed_in()), _read(file)
+    parameters, text = Parameters(dict(overrides or {}), operators=handed_in(), refused={}), _read(file)
     if file.suffix == ".swz":
         names: Mapping[str, object] = names_of_swz(text, str(path), parameters)
     else:
@@ -150,9 +150,16 @@ class Instance(Struct, frozen=True):
     sketches: Mapping[str, Sketch]
     hosts: Mapping[str, HostSketch] = {}
 
+    def raise_refused(self, name: str | None) -> None:
+        """Raise the mistake of the sketch of this name, without a name that of the first one that has any."""
+        refused = self.parameters.refused or {}
+        if refused and (name is None or name in refused):
+            raise refused[next(iter(refused)) if name is None else name]
+
     @property
     def of_their_own(self) -> dict[str, Sketch]:
         """The sketches with a specification; raises SwizzleError for one without it that no host function launches."""
+        self.raise_refused(None)
         launched = {id(kernel) for host in self.hosts.values() for kernel in host.kernels}
         for sketch in self.sketches.values():
             if not sketch.is_specified and id(sketch) not in launched:
@@ -180,6 +187,7 @@ class SketchFile(Struct):
     def load(self, selector: str | None, overrides: Mapping[str, int]) -> list[Sketch]:
         """Return all sketches, or the one that is named."""
         made = self.instance(overrides)
+        made.raise_refused(selector)
         sketches = made.sketches
         if selector is not None and selector not in (*sketches, *made.hosts):
             # A function that makes sketches gives its kernel another name than the module does.
@@ -221,6 +229,7 @@ class SketchFile(Struct):
     def load_hosts(self, selector: str | None, overrides: Mapping[str, int]) -> tuple[list[HostSketch], bool]:
         """Return all host functions, or the one that is named, and whether there is nothing else to be had."""
         made = self.instance(overrides)
+        made.raise_refused(selector)
         if selector is not None:
             return [made.hosts[selector]] if selector in made.hosts else [], selector in made.hosts
         return list(dict.fromkeys(made.hosts.values())), bool(made.hosts) and not made.of_their_own
@@ -230,8 +239,9 @@ class SketchFile(Struct):
         key = frozenset(overrides.items())
         if key not in self._known:
             parameters = Parameters(
-                dict(overrides), once=True, again=self._again, operators=self.operators, chosen=self._chosen(overrides)
-            )
+                dict(overrides), once=True, again=self._again, operators=self.operators, chosen=self._chosen(overrides),
+                refused={},
+            )  # fmt: skip
             hosts: dict[str, HostSketch] = {}
             if self.path.endswith(".swz"):
                 read = read_file(self.text, self.path, parameters)
@@ -352,13 +362,15 @@ def _run_code(code: Callable[[], types.CodeType], file: str, parameters: Paramet
     sys.modules[name] = module
     try:
         exec(code(), module.__dict__)
-    except SwizzleError:
-        raise
-    except SyntaxError as error:
-        raise syntax_mistake(error, error.filename or file) from None
     except (Exception, SystemExit) as error:
-        if not _is_theirs(error, file):
+        if not isinstance(error, SwizzleError | SyntaxError) and not _is_theirs(error, file):
             raise
+        if parameters.refused:  # what fails later may follow from it
+            raise next(iter(parameters.refused.values())) from None
+        if isinstance(error, SwizzleError):
+            raise
+        if isinstance(error, SyntaxError):
+            raise syntax_mistake(error, error.filename or file) from None
         raise _module_mistake(error, file) from error
     finally:
         del sys.modules[name]

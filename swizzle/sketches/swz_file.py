@@ -62,6 +62,7 @@ class SwzHost(Struct):
     values: Callable[[ast.expr, Mapping[str, Any]], Any]
     names: dict[str, Any]
     seen: Launches
+    refused: Mapping[str, SwizzleError]
 
     def body(self, statements: Iterable[ast.stmt]) -> None:
         for node in statements:
@@ -120,6 +121,8 @@ class SwzHost(Struct):
 
     def _launch(self, name: str, call: ast.Call) -> None:
         kernel = self.sketches.get(name)
+        if kernel is None and name in self.refused:
+            raise self.refused[name]
         if kernel is None:
             fix = near(name, self.sketches) or "write the sketch above the host function"
             self._fail(call.func, f"{name} is no sketch of this file", "a launch: the name of a sketch above", fix)
@@ -353,7 +356,7 @@ class SwzReader:
                     self._fail(decorator.args[0], "a positional argument of @serial", "length= and where=", "name it")
                 self._serial(node, decorator)
             case [ast.Call(func=ast.Name(id="sketch")) as decorator]:
-                self._sketch(node, decorator)
+                self.parameters.made(node.name, lambda: self._sketch(node, decorator))
             case [ast.Call(func=ast.Attribute(value=ast.Name(id="cuda"), attr="jit")) as decorator]:
                 self._device(node, decorator)
             case [ast.Call(func=ast.Attribute(value=ast.Name(id="cuda"), attr="external")) as decorator]:
@@ -364,7 +367,7 @@ class SwzReader:
                     "write the sketch in a .py file, or the function in the language's own: @cuda.jit(device=True)",
                 )
             case [ast.Call(func=ast.Name(id="host")) as decorator]:
-                self._host(node, decorator)
+                self.parameters.made(node.name, lambda: self._host(node, decorator))
             case [ast.Name(id="sketch") as bare]:
                 self._fail(
                     bare,
@@ -439,7 +442,8 @@ class SwzReader:
 
         def run(seen: Launches, given: Mapping[str, HostArray]) -> None:
             above = {made.name: made for made in self.sketches}
-            SwzHost(self.source, above, self._option, self._constant, dict(given), seen).body(node.body)
+            refused = self.parameters.refused or {}
+            SwzHost(self.source, above, self._option, self._constant, dict(given), seen, refused).body(node.body)
 
         spec = self._spec(named["spec"]) if "spec" in named else None
         made = make_host(source, run, spec, arguments, self.parameters.values)
@@ -474,7 +478,10 @@ class SwzReader:
         """Return the sketches of the file that `filled_from` names."""
         nodes = node.elts if isinstance(node, ast.Tuple) else [node]
         above = {made.name: made for made in self.sketches}
+        refused = self.parameters.refused or {}
         for part in nodes:
+            if isinstance(part, ast.Name) and part.id in refused:
+                raise refused[part.id]
             if not isinstance(part, ast.Name) or part.id not in above:
                 self._fail(
                     part,

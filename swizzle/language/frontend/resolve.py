@@ -211,8 +211,9 @@ class NameReader(Struct):
             if isinstance(v, int | float | tuple) and v is not True and v is not False
         ]
         names = [*self.scope.meanings, *KERNEL_NAMES, *constants]
+        missing = f"from swizzle import {name}" if name in KERNEL_NAMES else ""
         inside = "give it to the device function as a parameter" if self.kernel.source.called_from else ""
-        fix = here(name) or near(name, names) or inside or "define it at module level, before the sketch"
+        fix = missing or here(name) or near(name, names) or inside or "define it at module level, before the sketch"
         self.mistake(root, f"{name} is not defined", "a local, a parameter, a constant or a name of the language", fix)
 
     def _is_unknown(self, node: ast.Name) -> bool:

@@ -476,3 +476,42 @@ def test_a_sketch_that_python_imported(path: Path, monkeypatch: pytest.MonkeyPat
     assert copies.copy.family is None
     family = family_of(copies.copy)
     assert family is not None and family.at({"N": 2}).parameters["N"] == 2
+
+
+GOOD_AND_BAD = {
+    ".py": "from swizzle import cuda, f32, host, sketch, spec, sw_xform\n",
+    ".swz": "",
+}
+
+
+@pytest.mark.parametrize("ending", GOOD_AND_BAD)
+def test_a_mistaken_sketch_is_no_obstacle_for_others(tmp_path: Path, ending: str) -> None:
+    """Its mistake is told of whoever asks for it, for what is made of it, or for all; `FILE:good` is solved."""
+    file = tmp_path / f"k{ending}"
+    arrays = "block=32, x=f32[32], y=f32.out[32])"
+    hole = "sw_xform" if ending == ".py" else "?sw_xform"
+    text = f"""@spec
+def s(x):
+    return [2 * v for v in x]
+@sketch(spec=s, {arrays}
+def bad(x, y):
+    y[cuda.grid(1)] = x[nowhere]
+@sketch(spec=s, {arrays}
+def good(x, y):
+    y[cuda.grid(1)] = 2 * x[{hole}(cuda.laneid, 32)]
+@sketch(spec=s, filled_from=bad, {arrays}
+def filled(x, y):
+    y[cuda.grid(1)] = 2 * x[{hole}(cuda.laneid, 32)]
+@host(spec=s, x=f32[32], y=f32.out[32])
+def launched(x, y):
+    bad(x, y)
+"""
+    file.write_text(GOOD_AND_BAD[ending] + text)
+    (good,) = load(file, "good")
+    assert good.program.holes
+    line = 6 + GOOD_AND_BAD[ending].count("\n")
+    for name in ("bad", "filled", "launched", None):
+        error = error_of(lambda name=name: load(file, name))
+        assert error.found == "nowhere is not defined" and error.place is not None and error.place.line == line, name
+    file.write_text(GOOD_AND_BAD[ending] + text.replace("[nowhere]", "[0 if True else 1 for _ in x]") + "print(1 / 0)\n")
+    assert "ZeroDivision" not in error_of(lambda: load(file, "good")).found
