@@ -21,7 +21,7 @@ from swizzle.operators import DerivedOperator, Found, found_of
 from swizzle.operators.carrier import spelled
 from swizzle.operators.loop import Domain
 from swizzle.operators.proof import LawProof
-from swizzle.operators.serial import RefusedLoop, Serial, refusals_kept
+from swizzle.operators.serial import Serial
 from swizzle.sketches.loading import load_names
 from swizzle.solving.solution.in_words import count
 from swizzle.solving.solution.version import __version__
@@ -106,11 +106,11 @@ def _why_not_written(found: Found) -> str:
 def given_names(target: str, overrides: Mapping[str, int], single: bool) -> list[ByName]:
     """Return the serial loops and operators that FILE[:NAME] names; one, where only a `single` one will do."""
     path, selector = split_target(target)
-    with refusals_kept():
-        everything = load_names(path, overrides)
-    for name, each in everything.items():
-        if isinstance(each, RefusedLoop) and selector in (None, name):
-            raise each.error
+    refused: dict[str, SwizzleError] = {}
+    everything = load_names(path, overrides, refused)
+    for name, error in refused.items():
+        if selector in (None, name):
+            raise error
     named = {name: each for name, each in everything.items() if isinstance(each, ByName)}
     if not named:
         raise SwizzleError(

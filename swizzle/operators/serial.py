@@ -14,15 +14,14 @@ The body may say what a lifted function may: tests, loops of a known length, cal
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from swizzle.language.element_types import caller_place
+from swizzle.language.parameters import MODULE_KEY, Parameters
 from swizzle.operators.loop import Loop
 from swizzle.operators.reading import loop_of
 from symbolic.errors import SwizzleError
@@ -58,27 +57,6 @@ def serial_of(closure: Closure, length: int | None = None, run: Callable[..., An
     return Serial(replace(closure, bound=ROUNDS), length, run)
 
 
-class RefusedLoop:
-    """A function that is no serial loop, and why; it is in the way only where it is asked for."""
-
-    def __init__(self, name: str, error: SwizzleError) -> None:
-        self.name = name
-        self.error = error
-
-
-@contextmanager
-def refusals_kept() -> Iterator[None]:
-    """Let `@serial` return a RefusedLoop for what is none, so that a file's other loops can be asked about."""
-    token = _KEPT.set(True)
-    try:
-        yield
-    finally:
-        _KEPT.reset(token)
-
-
-_KEPT: Final = ContextVar("_KEPT", default=False)
-
-
 def serial(function: Any = None, /, *, length: int | None = None, where: Any = None) -> Any:
     """Make a serial loop of a function: its parameters are arrays, `x: f32`, over which one loop goes once.
 
@@ -87,7 +65,7 @@ def serial(function: Any = None, /, *, length: int | None = None, where: Any = N
     """
     place = caller_place()
 
-    def make(given: Any) -> Serial | RefusedLoop:
+    def make(given: Any) -> Serial:
         if not isinstance(given, FunctionType):
             raise SwizzleError(
                 f"@serial was given {given!r}",
@@ -95,13 +73,10 @@ def serial(function: Any = None, /, *, length: int | None = None, where: Any = N
                 expected="a function made by `def`",
                 fix="put @serial directly above `def`",
             )
-        try:
-            made = serial_of(closure_of(given, ROUNDS, "assert"), length, given)
-        except SwizzleError as error:
-            if not _KEPT.get():
-                raise
-            return RefusedLoop(given.__name__, error)
-        functools.update_wrapper(made, given)
+        parameters: Parameters = given.__globals__.get(MODULE_KEY, Parameters())
+        made = parameters.made(given.__name__, lambda: serial_of(closure_of(given, ROUNDS, "assert"), length, given))
+        if isinstance(made, Serial):
+            functools.update_wrapper(made, given)
         return made
 
     return make if function is None else make(function)

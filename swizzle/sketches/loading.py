@@ -118,12 +118,17 @@ def load_declared(
     return file.load(selector, overrides or {}), file.instance(overrides or {}).parameters.declared
 
 
-def load_names(path: str | Path, overrides: Mapping[str, int] | None = None) -> Mapping[str, object]:
-    """Return what a file has at its top level, of a `.swz` file all but sketches; `overrides` set parameters."""
+def load_names(
+    path: str | Path, overrides: Mapping[str, int] | None = None, refused: dict[str, SwizzleError] | None = None
+) -> Mapping[str, object]:
+    """Return what a file has at its top level, of a `.swz` file all but sketches; `overrides` set parameters.
+
+    Mistakes of sketches and loops are kept in `refused`, by name, if there is such a table, and are raised otherwise.
+    """
     file = Path(path)
     if file.suffix not in (".py", ".swz"):
         raise _no_sketch_file(path, file)
-    parameters, text = Parameters(dict(overrides or {}), operators=handed_in(), refused={}), _read(file)
+    parameters, text = Parameters(dict(overrides or {}), operators=handed_in(), refused=refused), _read(file)
     if file.suffix == ".swz":
         names: Mapping[str, object] = names_of_swz(text, str(path), parameters)
     else:

@@ -513,5 +513,7 @@ def launched(x, y):
     for name in ("bad", "filled", "launched", None):
         error = error_of(lambda name=name: load(file, name))
         assert error.found == "nowhere is not defined" and error.place is not None and error.place.line == line, name
-    file.write_text(GOOD_AND_BAD[ending] + text.replace("[nowhere]", "[0 if True else 1 for _ in x]") + "print(1 / 0)\n")
+    file.write_text(
+        GOOD_AND_BAD[ending] + text.replace("[nowhere]", "[0 if True else 1 for _ in x]") + "print(1 / 0)\n"
+    )
     assert "ZeroDivision" not in error_of(lambda: load(file, "good")).found
