@@ -91,9 +91,9 @@ def fuzz(kinds: Sequence[str], seed: int, budget: float, most: int = MOST) -> Ma
     found = {kind: Tried() for kind in kinds}
     for kind, tried in found.items():
         with tempfile.TemporaryDirectory() as folder, Journal(Path(folder, "tries.sqlite")) as journal:
-            begin = time.monotonic()
             tries = {job.key: job for number in range(most) for job in [SweepJob(kind, set={"seed": seed + number})]}
             journal.enlist(tries.values())
+            begin = time.monotonic()
             for answer in drive(journal, CALL, workers=processors(), retries=0):
                 if answer is not None:
                     tried.take(answer, tries[answer.key])

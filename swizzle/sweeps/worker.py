@@ -89,6 +89,8 @@ class Worker:
         """Begin, or begin again, what is asked."""
         asked = self.asked
         assert asked is not None
+        if self._process is not None and self._process.poll() is not None:
+            self.end()  # it was idle: no job has to do with that
         if self._process is None:
             self._start()
         assert self._process is not None and self._process.stdin is not None

@@ -77,6 +77,20 @@ def test_a_job_that_ends_its_process_is_begun_three_times(tmp_path: Path) -> Non
     assert [(tmp_path / name).read_text().count("\n") for name in "abc"] == [3, 3, 2]
 
 
+def test_an_idle_process_that_is_gone_is_no_attempt() -> None:
+    """The next job gets another one."""
+    worker = workers.Worker(CALL, None, 0)
+    try:
+        for key in "ab":
+            found = worker.answer(workers.AskedJob(key, '{"do": "square", "set": {}}', None))
+            assert (found.status, found.attempts) == ("done", 1)
+            assert worker.pid is not None
+            os.kill(worker.pid, signal.SIGKILL)
+            os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
+    finally:
+        worker.end()
+
+
 def test_retries_are_as_asked(tmp_path: Path) -> None:
     """None: the first end is the answer."""
     assert ran(tmp_path / "j", [SweepJob("die")], retries=0)[0][2] == 1
