@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cuda_out.compile import report as module
-from cuda_out.compile.report import ARCHITECTURES, COUNTED, disassembler, report
+from cuda_out.compile.architectures import ARCHITECTURES
+from cuda_out.compile.report import COUNTED, disassembler, report
 from cuda_out.compile.toolchain import CompileError, available_tools
 from symbolic.errors import SwizzleError
 
