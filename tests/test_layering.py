@@ -90,7 +90,7 @@ IN_SWIZZLE = {
     "strangers.doctor": "layouts strangers.reading",
     "strangers.proving": "strangers.reading language.specs sketches answers.emit answers.emit.any_length "
     "answers.checking",
-    "derive.schedules": "",
+    "derive.schedules": "language.source language.specs sketches answers.emit.any_length",
     "derive.patterns": "language language.specs sketches",
     "derive.tuning": "derive.schedules language language.specs sketches solving.cache solving.solution answers.emit "
     "answers.emit.any_length answers.show",

@@ -14,7 +14,7 @@ StatementKind: TypeAlias = Literal["load", "copy", "begin", "accumulate", "compu
 """`copy` is a load's value in registers or, if that is decided, taken from shared memory; `begin` starts a sum."""
 
 
-class Tile(Struct, frozen=True):
+class LoopLevel(Struct, frozen=True):
     """A level of a loop that is strip-mined.
 
     Attributes:
@@ -28,7 +28,7 @@ class Tile(Struct, frozen=True):
     sizes: tuple[int, ...]
 
 
-class Loop(Struct, frozen=True):
+class BackboneLoop(Struct, frozen=True):
     """A loop of the kernel.
 
     Attributes:
@@ -41,7 +41,7 @@ class Loop(Struct, frozen=True):
     name: str
     length: str
     extent: int
-    tiles: tuple[Tile, ...]
+    tiles: tuple[LoopLevel, ...]
 
     @property
     def open_ended(self) -> bool:
@@ -86,7 +86,7 @@ class Backbone(Struct, frozen=True):
     """
 
     name: str
-    loops: dict[str, Loop]
+    loops: dict[str, BackboneLoop]
     statements: tuple[Statement, ...]
     arguments: dict[str, str]
     arrays: dict[str, ArrayOf]
@@ -95,7 +95,7 @@ class Backbone(Struct, frozen=True):
         """Return the statement of a name."""
         return next(statement for statement in self.statements if statement.name == name)
 
-    def tiles(self, statement: Statement) -> list[Tile]:
+    def tiles(self, statement: Statement) -> list[LoopLevel]:
         """Return the levels of a statement's loops, those of one loop together."""
         return [tile for loop in statement.loops for tile in self.loops[loop].tiles]
 
@@ -124,7 +124,7 @@ class ArrayOf(Struct, frozen=True):
     written: bool
 
 
-def tiled(name: str, length: str, extent: int, sizes: tuple[tuple[int, ...], ...]) -> Loop:
+def tiled(name: str, length: str, extent: int, sizes: tuple[tuple[int, ...], ...]) -> BackboneLoop:
     """Return a loop strip-mined into an outermost level and one for each of some sets of sizes.
 
     Sizes that do not divide the length with some sizes of the others are left out. A loop that nothing divides is not
@@ -132,9 +132,9 @@ def tiled(name: str, length: str, extent: int, sizes: tuple[tuple[int, ...], ...
     """
     fitting = [tuple(size for size in level if size <= extent and extent % size == 0) for level in sizes]
     if not fitting or not all(any(size > 1 for size in level) for level in fitting):
-        return Loop(name, length, extent, (Tile(name, name, (extent,)),))
-    inner = tuple(Tile(f"{name}{n}", name, level) for n, level in enumerate(fitting, 1))
-    return Loop(name, length, extent, (Tile(f"{name}0", name, ()), *inner))
+        return BackboneLoop(name, length, extent, (LoopLevel(name, name, (extent,)),))
+    inner = tuple(LoopLevel(f"{name}{n}", name, level) for n, level in enumerate(fitting, 1))
+    return BackboneLoop(name, length, extent, (LoopLevel(f"{name}0", name, ()), *inner))
 
 
 def default_sizes(reduced: bool, alone: bool) -> tuple[tuple[int, ...], ...]:

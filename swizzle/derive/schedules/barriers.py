@@ -10,7 +10,7 @@ from msgspec import Struct
 BARRIER = "cuda.syncthreads()"
 
 
-class Line(Struct, frozen=True):
+class KernelLine(Struct, frozen=True):
     """A line of a kernel, with the shared tiles that it loads from and stores to."""
 
     text: str
@@ -18,14 +18,14 @@ class Line(Struct, frozen=True):
     stores: frozenset[str] = frozenset()
 
 
-class Block(Struct, frozen=True):
+class NestedLines(Struct, frozen=True):
     """A loop: the line that begins it, and what is inside."""
 
     head: str
     body: tuple[Item, ...]
 
 
-Item: TypeAlias = "Line | Block"
+Item: TypeAlias = "KernelLine | NestedLines"
 
 
 class Pending(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Pending(Struct, frozen=True):
     loads: frozenset[str] = frozenset()
     stores: frozenset[str] = frozenset()
 
-    def __or__(self, other: Pending | Line) -> Pending:
+    def __or__(self, other: Pending | KernelLine) -> Pending:
         return Pending(self.loads | other.loads, self.stores | other.stores)
 
     def conflicts(self, item: Item) -> bool:
@@ -51,7 +51,7 @@ def exposed(items: Sequence[Item]) -> tuple[Pending, bool]:
     """Return what items load and store before their first barrier, and whether there is none."""
     seen = Pending()
     for item in items:
-        if isinstance(item, Line):
+        if isinstance(item, KernelLine):
             if item.text == BARRIER:
                 return seen, False
             seen |= item
@@ -76,15 +76,15 @@ def _placed(items: Sequence[Item], pending: Pending) -> tuple[tuple[Item, ...], 
     made: list[Item] = []
     for item in items:
         if pending.conflicts(item):
-            made.append(Line(BARRIER))
+            made.append(KernelLine(BARRIER))
             pending = Pending()
-        if isinstance(item, Line):
+        if isinstance(item, KernelLine):
             pending = Pending() if item.text == BARRIER else pending | item
             made.append(item)
         else:
             body, after = _placed(item.body, pending)
             body, after = _placed(body, pending | after)  # the next trip comes after this one
-            made.append(Block(item.head, body))
+            made.append(NestedLines(item.head, body))
             pending = after
     return tuple(made), pending
 
@@ -93,7 +93,7 @@ def rendered(items: Sequence[Item], depth: int = 1) -> list[str]:
     """Return the lines of a kernel, indented."""
     pad, made = "    " * depth, []
     for item in items:
-        if isinstance(item, Line):
+        if isinstance(item, KernelLine):
             made.append(pad + item.text)
         else:
             made += [pad + item.head, *(rendered(item.body, depth + 1) or [f"{pad}    pass"])]

@@ -38,8 +38,8 @@ class CandidateSpace(Protocol):
             else there is follows from them, or only helps propagation.
         hash: what says that two spaces hold the same texts.
 
-    The text declares the lengths of the computation as parameters, with the lengths that are asked for as defaults. A
-    proof runs at `proof_lengths`, which are a few tiles; the printed kernel takes any length.
+    The text declares the lengths of the computation as parameters. Their defaults are a few tiles, at which it can be
+    proved; the printed kernel takes any length. Bounds are at the lengths that are asked for.
     """
 
     @property
@@ -53,9 +53,6 @@ class CandidateSpace(Protocol):
 
     def text(self, assignment: Assignment) -> str:
         """Return the sketch of a complete assignment, a file with its specification; there may be holes in it."""
-
-    def proof_lengths(self, assignment: Assignment) -> Mapping[str, int]:
-        """Return values of the text's parameters at which it is small enough to be proved; empty for its defaults."""
 
     def bound(self, candidate: PartialAssignment, device: Device) -> LowerBound:
         """Return a time that no implementation of a candidate falls below; it only grows as choices are decided."""

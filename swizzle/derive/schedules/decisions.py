@@ -17,7 +17,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from swizzle.derive.schedules.backbone import Backbone, Statement, Tile
+from swizzle.derive.schedules.backbone import Backbone, LoopLevel, Statement
 from symbolic.choices.conditions import Condition, GenericChoice, ObjectSet, Value, holds
 from symbolic.choices.space import ChoiceSpace
 
@@ -60,7 +60,7 @@ COMPOSED: Final[Mapping[tuple[Value, Value], Iterable[Value]]] = {
 """What x and z may be to each other where x is to y, and y to z, as the two values say: nests are a forest."""
 
 
-class Limits(Struct, frozen=True):
+class KernelLimits(Struct, frozen=True):
     """What a kernel may use.
 
     Attributes:
@@ -74,7 +74,7 @@ class Limits(Struct, frozen=True):
     unrolled: int = 256
 
 
-class Dimension(Struct, frozen=True):
+class LoopDimension(Struct, frozen=True):
     """A level of a loop in the nest of a statement: what decisions about kinds and orders are about."""
 
     statement: str
@@ -105,7 +105,7 @@ class ScheduleChoices(Struct, frozen=True):
 
 
 def choices_of(
-    backbone: Backbone, limits: Limits | None = None, without: frozenset[str] = frozenset()
+    backbone: Backbone, limits: KernelLimits | None = None, without: frozenset[str] = frozenset()
 ) -> ScheduleChoices:
     """Declare the space of a backbone.
 
@@ -114,16 +114,16 @@ def choices_of(
         limits: what a kernel may use.
         without: rules that are left out, by their words, for tests of what the rules are good for.
     """
-    return _Declaration(backbone, limits or Limits(), without).made()
+    return _Declaration(backbone, limits or KernelLimits(), without).made()
 
 
 class _Declaration:
-    def __init__(self, backbone: Backbone, limits: Limits, without: frozenset[str]) -> None:
+    def __init__(self, backbone: Backbone, limits: KernelLimits, without: frozenset[str]) -> None:
         self.backbone, self.limits, self.without = backbone, limits, without
         self.statements = {statement.name: statement for statement in backbone.statements}
         self.tile = {tile.name: tile for loop in backbone.loops.values() for tile in loop.tiles}
         self.dims = [
-            Dimension(statement.name, tile.name)
+            LoopDimension(statement.name, tile.name)
             for statement in backbone.statements
             for tile in backbone.tiles(statement)
         ]
@@ -172,10 +172,10 @@ class _Declaration:
 
     # What may be decided of one dimension, and of two.
 
-    def sizes(self, dim: Dimension) -> Tile:
+    def sizes(self, dim: LoopDimension) -> LoopLevel:
         return self.tile[dim.tile]
 
-    def kinds_of(self, dim: Dimension) -> tuple[str, ...]:
+    def kinds_of(self, dim: LoopDimension) -> tuple[str, ...]:
         """Return what a dimension may become."""
         statement, tile = self.statements[dim.statement], self.sizes(dim)
         if not tile.sizes:
@@ -206,11 +206,11 @@ class _Declaration:
 
         def pair(a: object, b: object) -> Condition | bool:
             order = self.order(a, b)
-            if not isinstance(a, Dimension) and not isinstance(b, Dimension):
+            if not isinstance(a, LoopDimension) and not isinstance(b, LoopDimension):
                 return order.is_(BEFORE, AFTER)
-            if not isinstance(a, Dimension):
+            if not isinstance(a, LoopDimension):
                 return True  # said of the pair the other way round
-            if not isinstance(b, Dimension):
+            if not isinstance(b, LoopDimension):
                 return order.is_(OUTER) if a.statement == b else order.is_(BEFORE, AFTER, OUTER)
             outermost = not self.sizes(a).sizes
             if a.statement == b.statement:
@@ -220,12 +220,12 @@ class _Declaration:
 
         self.for_all("what a nest is", [self.S, self.S], pair)
 
-        def kinds(a: Dimension, b: Dimension) -> Condition | bool:
+        def kinds(a: LoopDimension, b: LoopDimension) -> Condition | bool:
             if repr(a) > repr(b):
                 return True
             return holds(_nested, self.kind(a), self.kind(b), self.order(a, b))
 
-        def vectors(a: Dimension, b: Dimension) -> Condition | bool:
+        def vectors(a: LoopDimension, b: LoopDimension) -> Condition | bool:
             return self.kind(a).is_not(VECTOR) | self.order(a, b).is_not(OUTER)
 
         self.for_all("kinds are nested in one order", [self.D, self.D], kinds)
@@ -239,18 +239,18 @@ class _Declaration:
         for loop in self.backbone.reduced(user):
             for tile in self.backbone.loops[loop].tiles:
                 if maker.kind == "begin":
-                    dim = Dimension(user.name, tile.name)
+                    dim = LoopDimension(user.name, tile.name)
                     self.require("a sum begins before its loops", self.order(maker.name, dim).is_(BEFORE))
         for loop in self.backbone.reduced(maker):
             for tile in self.backbone.loops[loop].tiles:
-                dim = Dimension(maker.name, tile.name)
+                dim = LoopDimension(maker.name, tile.name)
                 self.require("a sum is taken after its loops", self.order(dim, user.name).is_(BEFORE))
         for loop in self.backbone.result_loops(maker):
             if loop in user.loops:
                 for tile in self.backbone.loops[loop].tiles:
-                    self.point_to_point(Dimension(maker.name, tile.name), Dimension(user.name, tile.name), user)
+                    self.point_to_point(LoopDimension(maker.name, tile.name), LoopDimension(user.name, tile.name), user)
 
-    def point_to_point(self, a: Dimension, b: Dimension, user: Statement) -> None:
+    def point_to_point(self, a: LoopDimension, b: LoopDimension, user: Statement) -> None:
         """What is made at a value of one dimension is used at the same value of the other (section 4.4)."""
         order = self.order(a, b)
         if not self.sizes(a).sizes:
@@ -275,7 +275,7 @@ class _Declaration:
         for dim in self.dims:
             if dim.statement == statement.name:
                 continue
-            own = Dimension(statement.name, dim.tile)
+            own = LoopDimension(statement.name, dim.tile)
             around = self.order(dim, statement.name)
             if own in self.known:
                 self.require(f"a {statement.kind} is done once", holds(_alone, around, self.order(dim, own)))
@@ -292,13 +292,15 @@ class _Declaration:
             for name in self.statements:
                 if name == dim.statement:
                     continue
-                own, kind = Dimension(name, dim.tile), self.kind(dim)
+                own, kind = LoopDimension(name, dim.tile), self.kind(dim)
                 self.require("blocks are around all statements", holds(_whole, kind, self.order(dim, name)))
                 if own in self.known and repr(dim) < repr(own):
                     both = holds(_one_block, kind, self.kind(own), self.order(dim, own))
                     self.require("one block dimension of a loop", both)
         (*_, store) = [s for s in self.backbone.statements if s.kind == "store"]
-        outer = [Dimension(store.name, tile.name) for tile in self.backbone.tiles(store) if tile.name in self.parallel]
+        outer = [
+            LoopDimension(store.name, tile.name) for tile in self.backbone.tiles(store) if tile.name in self.parallel
+        ]
         grid = self.space.set("block dimensions", outer)
         self.space.counter(
             "a grid has three dimensions", [grid], lambda _: 1, when=lambda dim: self.kind(dim).is_(BLOCK), most=3
@@ -309,7 +311,7 @@ class _Declaration:
         same = self.mapped_together()
         for axis in THREADS:
             threads = self.threads(axis)
-            used: dict[Dimension, Condition] = {}
+            used: dict[LoopDimension, Condition] = {}
             for dim in self.dims:
                 if axis in self.kinds_of(dim):
                     of = self.kind(dim), self.size(dim.tile), threads
@@ -322,13 +324,13 @@ class _Declaration:
         least, most = self.limits.threads
         self.space.counter("threads of a block", [self.H], self.threads, product=True, least=least, most=most)
 
-    def mapped_together(self) -> dict[Dimension, Dimension]:
+    def mapped_together(self) -> dict[LoopDimension, LoopDimension]:
         """Return for each dimension a first one of those that are on one hardware dimension with it, if on any."""
         same = {dim: dim for dim in self.dims}
         for user in self.backbone.statements:
             for name in user.reads if user.kind != "copy" else ():
                 for tile in self.backbone.tiles(user):
-                    maker, taker = Dimension(name, tile.name), Dimension(user.name, tile.name)
+                    maker, taker = LoopDimension(name, tile.name), LoopDimension(user.name, tile.name)
                     if maker in same:
                         first, other = same[maker], same[taker]
                         same |= {dim: first for dim, leader in same.items() if leader == other}
@@ -340,16 +342,16 @@ class _Declaration:
         for statement in self.backbone.statements:
             tiles = [tile for tile in self.backbone.tiles(statement) if tile.sizes]
             group = self.space.set(
-                f"inner levels of {statement.name}", [Dimension(statement.name, t.name) for t in tiles]
+                f"inner levels of {statement.name}", [LoopDimension(statement.name, t.name) for t in tiles]
             )
             self.product("unrolled statements", group, lambda dim: self.kind(dim).is_(*UNROLLED), self.limits.unrolled)
             if statement.kind == "copy":
                 apart = partial(self.apart, statement.reads[0])
                 self.product("shared memory", group, apart, share)
 
-    def apart(self, load: str, dim: Dimension) -> Condition:
+    def apart(self, load: str, dim: LoopDimension) -> Condition:
         """Say that a level of a copy is not fused with its load's."""
-        return self.order(Dimension(load, dim.tile), dim).is_not(MERGED)
+        return self.order(LoopDimension(load, dim.tile), dim).is_not(MERGED)
 
     def product(self, why: str, group: ObjectSet, when: Callable[..., Condition], most: int) -> None:
         """Bound the product of the sizes of some levels."""

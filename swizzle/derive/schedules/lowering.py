@@ -7,10 +7,10 @@ import math
 import re
 from collections.abc import Sequence
 
-from swizzle.derive.schedules.backbone import Backbone, Statement, Tile
-from swizzle.derive.schedules.barriers import Block, Item, Line, rendered, with_barriers
-from swizzle.derive.schedules.decisions import BLOCK, THREADS, UNROLLED, Dimension
-from swizzle.derive.schedules.nests import Nests, Node
+from swizzle.derive.schedules.backbone import Backbone, LoopLevel, Statement
+from swizzle.derive.schedules.barriers import Item, KernelLine, NestedLines, rendered, with_barriers
+from swizzle.derive.schedules.decisions import BLOCK, THREADS, UNROLLED, LoopDimension
+from swizzle.derive.schedules.nests import NestNode, Nests
 from swizzle.derive.schedules.reading import substituted
 
 
@@ -29,7 +29,7 @@ class _Lowering:
     def __init__(self, nests: Nests) -> None:
         self.nests: Nests = nests
         self.backbone: Backbone = nests.backbone
-        self.accumulators: dict[Node, list[Statement]] = {}
+        self.accumulators: dict[NestNode, list[Statement]] = {}
         for statement in self.backbone.statements:
             if statement.kind == "begin":
                 unrolled = [loop for loop in nests.around[statement.name] if nests.kind(loop) in UNROLLED]
@@ -73,7 +73,7 @@ class _Lowering:
         stride = self.nests.stride(tile)
         return loop.length if stride == 1 else f"{loop.length} // {stride}"
 
-    def variable(self, dim: Dimension, names: dict[Dimension, str]) -> str:
+    def variable(self, dim: LoopDimension, names: dict[LoopDimension, str]) -> str:
         """Return what the value of a dimension is in the text: a coordinate, or the variable of the loop."""
         leader = self.nests.leader[dim]
         kind = self.nests.kind(leader)
@@ -84,7 +84,7 @@ class _Lowering:
         return names[leader]
 
     def at(
-        self, statement: Statement, loop: str, names: dict[Dimension, str], tiles: Sequence[Tile] | None = None
+        self, statement: Statement, loop: str, names: dict[LoopDimension, str], tiles: Sequence[LoopLevel] | None = None
     ) -> str:
         """Return a loop's value at a statement, or the place in a tile that only has some of its levels."""
         nests = self.nests
@@ -97,23 +97,23 @@ class _Lowering:
                     if tiles is None
                     else math.prod(nests.size(t.name) for t in levels[position + 1 :])
                 )
-                variable = self.variable(Dimension(statement.name, tile.name), names)
+                variable = self.variable(LoopDimension(statement.name, tile.name), names)
                 parts.append(variable if stride == 1 else f"{variable} * {stride}")
         return " + ".join(parts) or "0"
 
-    def indices(self, statement: Statement, names: dict[Dimension, str]) -> str:
+    def indices(self, statement: Statement, names: dict[LoopDimension, str]) -> str:
         loops = {loop: self.at(statement, loop, names) for loop in statement.loops}
         return ", ".join(substituted(index, loops) for index in statement.index)
 
     # Where values are.
 
-    def in_registers(self, owner: Statement, user: Statement, names: dict[Dimension, str]) -> str:
+    def in_registers(self, owner: Statement, user: Statement, names: dict[LoopDimension, str]) -> str:
         """Return the register of a value for a user of it."""
         cells = self.nests.register_cells(owner)
         name = owner.array if owner.kind == "begin" else self.register(owner)
         if not cells:
             return name
-        return f"{name}[{', '.join(self.variable(Dimension(user.name, tile.name), names) for tile in cells)}]"
+        return f"{name}[{', '.join(self.variable(LoopDimension(user.name, tile.name), names) for tile in cells)}]"
 
     def register(self, statement: Statement) -> str:
         if statement.kind == "compute":
@@ -123,14 +123,14 @@ class _Lowering:
     def shared(self, copy: Statement) -> str:
         return f"{copy.name.removeprefix('copy_')}_tile"
 
-    def shape(self, statement: Statement, cells: Sequence[Tile]) -> list[tuple[str, int]]:
+    def shape(self, statement: Statement, cells: Sequence[LoopLevel]) -> list[tuple[str, int]]:
         """Return the loops along which a tile has several elements, with how many."""
         load = self.backbone.statement(statement.reads[0])
         order = sorted(statement.loops, key=lambda loop: [loop in _names(index) for index in load.index].index(True))
         sizes = [(loop, math.prod(self.nests.size(tile.name) for tile in cells if tile.loop == loop)) for loop in order]
         return [(loop, size) for loop, size in sizes if size > 1] or [("", 1)]
 
-    def in_shared(self, copy: Statement, user: Statement, names: dict[Dimension, str]) -> str:
+    def in_shared(self, copy: Statement, user: Statement, names: dict[LoopDimension, str]) -> str:
         cells = self.nests.shared_cells(copy)
         shape = self.shape(copy, cells)
         places = [
@@ -155,11 +155,11 @@ class _Lowering:
 
     # Statements.
 
-    def items(self, node: Node | None, names: dict[Dimension, str]) -> list[Item]:
+    def items(self, node: NestNode | None, names: dict[LoopDimension, str]) -> list[Item]:
         """Return what is in a loop, or at the top."""
         made: list[Item] = []
         for child in self.nests.children(node):
-            made += [Line(self.accumulator(begin)) for begin in self.accumulators.get(child, ())]
+            made += [KernelLine(self.accumulator(begin)) for begin in self.accumulators.get(child, ())]
             if isinstance(child, str):
                 made += self.lines(self.backbone.statement(child), names)
             elif not self.is_written(child):
@@ -169,10 +169,10 @@ class _Lowering:
                 while variable in names.values():
                     variable += "_"
                 if body := self.items(child, {**names, child: variable}):
-                    made.append(Block(f"for {variable} in range({self.extent(child.tile)}):", tuple(body)))
+                    made.append(NestedLines(f"for {variable} in range({self.extent(child.tile)}):", tuple(body)))
         return made
 
-    def is_written(self, loop: Dimension) -> bool:
+    def is_written(self, loop: LoopDimension) -> bool:
         """Say whether there is a loop in the text: hardware runs the others, or they have one trip."""
         hardware = self.nests.kind(loop) in (BLOCK, *THREADS)
         return not hardware and not (self.nests.tiles[loop.tile].sizes and self.nests.size(loop.tile) == 1)
@@ -182,7 +182,7 @@ class _Lowering:
         call = begin.text if not shape else f"{begin.text[:-1]}, shape={_shape(shape)})"
         return f"{begin.array} = {call}"
 
-    def lines(self, statement: Statement, names: dict[Dimension, str]) -> Sequence[Item]:
+    def lines(self, statement: Statement, names: dict[LoopDimension, str]) -> Sequence[Item]:
         """Return the line of a statement; there is none where its value is in registers already."""
         nests = self.nests
         match statement.kind:
@@ -193,31 +193,35 @@ class _Lowering:
                 if (name := nests.stored_by(statement)) is not None:
                     copy = self.backbone.statement(name)
                     tile = self.in_shared(copy, statement, names)
-                    return self.guarded(statement, Line(f"{tile} = {element}", stores=frozenset({self.shared(copy)})))
-                return [Line(f"{self.in_registers(statement, statement, names)} = {element}")]
+                    return self.guarded(
+                        statement, KernelLine(f"{tile} = {element}", stores=frozenset({self.shared(copy)}))
+                    )
+                return [KernelLine(f"{self.in_registers(statement, statement, names)} = {element}")]
             case "copy":
                 if nests.source(statement) != statement:
                     return []
                 tile = self.in_shared(statement, statement, names)
                 value = self.in_registers(statement, statement, names)
-                return [Line(f"{value} = {tile}", loads=frozenset({self.shared(statement)}))]
+                return [KernelLine(f"{value} = {tile}", loads=frozenset({self.shared(statement)}))]
             case "compute":
-                return [Line(f"{self.in_registers(statement, statement, names)} = {self.computed(statement, names)}")]
+                return [
+                    KernelLine(f"{self.in_registers(statement, statement, names)} = {self.computed(statement, names)}")
+                ]
             case "accumulate":
                 total = self.in_registers(nests.source(statement), statement, names)
                 operands = ast.parse(self.computed(statement, names), mode="eval").body
                 given = operands.elts if isinstance(operands, ast.Tuple) else [operands]
-                return [Line(f"{total}.accumulate({', '.join(map(ast.unparse, given))})")]
+                return [KernelLine(f"{total}.accumulate({', '.join(map(ast.unparse, given))})")]
             case "store":
                 element = f"{statement.array}[{self.indices(statement, names)}]"
-                return self.guarded(statement, Line(f"{element} = {self.computed(statement, names)}"))
+                return self.guarded(statement, KernelLine(f"{element} = {self.computed(statement, names)}"))
 
-    def guarded(self, statement: Statement, line: Line) -> list[Item]:
+    def guarded(self, statement: Statement, line: KernelLine) -> list[Item]:
         """Return a store that one thread does of those that have the same value."""
         missing = [f"t{axis[-1]} == 0" for axis in self.nests.missing_axes(statement)]
-        return [Block(f"if {' and '.join(missing)}:", (line,))] if missing else [line]
+        return [NestedLines(f"if {' and '.join(missing)}:", (line,))] if missing else [line]
 
-    def computed(self, statement: Statement, names: dict[Dimension, str]) -> str:
+    def computed(self, statement: Statement, names: dict[LoopDimension, str]) -> str:
         """Return what a statement computes."""
         meaning = {loop: self.at(statement, loop, names) for loop in statement.loops}
         for read in statement.reads:

@@ -6,7 +6,7 @@ import math
 from functools import cached_property
 from typing import TypeAlias
 
-from swizzle.derive.schedules.backbone import Backbone, Statement, Tile
+from swizzle.derive.schedules.backbone import Backbone, LoopLevel, Statement
 from swizzle.derive.schedules.candidates import Assignment
 from swizzle.derive.schedules.decisions import (
     BEFORE,
@@ -16,12 +16,12 @@ from swizzle.derive.schedules.decisions import (
     SHARED,
     THREADS,
     UNROLLED,
-    Dimension,
+    LoopDimension,
     ScheduleChoices,
 )
 from symbolic.choices.conditions import ChoiceOf, Value
 
-Node: TypeAlias = "Dimension | str"
+NestNode: TypeAlias = "LoopDimension | str"
 """A loop, by the first of the dimensions that are fused in it, or a statement by name."""
 
 
@@ -31,13 +31,13 @@ class Nests:
     def __init__(self, backbone: Backbone, choices: ScheduleChoices, assignment: Assignment) -> None:
         self.backbone, self.choices, self.assignment = backbone, choices, assignment
         self.tiles = {tile.name: tile for loop in backbone.loops.values() for tile in loop.tiles}
-        self.leader: dict[Dimension, Dimension] = {}
+        self.leader: dict[LoopDimension, LoopDimension] = {}
         for dim in self.dimensions:
             same = (other for other in self.leader.values() if self.order(other, dim) == MERGED)
             self.leader[dim] = next(same, dim)
         loops = list(dict.fromkeys(self.leader.values()))
-        self.nodes: list[Node] = [*loops, *(statement.name for statement in backbone.statements)]
-        self.around: dict[Node, list[Dimension]] = {
+        self.nodes: list[NestNode] = [*loops, *(statement.name for statement in backbone.statements)]
+        self.around: dict[NestNode, list[LoopDimension]] = {
             node: [loop for loop in loops if loop != node and self.order(loop, node) == OUTER] for node in self.nodes
         }
         """The loops around each loop and statement, the outermost first."""
@@ -45,20 +45,20 @@ class Nests:
             loops_around.sort(key=lambda loop: len(self.around[loop]) if loop in self.around else 0)
 
     @cached_property
-    def dimensions(self) -> list[Dimension]:
+    def dimensions(self) -> list[LoopDimension]:
         """The dimensions of all statements."""
-        return [Dimension(s.name, tile.name) for s in self.backbone.statements for tile in self.backbone.tiles(s)]
+        return [LoopDimension(s.name, tile.name) for s in self.backbone.statements for tile in self.backbone.tiles(s)]
 
     def value(self, chosen: ChoiceOf) -> Value:
         """Return what was decided."""
         value = self.assignment[chosen.choice, chosen.objects]
         return chosen.choice.opposite[value] if chosen.turned and chosen.choice.opposite else value
 
-    def order(self, a: Node, b: Node) -> Value:
+    def order(self, a: NestNode, b: NestNode) -> Value:
         """Return what two different loops or statements are to each other."""
         return MERGED if a == b else self.value(self.choices.order(a, b))
 
-    def kind(self, dim: Dimension) -> str:
+    def kind(self, dim: LoopDimension) -> str:
         """Return what a dimension became."""
         return str(self.value(self.choices.kind(dim)))
 
@@ -78,7 +78,7 @@ class Nests:
             product *= self.size(level.name)
         return product
 
-    def children(self, node: Node | None) -> list[Node]:
+    def children(self, node: NestNode | None) -> list[NestNode]:
         """Return what is directly in a loop, or in none, in the order of execution."""
         depth = 0 if node is None else len(self.around[node]) + 1
         inside = [
@@ -98,9 +98,9 @@ class Nests:
         return tuple(counts)
 
     @cached_property
-    def blocks(self) -> list[Dimension]:
+    def blocks(self) -> list[LoopDimension]:
         """The loops that are dimensions of the grid: the innermost is x."""
-        found = [node for node in self.around if isinstance(node, Dimension) and self.kind(node) == BLOCK]
+        found = [node for node in self.around if isinstance(node, LoopDimension) and self.kind(node) == BLOCK]
         return sorted(found, key=lambda node: -len(self.around[node]))
 
     def in_shared(self, copy: str) -> bool:
@@ -120,12 +120,12 @@ class Nests:
             return next(s for s in map(self.backbone.statement, statement.reads) if s.kind == "begin")
         return statement
 
-    def register_cells(self, statement: Statement) -> list[Tile]:
+    def register_cells(self, statement: Statement) -> list[LoopLevel]:
         """Return the levels along which a thread keeps several values of a statement at once."""
         unrolled = [
             tile
             for tile in self.backbone.tiles(statement)
-            if self.size(tile.name) > 1 and self.kind(Dimension(statement.name, tile.name)) in UNROLLED
+            if self.size(tile.name) > 1 and self.kind(LoopDimension(statement.name, tile.name)) in UNROLLED
         ]
         if statement.kind == "begin":
             return unrolled
@@ -140,24 +140,24 @@ class Nests:
             tile
             for tile in unrolled
             if any(
-                self.order(Dimension(maker.name, tile.name), Dimension(user.name, tile.name)) != MERGED
+                self.order(LoopDimension(maker.name, tile.name), LoopDimension(user.name, tile.name)) != MERGED
                 for maker, user in takers
             )
         ]
 
-    def shared_cells(self, copy: Statement) -> list[Tile]:
+    def shared_cells(self, copy: Statement) -> list[LoopLevel]:
         """Return the levels of which a shared tile has an element each."""
         return [
             tile
             for tile in self.backbone.tiles(copy)
             if tile.sizes
             and self.size(tile.name) > 1
-            and self.order(Dimension(copy.reads[0], tile.name), Dimension(copy.name, tile.name)) != MERGED
+            and self.order(LoopDimension(copy.reads[0], tile.name), LoopDimension(copy.name, tile.name)) != MERGED
         ]
 
     def missing_axes(self, statement: Statement) -> list[str]:
         """Return the dimensions of the hardware of which a statement is executed by all threads alike."""
-        own = {self.kind(Dimension(statement.name, tile.name)) for tile in self.backbone.tiles(statement)}
+        own = {self.kind(LoopDimension(statement.name, tile.name)) for tile in self.backbone.tiles(statement)}
         return [axis for axis, count in zip(THREADS, self.threads, strict=False) if count > 1 and axis not in own]
 
     @cached_property

@@ -50,5 +50,5 @@ def prove_schedule(space: ScheduleSpace, assignment: Assignment, barriers: bool 
     lengths = space.proof_lengths(assignment)
     if space.nests(assignment, lengths).work > MOST_WORK:
         return ScheduleProof(None, lengths, None)
-    sketch = sketch_of(space.text(assignment, barriers), space.name, lengths)
+    sketch = sketch_of(space.text(assignment, barriers), space.name, {})
     return ScheduleProof(sketch, lengths, verify(sketch.program, sketch.spec))

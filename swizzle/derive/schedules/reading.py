@@ -23,12 +23,19 @@ _STATEMENTS: Final = "accumulators, their `accumulate`, `v = ...` and `y[i] = ..
 Sizes = Mapping[str, tuple[tuple[int, ...], ...]]
 
 
-def backbone_of(sketch: Sketch, source: Source, definition: ast.FunctionDef, sizes: Sizes | None = None) -> Backbone:
+def backbone_of(
+    sketch: Sketch,
+    source: Source,
+    definition: ast.FunctionDef,
+    numbers: Mapping[str, int],
+    sizes: Sizes | None = None,
+) -> Backbone:
     """Return the backbone of a kernel with loops, for one thread.
 
     Args:
         sketch: the kernel.
         source, definition: its text.
+        numbers: the values of its parameters.
         sizes: for loops by name the sizes of their inner levels, the outer ones first, in place of the usual ones.
 
     Raises:
@@ -58,7 +65,7 @@ def backbone_of(sketch: Sketch, source: Source, definition: ast.FunctionDef, siz
         for parameter in program.parameters
         if parameter.shape
     }
-    reader = _Reader(sketch.name, source, dict(sketch.parameters), arrays)
+    reader = _Reader(sketch.name, source, dict(numbers), arrays)
     reader.read(definition.body)
     return reader.backbone({name: arguments[name] for name in (a.arg for a in definition.args.args)}, sizes or {})
 

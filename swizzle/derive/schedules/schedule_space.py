@@ -11,15 +11,18 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from cuda_out.devices.device import Device
 from swizzle.derive.schedules.backbone import Backbone
-from swizzle.derive.schedules.candidates import Assignment
-from swizzle.derive.schedules.decisions import Limits, ScheduleChoices, choices_of
+from swizzle.derive.schedules.bound import ScheduleBound
+from swizzle.derive.schedules.candidates import Assignment, LowerBound
+from swizzle.derive.schedules.decisions import KernelLimits, ScheduleChoices, choices_of
 from swizzle.derive.schedules.lowering import kernel_text
 from swizzle.derive.schedules.nests import Nests
 from swizzle.derive.schedules.reading import Sizes, backbone_of
 from swizzle.language.source.kernel_source import Source, parse, split_lines
 from swizzle.sketches.loading import SketchFile
 from symbolic.choices.grounding import GroundSpace, ground
+from symbolic.choices.propagation import PartialAssignment
 
 MOST_WORK: Final = 1_500_000
 """What a proof runs at most, in about a second: legal schedules may repeat loads a hundredfold."""
@@ -35,9 +38,25 @@ class ScheduleSpace:
     """
 
     def __init__(
-        self, file: SketchFile, name: str | None = None, overrides: Mapping[str, int] | None = None,
-        sizes: Sizes | None = None, limits: Limits | None = None, without: frozenset[str] = frozenset(),
-    ) -> None:  # fmt: skip
+        self,
+        file: SketchFile,
+        name: str | None = None,
+        overrides: Mapping[str, int] | None = None,
+        lengths: Mapping[str, int] | None = None,
+        sizes: Sizes | None = None,
+        limits: KernelLimits | None = None,
+        without: frozenset[str] = frozenset(),
+    ) -> None:
+        """Read a kernel and declare its space.
+
+        Args:
+            file, name: the kernel with loops.
+            overrides: values of the file's parameters.
+            lengths: of loops by the parameters that are their lengths, where they are greater than a sketch can be.
+            sizes: of the inner levels of loops by name, in place of the usual ones.
+            limits: what a kernel may use.
+            without: rules that are left out, for tests.
+        """
         (self.sketch,) = file.load(name, overrides or {})[:1]
         self.text_before = file.text
         self.tree = parse(file.text, file.path)
@@ -45,9 +64,12 @@ class ScheduleSpace:
         (self.definition,) = (
             node for node in self.tree.body if isinstance(node, ast.FunctionDef) and node.name == self.sketch.name
         )
-        self.backbone: Backbone = backbone_of(self.sketch, source, self.definition, sizes)
+        self.backbone: Backbone = backbone_of(
+            self.sketch, source, self.definition, {**self.sketch.parameters, **(lengths or {})}, sizes
+        )
         self.choices: ScheduleChoices = choices_of(self.backbone, limits, without)
         self.space: GroundSpace = ground(self.choices.space)
+        self.bounds: dict[str, ScheduleBound] = {}
 
     @staticmethod
     def of(path: str | Path, name: str | None = None, **given: object) -> ScheduleSpace:
@@ -102,7 +124,7 @@ class ScheduleSpace:
 
     def text(self, assignment: Assignment, barriers: bool = True) -> str:
         """Return the file with the kernel of an assignment in place of the given one."""
-        nests = self.nests(assignment)
+        nests, lengths = self.nests(assignment), self.proof_lengths(assignment)
         spec = next(
             ast.unparse(keyword.value)
             for decorator in self.definition.decorator_list
@@ -117,7 +139,7 @@ class ScheduleSpace:
             match node:
                 case ast.Assign([ast.Name()], ast.Call(ast.Name("parameter"), [ast.Constant(str(name)), *_])):
                     if (unit := self.unit(name, nests)) is not None:
-                        default = self.sketch.parameters[name]
+                        default = lengths[name]
                         target = ast.unparse(node.targets[0])
                         line = f'{target} = parameter("{name}", {default}, domain=range({unit}, 1 << 27, {unit}))\n'
                         changes.append((node.lineno, node.end_lineno or 0, line))
@@ -140,3 +162,9 @@ class ScheduleSpace:
         for loop in loops:
             product = max(product, nests.stride(loop.tiles[0].name))
         return product
+
+    def bound(self, candidate: PartialAssignment, device: Device) -> LowerBound:
+        """Return a time that no implementation of a candidate falls below, at the lengths that are asked for."""
+        if device.hash not in self.bounds:
+            self.bounds[device.hash] = ScheduleBound(self.backbone, self.choices, self.space, device)
+        return self.bounds[device.hash](candidate)

@@ -1,0 +1,95 @@
+"""Lower bounds: never above a child's, below every time in the paper, and explained."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from cuda_out.devices.device import device, device_names
+from symbolic.choices.propagation import Propagator
+from symbolic.choices.search import children
+from tests.swizzle.derive.schedules.kernels import KERNELS, descent, schedules
+
+
+def pairs(name: str, descents: int, seed: int = 0) -> int:
+    """Compare the bounds of parents and children on random descents, on all devices, and return how many there were."""
+    space, chooser, compared = schedules(name), random.Random(seed), 0
+    propagation = Propagator(space.space)
+    root = propagation.root()
+    for _ in range(descents):
+        for gpu in map(device, device_names()):
+            least = space.bound(root, gpu).seconds
+            for child in descent(space, propagation, root, chooser)[1:]:
+                bound = space.bound(child, gpu).seconds
+                assert bound >= least * (1 - 1e-12)
+                least, compared = bound, compared + 1
+    return compared
+
+
+@pytest.mark.parametrize("name", ["axpy", "transposition"])
+def test_a_child_is_never_below_its_parent(name: str) -> None:
+    """On some descents."""
+    assert pairs(name, 3) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KERNELS)
+def test_no_child_is_below_its_parent(name: str) -> None:
+    """On many descents of every kernel."""
+    pairs(name, 12, seed=3)
+
+
+def test_every_value_of_a_choice_is_a_child() -> None:
+    """The same of all values of each open choice, not only of those on a descent."""
+    space = schedules("transposition")
+    propagation = Propagator(space.space)
+    path = descent(space, propagation, propagation.root(), random.Random(1))
+    gpu = device("h100")
+    for candidate in path[:6]:
+        least = space.bound(candidate, gpu).seconds
+        for variable in list(space.decisions.values())[:20]:
+            if candidate.masks[variable] & (candidate.masks[variable] - 1):
+                for _, child in children(propagation, candidate, variable):
+                    assert space.bound(child, gpu).seconds >= least * (1 - 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "lengths", "measured", "least"),
+    [
+        ("axpy", {"N": 1 << 26}, 7.05e-3, 5.9e-3),
+        ("matmul", {"M": 256, "N": 256, "K": 32}, 34.2e-6, 3.3e-6),
+        pytest.param("matmul", {"M": 1024, "N": 1024, "K": 1024}, 4.81e-3, 1.7e-3, marks=pytest.mark.slow),
+        pytest.param("strided", {"M": 1024, "N": 1024, "K": 1024}, 10.1e-3, 1.7e-3, marks=pytest.mark.slow),
+    ],
+)
+def test_the_root_is_below_the_times_of_the_paper(
+    name: str, lengths: dict[str, int], measured: float, least: float
+) -> None:
+    """Table 2, on the K4000: below what was measured, and not by far."""
+    space = schedules(name, lengths=lengths)
+    assert least < space.bound(Propagator(space.space).root(), device("k4000")).seconds < measured
+
+
+def test_what_a_bound_says() -> None:
+    """The unit that decides, and what it has to do."""
+    space = schedules("axpy", lengths={"N": 1 << 26})
+    why = space.bound(Propagator(space.space).root(), device("h100")).why
+    assert why == ("at least 225 us on NVIDIA H100 SXM5 80GB: 7.53e+08 bytes of memory beyond L2 at 3.35e+12 B/s")
+
+
+def test_decisions_raise_the_bound() -> None:
+    """Lanes that are rows apart cost lines of the first cache; blocks of one thread waste the others' lanes."""
+    gpu = device("h100")
+    turned = schedules("transposition", lengths={"M": 1024, "N": 1024})
+    propagation = Propagator(turned.space)
+    root = propagation.root()
+    kind = turned.space.values[turned.decisions["kind(load_x.i1)"]].index("THREAD.x")
+    along = propagation.decide(root, turned.decisions["kind(load_x.j1)"], 1 << kind)
+    along = propagation.decide(along, turned.decisions["size(j1)"], 1 << 4)
+    assert "first cache" in turned.bound(along, gpu).why
+    assert "first cache" not in turned.bound(root, gpu).why
+    at = root
+    for axis in ("x", "y", "z"):
+        at = propagation.decide(at, turned.decisions[f"threads(THREAD.{axis})"], 1)
+    assert "1 lane of a warp" in turned.bound(at, gpu).why
