@@ -410,6 +410,8 @@ def _with_numbers(term: Term, kind: ValueType, dtype: DType) -> ValueType:
     """Return the type of a term where the numbers that stand alone in it are of a type."""
     if isinstance(term, Formula) and term.expression.constant and isinstance(kind, NumberOf):
         return NumberOf(dtype)
+    if isinstance(term, Map) and isinstance(kind, ArrayOf):
+        return ArrayOf(kind.length, _with_numbers(term.function.body, kind.element, dtype))
     if isinstance(term, Tupled) and isinstance(kind, TupleOf):
         return TupleOf(tuple(_with_numbers(each, own, dtype) for each, own in zip(term.items, kind.items, strict=True)))
     return kind

@@ -11,13 +11,17 @@ from typing import Final
 
 from msgspec import Struct
 
+from symbolic.rewriting.nesting import Nest
+
 
 class RuleClaim(Struct, frozen=True):
-    """An expression that a rule is applied to, the types of its inputs, and the rule's arguments, as texts."""
+    """An expression that a rule is applied to, the types of its inputs, and the rule's arguments, as texts; and the
+    parallel maps that it stands in."""
 
     text: str
     inputs: Mapping[str, str]
     arguments: Mapping[str, str | int] = {}
+    nest: Nest = ()
 
 
 OPAQUE: Final = ("f", "g", "h", "op")
@@ -111,6 +115,27 @@ CLAIMS: Final[Mapping[str, tuple[RuleClaim, ...]]] = {
     "reduce_chunks": (RuleClaim(_OP + "reduce(add, z) o x", {**_X, "z": "f32"}, {"size": "s"}),),
     "reduce_seq_chunks": (RuleClaim(_OP + "reduce_seq(add, z) o x", {**_X, "z": "f32"}, {"size": "s"}),),
     "reduce_seq_of_join": (RuleClaim(_OP + "reduce_seq(add, z) o join o x", {"x": "f32[m, s]", "z": "f32"}),),
+    "map_of_reduce": (
+        RuleClaim(_OP + "map(lambda r: at(reduce_seq(add, z) o map(lambda v: f(v)) o r, 0)) o x",
+                  {"x": "f32[n, k]", "z": "f32"}),
+    ),
+    "reduce_tiles": (
+        RuleClaim("map(lambda r: map(lambda c: at(reduce_seq(lambda a, p: op(a, f(p[0], p[1])), 0) o zip(r, c), 0)) "
+                  "o y) o x", {"x": "f32[n, m * s]", "y": "f32[k, m * s]"}, {"size": "s"}),
+    ),
+    "keep_tile": tuple(
+        RuleClaim("reduce_seq(lambda acc, p: op(acc, f(at(at(p[0], 0), 0), at(at(p[1], 0), 0))), 0) o zip(x, y)",
+                  {"x": "f32[m, n, k]", "y": "f32[m, k, n]"}, {"item": item, "turned": turned}, (("block", "x"),))
+        for item in (0, 1)
+        for turned in (False, True)
+    )
+    + tuple(
+        RuleClaim("reduce_seq(lambda acc, p: at(reduce_seq(lambda acc, p: op(acc, f(p[0], p[1])), acc) o zip(let(p[1], "
+                  "lambda tile: tile), p[0]), 0), z) o zip(x, y)",
+                  {"x": "f32[m, k]", "y": "f32[m, k]", "z": "f32"}, {"item": item}, (("block", "x"),))
+        for item in (0, 1)
+    ),
+    "transposed": (RuleClaim("x", {"x": "f32[n, k]"}),),
     "slide_tiles": (
         RuleClaim("slide(3, 1) o x", {"x": "f32[m * s + 2]"}, {"tile": "s"}),
         RuleClaim("slide(r, 1) o x", {"x": "f32[m * s + r - 1]"}, {"tile": "s"}),
@@ -167,6 +192,15 @@ WITHOUT: Final[Mapping[tuple[str, str], RuleClaim]] = {
     ("reduce_chunks", "neutral"): RuleClaim(_ADD + "reduce(add, 1) o x", _12, {"size": "4"}),
     ("reduce_chunks", "divides"): RuleClaim(_ADD + "reduce(add, 0) o x", _6, {"size": "4"}),
     ("reduce_seq_chunks", "divides"): RuleClaim(_ADD + "reduce_seq(add, 0) o x", _6, {"size": "4"}),
+    ("reduce_tiles", "divides"): RuleClaim(
+        "map(lambda r: map(lambda c: at(reduce_seq(lambda a, p: a + p[0] * p[1], 0) o zip(r, c), 0)) o y) o x",
+        {"x": "f32[2, 6]", "y": "f32[3, 6]"}, {"size": "4"}),
+    ("reduce_tiles", "independent"): RuleClaim(
+        "map(lambda r: map(lambda c: at(reduce_seq(lambda a, p: a + p[0] * p[1], 0) o zip(r, c), 0)) o "
+        "map(lambda w: map(lambda v: v * at(r, 0)) o w) o y) o x",
+        {"x": "f32[2, 6]", "y": "f32[3, 6]"}, {"size": "2"}),
+    ("keep_tile", "nesting"): RuleClaim(
+        "reduce_seq(lambda acc, p: acc + at(p[0], 0), 0) o zip(x, x)", {"x": "f32[2, 6]"}, {"item": 0}),
     ("slide_tiles", "divides"): RuleClaim("slide(3, 1) o x", _12, {"tile": "4"}),
     ("slide_tiles", "one"): RuleClaim("slide(3, 2) o x", {"x": "f32[11]"}, {"tile": "3"}),
 }  # fmt: skip

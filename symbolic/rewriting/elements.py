@@ -97,6 +97,10 @@ class Fold(Struct, frozen=True, eq=False):
     starts: Expression = ZERO
 
 
+class NotPointwise(Exception):
+    """A reduction of arrays uses other elements of what it has reduced than the one that it makes."""
+
+
 class Ranges(Struct):
     """What is known of indices: each name lies between 0 and a length, which it does not reach.
 
@@ -107,6 +111,8 @@ class Ranges(Struct):
     below: dict[str, Expression] = by_default(default_factory=dict)
     opaque: dict[Any, Expression] = by_default(default_factory=dict)
     serial: Any = by_default(default_factory=count)
+    lemmas: set[str] = by_default(default_factory=set)
+    """The lemmas that were used on the way."""
 
     def index(self, length: Expression, like: str = "i") -> Expression:
         """Return a new index below a length."""
@@ -269,7 +275,7 @@ class Elementwise:
         def fold(some: ElementArray) -> Any:
             if not term.operator.width:
                 key = canonical(term.operator) if closed else None
-                return Fold(lambda a, x: self.call(term.operator, [a, x], names), start, some, key)
+                return self.pointwise(Fold(lambda a, x: self.call(term.operator, [a, x], names), start, some, key))
             single = Lambda(term.operator.parameters, term.operator.body)
             key = canonical(single) if closed else None
 
@@ -288,6 +294,27 @@ class Elementwise:
         return ElementArray(
             term.parts, lambda i: fold(ElementArray(size, lambda j: array.at(add(multiply(i, size), j))))
         )
+
+    def pointwise(self, fold: Fold) -> Any:
+        """Return a reduction; of arrays, the array of the reductions of their elements, each by itself."""
+        start = fold.start
+        if not isinstance(start, ElementArray):
+            return fold
+
+        def at(i: Expression) -> Any:
+            def own(value: Any, j: Expression) -> Any:
+                if normal(subtract(i, j)) is not ZERO:
+                    raise NotPointwise("a reduction of arrays that uses other elements than the one that it makes")
+                return value
+
+            def step(value: Any, element: Any) -> Any:
+                made = fold.step(ElementArray(start.length, lambda j: own(value, j)), element)
+                return made.at(i)
+
+            return self.pointwise(Fold(step, start.at(i), fold.array, None))
+
+        self.ranges.lemmas.add("pointwise")
+        return ElementArray(start.length, at)
 
     def inner(self, array: ElementArray) -> Expression:
         """Return the length that all elements of an array have."""

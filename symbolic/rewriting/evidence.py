@@ -97,7 +97,7 @@ def proved_claims(rule: RewriteRule) -> Iterator[ProvedClaim]:
         before = read_pattern(claim.text, opaque=OPAQUE)
         asked: set[str] = set()
 
-        here = Surroundings(inputs, typing=Typing(opaque=OPAQUE), ask=partial(_assumed, asked))
+        here = Surroundings(inputs, claim.nest, Typing(opaque=OPAQUE), partial(_assumed, asked))
         after = rule.apply(before, here, **given_arguments(rule, claim.arguments))
         yield compared(before, after, inputs, asked)
         if isinstance(after, Iterate) and rule.name == "part_iterate" and not isinstance(before, Iterate):

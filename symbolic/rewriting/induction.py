@@ -68,7 +68,7 @@ def lemmas() -> tuple[Lemma, ...]:
     z, a, k, m, n = (integer(name) for name in "zakmn")
     return (
         _congruence(z, k), _promotion(op, x, z), _in_order(op, x, z), _permutation(op, x, y, order, z),
-        _starts(op, x, z),
+        _starts(op, x, z), _pointwise(z),
         Lemma("one element", "the fold of one element, from a neutral start, is that element", (
             InductionStep("one step", {
                 "empty": _function("S", 1)(0) == z, "step": _function("S", 1)(1) == op(_function("S", 1)(0), x(0)),
@@ -147,6 +147,18 @@ def _starts(op: Any, x: Any, z: Any) -> Lemma:
             "associative''": op(op(S(here + n), z), Z(m)) == op(S(here + n), op(z, Z(m))),
             "commutative": op(Z(m), R(n)) == op(R(n), Z(m)),
         }, C(m + 1) == op(S(here + n), Z(m + 1))),
+    ))  # fmt: skip
+
+
+def _pointwise(z: Any) -> Lemma:
+    """V(k, i) is element i of the fold of k arrays, S(k) the fold of elements i alone."""
+    V, S, f = _function("V", 2), _function("S", 1), _function("f", 3)
+    i, k = integer("i"), integer("k")
+    return Lemma("pointwise", "element i of a fold of arrays is the fold of elements i", (
+        InductionStep("base", {"V": V(0, i) == z, "S": S(0) == z}, V(0, i) == S(0)),
+        InductionStep("step", {
+            "before": V(k, i) == S(k), "V": V(k + 1, i) == f(V(k, i), k, i), "S": S(k + 1) == f(S(k), k, i),
+        }, V(k + 1, i) == S(k + 1)),
     ))  # fmt: skip
 
 

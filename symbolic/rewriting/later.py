@@ -9,6 +9,7 @@ from symbolic.expressions.expression import ONE, Expression, add, constant, subt
 from symbolic.patterns.lengths import length_text, normal
 from symbolic.patterns.terms import (
     IDENTITY,
+    Formula,
     Indexed,
     Item,
     JoinChunks,
@@ -19,6 +20,7 @@ from symbolic.patterns.terms import (
     Slide,
     Split,
     Term,
+    ToMemory,
     Transpose,
     Tupled,
     Variable,
@@ -30,6 +32,8 @@ from symbolic.patterns.terms import (
     with_children,
 )
 from symbolic.patterns.terms import children as parts_of
+from symbolic.patterns.types import ArrayOf
+from symbolic.rewriting.nesting import faults
 from symbolic.rewriting.rule import Surroundings, another, inlined, labelled, parameter, rule
 
 
@@ -185,6 +189,93 @@ def reduce_seq_of_join(term: Term, here: Surroundings) -> Term:
     another("reduce_seq o join")
 
 
+@rule(
+    "chunks",
+    "map(lambda v: at(reduce_seq(f, z) o g(v), 0)) o x = at(reduce_seq(lambda acc, c: map(f) o zip(acc, c), "
+    "map(lambda v: z) o x) o transpose o map(g) o x, 0)",
+)
+def map_of_reduce(term: Term, here: Surroundings) -> Term:
+    """Reduce all elements' arrays side by side, in place of one after the other."""
+    match term:
+        case Map(kind="map", function=Lambda((name,), Indexed(Reduce(kind="seq") as each, Formula()))):
+            if name in free(each.operator) | free(each.start):
+                another("map of a reduction whose operator does not depend on the element")
+            here.array(Map(term.function, term.array))
+            step = _side_by_side(each.operator, label_of(term), each.start)
+            starts = Map(Lambda((name,), each.start), term.array)
+            columns = Transpose(Map(Lambda((name,), each.array), term.array, label=labelled(term, "rows")))
+            return Indexed(replace(each, operator=step, start=starts, array=columns, label=label_of(each)), number(0))
+    another("map of a reduce_seq")
+
+
+def _side_by_side(operator: Lambda, label: str, start: Term) -> Lambda:
+    """Return an operator on arrays that combines each element by one on elements."""
+    accumulated, column, pair = (parameter(operator, start, like=like) for like in ("acc", "c", "p"))
+    own, other = operator.parameters
+    body = inlined(operator, **{own: Item(Variable(pair), 0), other: Item(Variable(pair), 1)})
+    both = Zip((Variable(accumulated), Variable(column)))
+    return Lambda((accumulated, column), Map(Lambda((pair,), body), both, label=label))
+
+
+@rule(
+    "tiles",
+    "map(lambda r: map(lambda c: at(reduce_seq(f, z) o zip(r, c), 0)) o y) o x = at(reduce_seq("
+    "lambda acc, p: map(lambda q: map(lambda s: at(reduce_seq(f, s[0]) o zip(q[1], s[1]), 0)) o zip(q[0], p[1])) "
+    "o zip(acc, p[0]), "
+    "z...) o zip(cut(x), cut(y)), 0), cut = transpose o map(split(size))",
+    "divides",
+    independent="y does not depend on r",
+)
+def reduce_tiles(term: Term, here: Surroundings, size: Expression) -> Term:
+    """Reduce all products of rows and columns in chunks, chunk after chunk, each beginning with what there is.
+
+    No law of the operator is needed. Its sums are kept in an array, and each chunk of rows and columns is used for all.
+    """
+    match term:
+        case Map(
+            kind="map", array=rows,
+            function=Lambda((row,), Map(kind="map", array=columns, function=Lambda((column,), Indexed(
+                Reduce(kind="seq", array=Zip((Variable(first), Variable(second)))) as each, Formula()
+            ))) as inner),
+        ) if (first, second) == (row, column):  # fmt: skip
+            if {row, column} & (free(each.operator) | free(each.start)):
+                another("reduce_seq whose operator is the same for all rows and columns")
+            here.require("independent", row not in free(columns), f"the columns depend on {row}")
+            kind = here.array(rows).element
+            assert isinstance(kind, ArrayOf)
+            here.divides(size, kind.length)
+            accumulated, chunks, of_row, of_column, part = (
+                parameter(each.operator, rows, columns, like=like) for like in ("acc", "p", "q", "s", "v")
+            )  # fmt: skip
+
+            def cut(array: Term) -> Term:
+                return Transpose(Map(Lambda((part,), Split(size, Variable(part))), array))
+
+            def item(name: str, place: int) -> Term:
+                return Item(Variable(name), place)
+
+            chunk = Zip((item(of_row, 1), item(of_column, 1)))
+            sums = replace(each, start=item(of_column, 0), array=chunk, label=labelled(each, "chunk"))
+            made = Map(Lambda((of_column,), Indexed(sums, number(0))), Zip((item(of_row, 0), item(chunks, 1))))
+            made = replace(made, label=label_of(inner))
+            whole = Map(Lambda((of_row,), made), Zip((Variable(accumulated), item(chunks, 0))), label=label_of(term))
+            starts = Map(Lambda((row,), Map(Lambda((column,), each.start), columns)), rows)
+            tiles = Reduce(
+                Lambda((accumulated, chunks), whole), starts, Zip((cut(rows), cut(columns))), "seq",
+                labelled(each, "tiles"),
+            )  # fmt: skip
+            return Indexed(tiles, number(0))
+    another("map of a map of a reduce_seq of zip(row, column)")
+
+
+@rule("transpose", "x = transpose o transpose o x")
+def transposed(term: Term, here: Surroundings) -> Term:
+    """Transpose twice: so a tile can be copied along its columns."""
+    if not isinstance(here.array(term).element, ArrayOf) or isinstance(term, Transpose):
+        another("array of arrays that is no transpose")
+    return Transpose(Transpose(term))
+
+
 @rule("tiles", "slide(size, 1) = join o map(slide(size, 1)) o slide(tile + size - 1, tile)", "divides",
       one="windows begin at every element")  # fmt: skip
 def slide_tiles(term: Term, here: Surroundings, tile: Expression) -> Term:
@@ -209,6 +300,36 @@ def slide_of_map(term: Term, here: Surroundings) -> Term:
             windows = replace(term, array=inner.array)
             return replace(inner, function=Lambda((window,), each), array=windows, label=labelled(inner, "windows"))
     another("slide o map")
+
+
+@rule(
+    "4d",
+    "reduce_seq(lambda acc, p: f(acc, p), z) = reduce_seq(lambda acc, p: let(toShared o copy o p[item], "
+    "lambda t: f(acc, p with t for p[item])), z)",
+    "nesting",
+)
+def keep_tile(term: Term, here: Surroundings, item: int, turned: bool = False) -> Term:
+    """Copy an array of each step to shared memory first, by local threads; `turned`, along its columns."""
+    match term:
+        case Reduce(kind="seq", array=Zip(arrays), operator=Lambda((accumulated, part), body)) if item < len(arrays):
+            kind = here.array(arrays[item]).element
+            wanted = Item(Variable(part), item)
+            if not isinstance(kind, ArrayOf):
+                another("reduce_seq of arrays")
+            array: Term = Transpose(wanted) if turned else wanted
+            kept: Term = Map(IDENTITY, array, "local")
+            if isinstance(kind.element, ArrayOf):
+                row = parameter(body, like="row")
+                kept = Map(Lambda((row,), Map(IDENTITY, Variable(row), "local")), array, "local", "y")
+            kept = ToMemory("shared", kept)
+            tile = parameter(body, like="tile")
+            items = (Variable(tile) if at == item else Item(Variable(part), at) for at in range(len(arrays)))
+            inside = inlined(Lambda((part,), body), **{part: Tupled(tuple(items))})
+            made = Let(tile, Transpose(kept) if turned else kept, inside)
+            wrong = next((why for _, why in faults(made, here.nest)), "")
+            here.require("nesting", not wrong, wrong)
+            return replace(term, operator=Lambda((accumulated, part), made), label=label_of(term))
+    another("reduce_seq of a zip")
 
 
 @rule("let", "x = let(x, id)")

@@ -10,6 +10,7 @@ induction:
 - permutation: the order does not count, by an associative and commutative operator;
 - starts: a fold of folds of chunks, whatever they start with, is the fold of all and of as many starts more, by such an
   operator;
+- pointwise: element i of a fold of arrays is the fold of elements i, where a step combines each with its own;
 - one element: the fold of one element is that, from a neutral start.
 """
 
@@ -45,7 +46,16 @@ from symbolic.expressions.formulas import INTEGER, decide
 from symbolic.patterns.lengths import LengthFact, is_whole, normal, quotient
 from symbolic.patterns.terms import Term
 from symbolic.patterns.types import ArrayOf, TupleOf, ValueType
-from symbolic.rewriting.elements import DataElement, ElementArray, Elementwise, Fold, Made, Ranges, rejoined
+from symbolic.rewriting.elements import (
+    DataElement,
+    ElementArray,
+    Elementwise,
+    Fold,
+    Made,
+    NotPointwise,
+    Ranges,
+    rejoined,
+)
 
 EFFORT: Final = 1.0
 """The solver's steps for one claim, as many as it does in so many seconds."""
@@ -101,7 +111,7 @@ class EqualityProver:
         self.laws = laws
         self.sizes = sizes
         self.ranges = Ranges()
-        self.lemmas: set[str] = set()
+        self.lemmas = self.ranges.lemmas
         self.given: list[Expression] = []
         self.claims = 0
 
@@ -117,7 +127,7 @@ class EqualityProver:
         """Return whether a comparison comes to an end."""
         try:
             comparison()
-        except _Unproved as why:
+        except (_Unproved, NotPointwise) as why:
             return Equality(False, tuple(sorted(self.lemmas)), str(why), self.claims)
         return Equality(True, tuple(sorted(self.lemmas)), claims=self.claims)
 

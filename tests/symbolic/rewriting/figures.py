@@ -80,3 +80,22 @@ def figure_9c() -> PatternDerivation:
     made.apply("lower_map", at="add_part_chunks2", kind="local").apply("lower_map", at="abs", kind="seq")
     made.apply("part_reduce").apply("lower_reduce", at="add_part").apply("reduce_map_fusion")
     return made.apply("lower_reduce")
+
+
+def tiled_product() -> PatternDerivation:
+    """A product of matrices by tiles of 16 by 16 in shared memory, in 13 steps; any lengths."""
+    made = begun(
+        "add = lambda a, b: a + b\nmul = lambda p: p[0] * p[1]\n"
+        'map(lambda r: map(lambda c: at(reduce(add, 0) o map(mul) o zip(r, c), 0), label="columns") o transpose o B, '
+        'label="rows") o A',
+        A="f32[m, k]", B="f32[k, n]",
+    )  # fmt: skip
+    made.apply("lower_reduce").apply("reduce_map_fusion")
+    made.apply("split_join", at="rows", size=16).apply("split_join", at="columns", size=16)
+    made.apply("map_fission", at="rows").apply("interchange", at="rows_first")
+    made.apply("reduce_tiles", size=16)
+    made.apply("lower_map", at="rows_chunks", kind="block", axis="y")
+    made.apply("lower_map", at="columns_chunks", kind="block").apply("keep_tile", item=0)
+    made.apply("keep_tile", item=1, turned=True)
+    made.apply("lower_map", at="rows_first", kind="local", axis="y")
+    return made.apply("lower_map", at="columns", kind="local")

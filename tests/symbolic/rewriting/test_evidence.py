@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-import pytest
+import random
+from typing import Any
 
+import pytest
+from msgspec.structs import replace
+
+from symbolic.expressions.formulas import Answered
 from symbolic.patterns.reading import read_pattern, read_type
-from symbolic.rewriting.claims import CLAIMS, WITHOUT
-from symbolic.rewriting.evidence import difference, evidence, rules_in_order
+from symbolic.patterns.terms import (
+    Lambda,
+    PatternNode,
+    Variable,
+    canonical,
+    children,
+    free,
+    substitute,
+    term,
+    with_children,
+)
+from symbolic.patterns.types import Typing
+from symbolic.rewriting.claims import CLAIMS, OPAQUE, WITHOUT, RuleClaim
+from symbolic.rewriting.evidence import difference, evidence, given_arguments, rules_in_order
 from symbolic.rewriting.induction import lemmas
 from symbolic.rewriting.proof import prove_equal
-from symbolic.rewriting.rule import RULES
+from symbolic.rewriting.rule import RULES, Surroundings
 
 FIGURES = {"3a", "3b", "3c", "3d", "3e", "3f", "4a", "4b", "4c", "4d", "4e"}
 
@@ -35,6 +52,41 @@ def test_rule_is_proved_and_its_conditions_are_needed(name: str) -> None:
 def test_lemma_holds_by_induction(lemma: object) -> None:
     """Base and step are proved, and not without a law that they use."""
     assert lemma.proved  # type: ignore[attr-defined]
+
+
+POOL = ["a", "b", "c", "p", "q", "r", "s", "v", "w", "acc", "tile", "row", "xs", "y"]
+"""Names that rules use themselves, among others."""
+
+
+def renamed(node: PatternNode, rng: random.Random) -> PatternNode:
+    """Return a term with other names for what it binds, often those of names around it that it does not use."""
+    node = with_children(node, [renamed(each, rng) for each in children(node)])
+    if isinstance(node, Lambda):
+        used = free(node)
+        names = rng.sample([name for name in POOL if name not in used], len(node.parameters))
+        body = substitute(node.body, dict(zip(node.parameters, map(Variable, names), strict=True)))
+        return replace(node, parameters=tuple(names), body=body)
+    return node
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_rule_does_not_depend_on_bound_names(name: str) -> None:
+    """However parameters are called, a rule makes the same: it catches no name."""
+    rule, rng = RULES[name], random.Random(name)
+    for claim in CLAIMS[name]:
+        inputs = {each: read_type(text) for each, text in claim.inputs.items()}
+        before = read_pattern(claim.text, opaque=OPAQUE)
+
+        def applied(node: PatternNode, claim: RuleClaim = claim, inputs: Any = inputs) -> PatternNode:
+            proved = Answered("proved")
+            here = Surroundings(inputs, claim.nest, Typing(opaque=OPAQUE), lambda *_: proved)
+            return rule.apply(term(node), here, **given_arguments(rule, claim.arguments))
+
+        wanted = canonical(applied(before))
+        for _ in range(12):
+            other = renamed(before, rng)
+            assert canonical(other) == canonical(before)
+            assert canonical(applied(other)) == wanted, other
 
 
 OP = "op = lambda a, b: pow(a, b)\n"

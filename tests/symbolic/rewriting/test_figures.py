@@ -76,6 +76,17 @@ def test_each_step_keeps_the_values(name: str, length: int) -> None:
     assert all(np.array_equal(each, values[0]) for each in values)
 
 
+def test_a_tiled_product_is_derived_in_13_steps() -> None:
+    """Of any lengths that the tiles divide: both tiles in shared memory, sums in place; each step keeps the values."""
+    made = figures.tiled_product()
+    assert len(made.steps) == 13 and made.facts == ["16 divides k", "16 divides m", "16 divides n"]
+    a, b = (np.arange(rows * columns).reshape(rows, columns) % 7 for rows, columns in ((32, 48), (48, 16)))
+    lengths = {"m": 32, "k": 48, "n": 16}
+    for each in made.expressions:
+        assert np.array_equal(value_of_term(each, {"A": a, "B": b}, lengths), a @ b)
+    assert replay(json.dumps(made.as_data())).as_data() == made.as_data()
+
+
 def test_steps_are_shown_with_the_changed_part_marked() -> None:
     """Of each step the figure, the arguments and the facts stand under the expression."""
     assert figures.figure_2().text() == (

@@ -34,8 +34,10 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "reduce_seq_chunks": [{"size": 2}, {"size": 4}],
     "slide_tiles": [{"tile": 2}, {"tile": 4}],
     "share": [{"name": "y"}],
+    "reduce_tiles": [{"size": 2}, {"size": 4}],
+    "keep_tile": [{"item": item, "turned": turned} for item in (0, 1) for turned in (False, True)],
 }  # fmt: skip
-SELDOM = {"copy": 0.1, "no_copy": 0.3, "share": 0.1}
+SELDOM = {"copy": 0.1, "no_copy": 0.3, "share": 0.1, "transposed": 0.2, "keep_tile": 9, "reduce_tiles": 9}
 NAMES = (
     "add = lambda a, b: a + b\nabs = lambda v: max(v, -v)\nmul = lambda p: p[0] * p[1]\nhigh = lambda a, b: max(a, b)\n"
 )
@@ -51,7 +53,9 @@ STARTS: list[tuple[str, dict[str, str]]] = [
      "map(abs) o y)", {"A": "f32[8, 16]", "x": "f32[16]", "y": "f32[8]", "a": "f32"}),
     ("iterate(3, join o map(reduce(add, 0)) o split(2)) o map(abs) o x", {"x": "f32[32]"}),
     ("reduce_seq(lambda a, v: 2 * a + v, 1) o map(abs) o x", {"x": "f32[16]"}),
-    ("scan(add, 0) o map(abs) o transpose o transpose o x", {"x": "f32[4, 4]"}),
+    ("scan(add, 0) o map(abs) o x", {"x": "f32[16]"}),
+    ("join o map_block(lambda t: map(lambda r: map(lambda c: at(reduce_seq(lambda a, p: a + p[0] * p[1], 0) o "
+     "zip(r, c), 0)) o B) o t) o split(2) o A", {"A": "f32[4, 8]", "B": "f32[3, 8]"}),
     ("map(map(abs)) o transpose o x", {"x": "f32[4, 8]"}),
     ("let(map(abs) o x, lambda y: map(lambda p: p[0] - p[1]) o zip(y, x))", {"x": "f32[32]"}),
 ]  # fmt: skip
@@ -59,7 +63,7 @@ STARTS: list[tuple[str, dict[str, str]]] = [
 
 def walk(rng: random.Random, steps: int, tally: Counter[str]) -> PatternDerivation:
     """Take random steps, and look at the values after each."""
-    text, inputs = rng.choice([each for each in STARTS if "scan" not in each[0]])
+    text, inputs = rng.choice(STARTS)
     made = PatternDerivation(read_pattern(NAMES + text), {name: read_type(kind) for name, kind in inputs.items()})
     data = {name: sample(kind, at + rng.randrange(9)) for at, (name, kind) in enumerate(made.inputs.items())}
     wanted = value_of_term(made.now, data, {})
