@@ -151,8 +151,8 @@ def values_differ(before: Term, after: Term, inputs: Mapping[str, ValueType], la
             continue
         lengths = {name: count + at % 3 for at, name in enumerate(names)}
         data = {name: sample(at_lengths(kind, lengths), at + 1) for at, (name, kind) in enumerate(inputs.items())}
-        if operator == "mul":
-            data = {name: np.where(value == 0, 2.5, value) for name, value in data.items()}
+        if operator == "mul":  # products that no rounding changes
+            data = {name: np.where(value > 0, 2.0, np.where(value < 0, -1.0, 0.5)) for name, value in data.items()}
         if operator == "last":  # what is 0 is passed over: the second half of all
             data = {
                 name: np.where(np.arange(value.size) < (value.size + 1) // 2, value.ravel(), 0).reshape(value.shape)
