@@ -160,7 +160,7 @@ def test_one_row_is_counted() -> None:
     ("block", "registers", "shared", "blocks"),
     [
         (128, 32, 0, 16), (128, 33, 0, 12), (256, 32, 0, 8), (1024, 64, 0, 1), (1024, 65, 0, 0), (32, 16, 0, 32),
-        (32, 255, 0, 8), (96, 40, 0, 16), (128, 32, 48 * 1024, 4), (64, 16, 227 * 1024, 1),
+        (32, 255, 0, 8), (96, 40, 0, 16), (128, 32, 48 * 1024, 4), (64, 16, 227 * 1024, 1), (32, 16, 7168, 28),
     ],
 )  # fmt: skip
 def test_blocks_of_a_multiprocessor(block: int, registers: int, shared: int, blocks: int) -> None:

@@ -115,7 +115,7 @@ Examples:
   swizzle tune product.py --explain               what each requirement leaves, and of which values nothing is left
   swizzle tune product.py --table --plot tuned.svg --export kernel-tuner=tuned.json
 
-A budget is processor seconds (300, 5m), seconds by the clock (wall:300), or candidates (candidates:40). Without a GPU,
+A budget is processor seconds (300, 5m), seconds by the clock (wall:300), or candidates (candidates:40). Nothing runs:
 candidates are ranked by what their machine code says and a table of the device; docs/tune.md.
 
 Exit status: 0 a proved candidate was found, 1 no values are left, or no candidate is right, 2 a mistake in what was

@@ -28,14 +28,13 @@ Status: TypeAlias = Literal["proved", "none", "refused", "undecided", "not compi
 class Record(Struct, frozen=True):
     """What came of a candidate, kept by the hash of what it is; `reason` says why it is not proved.
 
-    `static` is its cost without running it, `measured` the seconds of a run on a GPU: least, median, most.
+    `static` is its cost without running it.
     """
 
     key: str
     status: Status
     reason: str = ""
     static: StaticCost | None = None
-    measured: tuple[float, float, float] | None = None
     holes: dict[str, str] = {}
 
     def as_json(self) -> dict[str, Any]:

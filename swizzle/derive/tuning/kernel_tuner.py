@@ -16,7 +16,7 @@ ERRORS: Final = {
 
 
 def kernel_tuner_cache(tuned: Tuned) -> dict[str, Any]:
-    """Return the candidates that were tried; their objective is the cost, in milliseconds, measured or not."""
+    """Return the candidates that were tried; their objective is the cost, in milliseconds, an estimate."""
     names = list(tuned.tried[0].decisions) if tuned.tried else []
     now = datetime.now(timezone.utc).isoformat()
     cache: dict[str, dict[str, Any]] = {}
@@ -36,10 +36,9 @@ def kernel_tuner_cache(tuned: Tuned) -> dict[str, Any]:
             **line, **dict.fromkeys(taken, 0), "timestamp": now
         }  # fmt: skip
     values = {name: sorted({each.decisions[name] for each in tuned.tried}, key=_in_order) for name in names}
-    measured = any(each.record.measured for each in tuned.tried)
     return {
         "schema_version": "1.1.0",
-        "device_name": tuned.device.title if measured else f"{tuned.device.title} (estimated, not measured)",
+        "device_name": f"{tuned.device.title} (estimated, not measured)",
         "kernel_name": tuned.name, "problem_size": "1", "tune_params_keys": names, "tune_params": values,
         "objective": "time", "cache": cache,
     }  # fmt: skip

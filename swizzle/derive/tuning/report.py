@@ -66,7 +66,7 @@ def lines(tuned: Tuned) -> Iterator[str]:
             yield f"  holes   {'; '.join(f'{name} = {text}' for name, text in holes.items())}"
         yield "  proved  equal to the specification for all inputs"
         yield f"  static  {best.record.static}"
-        how = "measured" if best.record.measured else f"estimated by the table of {tuned.device.title}, not measured"
+        how = f"estimated by the table of {tuned.device.title}, not measured"
         yield f"  cost    {_cost(tuned, best)}, {how}; bound {seconds_text(best.bound)}: {best.why}"
         if tuned.optimal == "open":
             yield "  best    of those that were tried; others may be better"

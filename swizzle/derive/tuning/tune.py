@@ -86,7 +86,7 @@ class TriedCandidate(Struct, frozen=True):
         kept = self.record.as_json()
         return {
             "decisions": dict(self.decisions), "bound": self.bound, "status": kept["status"], "reason": kept["reason"],
-            "static": kept["static"], "measured": kept["measured"], "holes": kept["holes"],
+            "static": kept["static"], "measured": None, "holes": kept["holes"],
         }  # fmt: skip
 
 
@@ -303,8 +303,7 @@ class _Run:
         bound, why = self.bound(leaf), self.bounds[leaf][1]
         cost = math.inf
         if record.static is not None:
-            cost = record.measured[1] if record.measured else record.static.seconds
-            cost = max(cost / (record.static.outputs if self.space.per_output else 1), bound)
+            cost = max(record.static.seconds / (record.static.outputs if self.space.per_output else 1), bound)
         tried = TriedCandidate(decided(self.space, leaf), bound, why, record, cost)
         self.tuned.tried.append(tried)
         if cost < self.search.best:

@@ -62,6 +62,12 @@ def test_the_first_allowed_values_are_taken(tmp_path: Path, suffix: str) -> None
         assert dict(sketch.parameters) == wanted
 
 
+def test_first_means_the_first_declared_choice(tmp_path: Path) -> None:
+    """Not the one with the fewest values, which propagation decides first."""
+    path = written(tmp_path, 'A = choice("A", (1, 2, 3))\nB = choice("B", (5, 6))\nrequire(A != 1 or B != 5)\n', ".py")
+    assert dict(load(path)[0].parameters) == {"A": 1, "B": 6}
+
+
 @pytest.mark.parametrize("suffix", [".py", ".swz"])
 def test_no_values_left_is_one_error(tmp_path: Path, suffix: str) -> None:
     """A least set of rules with their lines, and the one that removes most."""
@@ -163,3 +169,7 @@ def test_a_family_keeps_its_choices(tmp_path: Path) -> None:
     (sketch,) = load(path, None, {"N": 32})
     assert sketch.family is not None
     assert dict(sketch.family.at({"N": 8}).parameters) == {"N": 8, "BM": 32, "BN": 16}
+    (sketch,) = load(path, None, {"N": 8})
+    assert sketch.family is not None and sketch.parameters["BM"] == 64
+    with pytest.raises(RequirementError, match="does not hold with BM = 64"):
+        sketch.family.at({"N": 32})
