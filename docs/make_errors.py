@@ -1,4 +1,4 @@
-"""Write docs/errors.md: every mistake that tests/errors knows, by subject, each with its text and its message.
+"""Write docs/errors.md: what is said of every mistake that tests/errors knows, by subject.
 
 `python docs/make_errors.py` (or `make docs-errors`) writes the page; `tests/test_errors.py` fails when it is stale.
 """
@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 import re
-import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -209,12 +208,19 @@ HEAD: Final = """\
 # Errors
 
 What Swizzle says when something in a sketch or on the command line is wrong: where, what was found, what was
-expected, how to fix it. The exit status is 2, and nothing is written. Each example below is a test, whose whole
-message is checked; this page is made from them (`make docs-errors`).
+expected, how to fix it. The exit status is 2, and nothing is written. A whole message:
+
+```text
+{example}
+```
+
+This page lists what else is said, without places; search it for the words of a message. Each is a test with the text
+that it is said of, in `tests/errors`, from which the page is made (`make docs-errors`).
 
 An answer is no error: that no solution exists, or that a kernel is not equal to its specification, is status 1
 ([solving.md](solving.md)). `internal error: ...`, status 70, is a bug of Swizzle: please report it.
 """
+EXAMPLE: Final = "out_of_bounds"
 
 
 def sources() -> dict[str, Path]:
@@ -229,38 +235,38 @@ def transcript() -> list[tuple[str, str]]:
 
 
 def core() -> Iterator[str]:
-    """Yield the section of the core: every misuse under its heading, with what its user is told."""
+    """Yield the section of the core: what is said of every misuse, by subject."""
     text = (CORE / "misuses.py").read_text(encoding="utf-8")
     parts = re.split(r"^## (\w+)\n", (CORE / "messages.txt").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-    messages = {name: message.strip("\n") for name, message in zip(parts[::2], parts[1::2], strict=True)}
+    messages = dict(zip(parts[::2], parts[1::2], strict=True))
     yield "\n## The core"
-    head = text.partition("\n\n")[2].partition("# ---- ")[0].replace("# ruff: noqa\n", "")
-    yield f"\nThese begin with:\n\n```python\n{head.strip()}\n```"
     for subject, body in re.findall(r"^# ---- ([^\n]+)\n(.*?)(?=^# ---- |\Z)", text, re.MULTILINE | re.DOTALL):
-        yield f"\n### {subject}"
-        for name, source in re.findall(r"^def (\w+)\(\):\n(.*?)(?=^def |\Z)", body, re.MULTILINE | re.DOTALL):
-            yield f"\n```python\n{textwrap.dedent(source).strip()}\n```\n\n```text\n{messages[name]}\n```"
+        yield f"\n### {subject}\n"
+        yield block(messages[name] for name in re.findall(r"^def (\w+)\(\):", body, re.MULTILINE))
+
+
+def words(message: str) -> str:
+    """Return a message without its place and the line that it shows."""
+    first, *others = message.strip("\n").splitlines()
+    said = [at for at, line in enumerate(others) if re.match("  (expected|fix|note|or): ", line)]
+    return "\n".join([re.sub(r"^(\S+?(:\d+)+: )?(error: )?", "", first), *others[said[0] if said else len(others) :]])
+
+
+def block(messages: Iterable[str]) -> str:
+    """Return messages, each once, as one block of text."""
+    return "```text\n" + "\n\n".join(dict.fromkeys(map(words, messages))) + "\n```"
 
 
 def lines() -> Iterator[str]:
     """Yield the page, line by line."""
-    found = sources()
-    yield HEAD
+    told = {name: path.with_suffix(".txt").read_text(encoding="utf-8") for name, path in sources().items()}
+    yield HEAD.format(example=told[EXAMPLE].rstrip())
     for subject in (*SUBJECTS, "The core", "The command line"):
         yield f"- [{subject}](#{subject.lower().replace(' ', '-').replace(',', '').replace(chr(39), '')})"
     for subject, names in SUBJECTS.items():
-        yield f"\n## {subject}"
-        for name in names:
-            path = found[name]
-            title = name.removeprefix("python_").replace("_", " ")
-            yield f"\n### {title[0].upper()}{title[1:]}\n"
-            language = "python" if path.suffix == ".py" else "swz"
-            yield f"```{language}\n{path.read_text(encoding='utf-8').rstrip()}\n```\n"
-            yield f"```text\n{path.with_suffix('.txt').read_text(encoding='utf-8').rstrip()}\n```"
+        yield f"\n## {subject}\n\n{block(told[name] for name in names)}"
     yield from core()
-    yield "\n## The command line"
-    for command, message in transcript():
-        yield f"\n```text\n$ {command}\n{message.rstrip()}\n```"
+    yield f"\n## The command line\n\n{block(message for _, message in transcript())}"
 
 
 def page() -> str:

@@ -9,9 +9,9 @@ import pytest
 
 from cuda_out.c.kernel_text import instantiated
 from cuda_out.c.printer import CudaSource, print_cuda
+from cuda_out.compile.architectures import ARCHITECTURES
 from cuda_out.compile.every_compiler import Form, first_readings, other_readings
 from cuda_out.compile.opaque import with_opaque_calls
-from cuda_out.compile.architectures import ARCHITECTURES
 from cuda_out.compile.report import report
 from cuda_out.compile.toolchain import available_tools, compile_cuda, compile_to_ptx, uses_local
 from cuda_out.passes.distribute import distribute

@@ -102,5 +102,5 @@ def test_the_page_is_fresh() -> None:
     page = MAKER.PAGE.read_text(encoding="utf-8")
     assert page == MAKER.page(), "run `make docs-errors`"
     told = re.split(r"^## \w+\n", (ERRORS / "core" / "messages.txt").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert [text for text in told if text.strip() not in page] == []
+    assert [text for text in told if text.strip() and MAKER.words(text) not in page] == []
     assert not re.search(r"^# ----", page, re.MULTILINE)
