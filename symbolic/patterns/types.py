@@ -249,7 +249,11 @@ class Typing:
     ) -> ValueType:
         if isinstance(term, Map):
             array = self._array(term, term.array, names, "map")
-            return ArrayOf(array.length, self.applied(term, term.function, [array.element], names))
+            made = self.applied(term, term.function, [array.element], names)
+            body = term.function.body
+            if isinstance(body, Formula) and body.expression.constant and not body.expression.truth:
+                made = _number_in(array.element) or made  # a number alone is one of the elements' type
+            return ArrayOf(array.length, made)
         if isinstance(term, Iterate):
             kind = self.type_of(term.array, names)
             for _ in range(term.times):
@@ -421,6 +425,13 @@ _CALLED: Final[Mapping[type[Term], str]] = {
     Split: "split", JoinChunks: "join", Transpose: "transpose", Slide: "slide", PadEnds: "pad", Reorder: "reorder",
     ReorderStride: "reorder_stride", AsVector: "asVector", AsScalar: "asScalar",
 }  # fmt: skip
+
+
+def _number_in(kind: ValueType) -> NumberOf | None:
+    """Return the type of the first numbers in a value."""
+    while isinstance(kind, ArrayOf | TupleOf):
+        kind = kind.element if isinstance(kind, ArrayOf) else kind.items[0]
+    return kind if isinstance(kind, NumberOf) else None
 
 
 def type_of(term: Term, names: Mapping[str, ValueType]) -> ValueType:

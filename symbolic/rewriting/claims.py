@@ -141,6 +141,10 @@ CLAIMS: Final[Mapping[str, tuple[RuleClaim, ...]]] = {
         RuleClaim("slide(r, 1) o x", {"x": "f32[m * s + r - 1]"}, {"tile": "s"}),
     ),
     "slide_of_map": (RuleClaim("slide(r, t) o map(lambda v: f(v)) o x", {"x": "f32[m * t + r]"}),),
+    "share_name": (
+        RuleClaim("map(lambda v: f(v, at(x, 0))) o x", _V, {"of": "x", "name": "y"}),
+        RuleClaim("map(lambda v: f(v)) o p[0]", {"p": "(f32[n], f32[n])"}, {"of": "p", "name": "y", "place": 0}),
+    ),
     "share": (RuleClaim("map(lambda v: f(v)) o x", _V, {"name": "y"}),),
 }  # fmt: skip
 """Of each rule, what it is proved on. The functions of vectors have to be arithmetic: `sqrt` and `pow` are as unknown

@@ -3,6 +3,8 @@ join, reductions in chunks, windows cut into tiles that overlap."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec.structs import replace
 
 from symbolic.expressions.expression import ONE, Expression, add, constant, subtract
@@ -16,6 +18,7 @@ from symbolic.patterns.terms import (
     Lambda,
     Let,
     Map,
+    PatternNode,
     Reduce,
     Slide,
     Split,
@@ -27,6 +30,7 @@ from symbolic.patterns.terms import (
     Zip,
     applied,
     free,
+    fresh_name,
     label_of,
     number,
     with_children,
@@ -330,6 +334,45 @@ def keep_tile(term: Term, here: Surroundings, item: int, turned: bool = False) -
             here.require("nesting", not wrong, wrong)
             return replace(term, operator=Lambda((accumulated, part), made), label=label_of(term))
     another("reduce_seq of a zip")
+
+
+@rule("let", "f(x) = let(x, f)")
+def share_name(term: Term, here: Surroundings, of: str, name: str, place: int = -1) -> Term:
+    """Give the array that a name stands for, or an item of it, another name: what is done to that is done once."""
+    wanted: Term = Variable(of) if place < 0 else Item(Variable(of), place)
+    inside = list(_parts(term))
+    if of not in here.names or wanted not in inside or isinstance(term, Variable | Item):
+        another(f"expression with {of}")
+    here.array(wanted)
+    bound = (
+        each.parameters if isinstance(each, Lambda) else (each.name,) if isinstance(each, Let) else ()
+        for each in inside
+    )
+    fresh = fresh_name(name, free(term).union(*bound))
+    return Let(fresh, wanted, _with_other(term, wanted, fresh))
+
+
+def _parts(node: PatternNode) -> Iterator[PatternNode]:
+    yield node
+    for each in parts_of(node):
+        yield from _parts(each)
+
+
+def _with_other(node: Term, old: Term, new: str) -> Term:
+    """Return a term with a new name wherever a part of it stands whose names nothing around binds."""
+    if node == old:
+        return Variable(new)
+    inner: list[PatternNode] = []
+    for place, each in enumerate(parts_of(node)):
+        if isinstance(each, Lambda):
+            hidden = free(old) & {*each.parameters}
+            inner.append(each if hidden else replace(each, body=_with_other(each.body, old, new)))
+        else:
+            hidden = isinstance(node, Let) and place == 1 and node.name in free(old)
+            inner.append(each if hidden else _with_other(each, old, new))
+    made = with_children(node, inner)
+    assert not isinstance(made, Lambda)
+    return made
 
 
 @rule("let", "x = let(x, id)")

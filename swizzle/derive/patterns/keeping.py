@@ -110,8 +110,9 @@ class KeptPatterns(ReadPatterns):
             texts = self.out.numbers.texts(
                 [each if own is None else own[1] for each, own in zip(values, updates, strict=True)]
             )
-            for cell, text, own in zip(cells_, texts, updates, strict=True):
-                self.out.store(cell, text, "=" if own is None else f"{own[0]}=")
+            for cell, text, value, own in zip(cells_, texts, values, updates, strict=True):
+                typed = f"{cell.dtype}({text})" if cell.dtype and value.constant else text
+                self.out.store(cell, typed, "=" if own is None else f"{own[0]}=")
             return
         self.out.emit(f"{', '.join(each.text for each in cells_)} = {', '.join(self.out.numbers.texts(values))}")
 
@@ -279,7 +280,7 @@ class KeptPatterns(ReadPatterns):
         element: ValueType,
     ) -> PatternValue:  # fmt: skip
         if not shape:
-            cell = ArrayCell(name, at, True)
+            cell = ArrayCell(name, at, True, "" if at or isinstance(element, VectorOf) else self._element_text(element))
             return VectorView(element.width, cell) if isinstance(element, VectorOf) else cell
         level = level_of(maps[0]) if owned[0] else ""
 

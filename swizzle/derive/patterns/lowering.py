@@ -100,7 +100,7 @@ class LoweredKernel(KeptPatterns):
 
     def _in_place(self, term: Reduce, out: PatternValue, scope: PatternScope) -> bool:
         """Tell whether a sequential reduction begins with what its destination holds."""
-        if term.kind != "seq" or not isinstance(term.start, Variable | Item):
+        if not isinstance(term.start, Variable | Item):
             return False
         start = self.value(term.start, scope)
         return self._first(start) == self._first(out)

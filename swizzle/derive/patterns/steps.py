@@ -18,7 +18,7 @@ from symbolic.errors import Place, SwizzleError, near
 from symbolic.expressions.expression import Expression
 from symbolic.patterns.lengths import length, length_text, quotient
 from symbolic.patterns.reading import read_length
-from symbolic.patterns.terms import Item, Map, Reduce, Term, Variable, label_of
+from symbolic.patterns.terms import Map, Reduce, Term, Variable, label_of
 from symbolic.patterns.types import ArrayOf, TupleOf, Typing
 from symbolic.rewriting.derivation import Path, PatternDerivation, Position, arguments_of, positions
 from symbolic.rewriting.rule import RULES, NotApplicable, Surroundings
@@ -154,28 +154,33 @@ class DerivationCursor:
         return self._lowered("seq", "x")
 
     def cached(self, memory: str = "shared", kind: str = "local", place: int = 0) -> DerivationCursor:
-        """Copy what the map here is given of each element into a memory first, by all threads.
+        """Copy what the map, or the reduction, here is given of each element into a memory first, by all threads.
 
-        Of a map over tuples, `place` is the item.
+        Of tuples, `place` is the item.
         """
-        outer = next((each for each in self._inside() if isinstance(each.term, Map)), None)
+        outer = next((each for each in self._inside() if isinstance(each.term, Map | Reduce)), None)
         if outer is None:
-            _refuse(f"no map{f' at {self._name}' if self._name else ''}", "a map", "at(...) a map")
-        assert isinstance(outer.term, Map)
-        (name,) = outer.term.function.parameters
-        given = Typing().inner_names(outer.term, 0, outer.names)[name]
-        wanted: Term = Variable(name)
+            _refuse(f"no map{f' at {self._name}' if self._name else ''}", "a map, or a reduction", "at(...) one")
+        made = outer.term
+        assert isinstance(made, Map | Reduce)
+        *_, name = (made.function if isinstance(made, Map) else made.operator).parameters
+        given = Typing().inner_names(made, 0, outer.names)[name]
+        body = DerivationCursor(self._progress, (*outer.path, 0, 0), self._name)
         if isinstance(given, TupleOf):
-            given, wanted = given.items[place], Item(wanted, place)
+            given = given.items[place]
+            body._apply("share_name", (name, "tile", place))
+        else:
+            body._apply("share_name", (name, "tile"))
         depth = 0
         while isinstance(given, ArrayOf):
             given, depth = given.element, depth + 1
-        self._apply("copy", where=lambda node: node == wanted)
-        made = self._progress.derivation.steps[-1].path
-        DerivationCursor(self._progress, made, "copy")._lowered(kind, "xyz"[depth - 1])
+        let = self._progress.derivation.steps[-1].path
+        copied = DerivationCursor(self._progress, (*let, 0), "tile")
+        copied._apply("copy")
+        copied._lowered(kind, "xyz"[depth - 1])
         if depth > 1:
-            DerivationCursor(self._progress, (*made, 0, 0), "copy")._rows(kind, depth - 1)
-        DerivationCursor(self._progress, made, "copy")._kept(memory)
+            DerivationCursor(self._progress, (*copied._focus, 0, 0), "tile")._rows(kind, depth - 1)
+        copied._kept(memory)
         return self
 
     def _rows(self, kind: str, depth: int) -> None:

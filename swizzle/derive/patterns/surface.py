@@ -43,7 +43,7 @@ from symbolic.patterns.terms import (
     substitute,
     term,
 )
-from symbolic.patterns.types import ArrayOf, ValueType
+from symbolic.patterns.types import ArrayOf, ValueType, same_type
 
 BOUNDARIES: Final = ("clamp", "mirror", "wrap", "zero")
 
@@ -63,14 +63,18 @@ def map(function: Callable[..., Any], *arrays: Any) -> Any:
     if not _traced(*arrays):
         _same_lengths("map", arrays)
         return [function(*values) for values in builtins.zip(*arrays, strict=True)]
-    return tracer().value(Map(*_mapped(function, arrays), label=tracer().label))
+    made, array = _mapped(function, arrays)
+    return tracer().value(Map(made, array, label="" if made.name else tracer().label))
 
 
 def reduce(function: Callable[..., Any], array: Any, start: Any) -> Any:
-    """Return all elements combined from the left, beginning with `start`."""
+    """Return all elements combined from the left, beginning with `start`, which may be of another type than they."""
     if not _traced(array):
         return functools.reduce(function, array, start)
-    made = Reduce(_operator(function, array, start), lifted(start), array.term, label=tracer().label)
+    in_order = isinstance(start, TracedValue) and not same_type(start.kind, _element(array))
+    operator = _operator(function, array, start)
+    label = "" if operator.name and function not in (add, mul) else tracer().label
+    made = Reduce(operator, lifted(start), array.term, "seq" if in_order else "reduce", label)
     return tracer().value(Indexed(tracer().value(made).term, number(0)))
 
 

@@ -24,14 +24,15 @@ NOWHERE: Final = Place("<lowered>", 1, 1)
 
 
 class ArrayCell(Struct, frozen=True):
-    """An element of an array of the kernel, to be read or written; without indices a variable.
+    """An element of an array of the kernel, to be read or written; without indices a variable, of some type.
 
-    `owners` are the levels whose every thread has an element of its own there.
+    It is `private` where each thread has one of its own.
     """
 
     array: str
     indices: tuple[Expr, ...]
     private: bool = False
+    dtype: str = ""
 
     @property
     def text(self) -> str:

@@ -44,7 +44,7 @@ from symbolic.patterns.terms import (
     operand,
     with_children,
 )
-from symbolic.patterns.types import ArrayOf, Typing, ValueType, array_of, length_names, same_type
+from symbolic.patterns.types import ArrayOf, TupleOf, Typing, ValueType, array_of, length_names, same_type
 from symbolic.rewriting.claims import CLAIMS, OPAQUE
 from symbolic.rewriting.evidence import compared, evens_first, given_arguments, is_open, same_values, sample
 from symbolic.rewriting.laws import OperatorLaw
@@ -140,6 +140,8 @@ def at_lengths(kind: ValueType, lengths: Mapping[str, int]) -> ValueType:
     """Return a type with numbers for its lengths."""
     if isinstance(kind, ArrayOf):
         return array_of(at_lengths(kind.element, lengths), length_at(kind.length, lengths))
+    if isinstance(kind, TupleOf):
+        return TupleOf(tuple(at_lengths(each, lengths) for each in kind.items))
     return kind
 
 

@@ -36,8 +36,17 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "share": [{"name": "y"}],
     "reduce_tiles": [{"size": 2}, {"size": 4}],
     "keep_tile": [{"item": item, "turned": turned} for item in (0, 1) for turned in (False, True)],
+    "share_name": [{"of": "x", "name": "y"}, {"of": "p", "name": "y", "place": 0}],
 }  # fmt: skip
-SELDOM = {"copy": 0.1, "no_copy": 0.3, "share": 0.1, "transposed": 0.2, "keep_tile": 9, "reduce_tiles": 9}
+SELDOM = {
+    "copy": 0.1,
+    "no_copy": 0.3,
+    "share": 0.1,
+    "transposed": 0.2,
+    "keep_tile": 9,
+    "reduce_tiles": 9,
+    "share_name": 0.1,
+}
 NAMES = (
     "add = lambda a, b: a + b\nabs = lambda v: max(v, -v)\nmul = lambda p: p[0] * p[1]\nhigh = lambda a, b: max(a, b)\n"
 )

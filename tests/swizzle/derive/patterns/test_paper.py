@@ -11,7 +11,7 @@ from swizzle import SwizzleError, f32, gather, i32, math, maximum, where
 from swizzle.answers.hosts.composition import composed
 from swizzle.answers.hosts.running import filled_host
 from swizzle.commands.hosts import without_holes
-from swizzle.derive.patterns import add, derivation, join, let, map, mul, reduce, slide, transpose
+from swizzle.derive.patterns import add, derivation, join, let, map, mul, reduce, slide, split, transpose, zip
 from swizzle.derive.patterns.declared import DeclaredDerivation
 from swizzle.derive.patterns.deriving import lowered
 from swizzle.derive.patterns.launches import LoweringRequest, at_lengths, kernels, type_at
@@ -175,7 +175,39 @@ def product_kernel(d):
     d.to_grid("y").to_grid("x")
 
 
+def tiles(A, B):
+    """Tiles of 4 by 4, k in chunks of 2; the sums of a tile are updated together."""
+
+    def block_row(a):
+        def block(b):
+            def step(sums, chunk):
+                def thread_row(own, r):
+                    def thread(s, c):
+                        return reduce(add, map(mul, r, c), s)
+
+                    return map(thread, own, chunk[1])
+
+                return map(thread_row, sums, chunk[0])
+
+            chunks = zip(transpose(map(lambda r: split(2, r), a)), transpose(map(lambda r: split(2, r), b)))
+            return reduce(step, chunks, map(lambda r: map(lambda c: 0.0, b), a))
+
+        return map(block, split(4, transpose(B)))
+
+    return join(map(lambda row: map(join, transpose(row)), map(block_row, split(4, A))))
+
+
+@derivation(spec=product, start=tiles, A=f32["m", "k"], B=f32["k", "n"], m=8, n=8, k=4)
+def tiled_kernel(d):
+    d.at("block_row").to_blocks("y")
+    d.at("block").to_blocks("x")
+    d.at("thread_row").to_threads("y")
+    d.at("thread").to_threads("x")
+    d.at("step").cached(place=0).cached(place=1)
+
+
 PROGRAMS = (
+    tiled_kernel,
     scal_kernel, black_scholes_kernel, md_kernel, softmax_kernel, convolved_kernel, convolved_2d_kernel, product_kernel
 )  # fmt: skip
 

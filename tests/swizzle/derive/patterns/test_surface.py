@@ -68,7 +68,7 @@ def test_on_numpy_arrays_a_product_is_numpys() -> None:
 def test_on_names_it_is_an_expression_whose_positions_are_the_users_functions() -> None:
     given = {"A": array("m", "k"), "x": array("k"), "z": array("m"), "a": F32, "b": F32}
     assert text(gemv, **given) == (
-        'map(lambda p2: a * at(reduce(add, 0, label="dot") o map(mul, label="dot") o zip(p2[0], x), 0) + b * p2[1], '
+        'map(lambda p2: a * at(reduce(add, 0, label="dot") o map(mul) o zip(p2[0], x), 0) + b * p2[1], '
         'label="gemv") o zip(A, z)'
     )
 
