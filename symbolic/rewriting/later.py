@@ -368,8 +368,8 @@ def _with_other(node: Term, old: Term, new: str) -> Term:
             hidden = free(old) & {*each.parameters}
             inner.append(each if hidden else replace(each, body=_with_other(each.body, old, new)))
         else:
-            hidden = isinstance(node, Let) and place == 1 and node.name in free(old)
-            inner.append(each if hidden else _with_other(each, old, new))
+            bound = isinstance(node, Let) and place == 1 and node.name in free(old)
+            inner.append(each if bound else _with_other(each, old, new))
     made = with_children(node, inner)
     assert not isinstance(made, Lambda)
     return made
