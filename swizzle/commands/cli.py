@@ -386,6 +386,12 @@ def tune(context: click.Context, /, **options: Any) -> int:
     type=click.Path(path_type=Path),
     help="Replay the steps that -o wrote, in place of those of the file.",
 )
+@click.option(
+    "--search",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="In place of the file's steps, rank N of all derivations of the specification, and prove the best.",
+)
 @output_option("DIR", "Write the sketch, the .cu file, the solution and the derivation into DIR.")
 @json_option
 @limit_options

@@ -20,6 +20,7 @@ from swizzle.commands.solve import SolveArguments, solve
 from swizzle.commands.target import split_target
 from swizzle.derive.patterns.declared import DeclaredDerivation
 from swizzle.derive.patterns.deriving import DerivedAnswer, LoweredDerivation, derivations_of, lowered, replayed, solved
+from swizzle.derive.patterns.search import PatternSearch, searched
 from swizzle.solving.solution.in_words import count
 from symbolic.errors import SwizzleError, printable
 from symbolic.patterns.text import pattern_text
@@ -35,6 +36,7 @@ class DeriveArguments(Struct, frozen=True):
     overrides: Mapping[str, int] = field(default_factory=dict)
     script: Path | None = None
     rules: bool = False
+    search: int | None = None
     output: Path | None = None
     json_object: bool = False
     quiet: bool = False
@@ -59,18 +61,42 @@ def derive(arguments: DeriveArguments, out: TextIO, err: TextIO) -> int:
     bounds = Bounds(arguments.timeout, arguments.memory)
     with redirect_stdout(err), bounds.hold():
         declared = derivations_of(str(path), selector, arguments.overrides)
-        if len(declared) > 1 and (arguments.json_object or arguments.script):
+        if len(declared) > 1 and (arguments.json_object or arguments.script or arguments.search):
             raise SwizzleError(
                 f"{path} holds {count(len(declared), 'derivation')}: {', '.join(each.name for each in declared)}",
-                expected="one, for one JSON object or script", fix=f"name it: {path}:{declared[0].name}",
+                expected="one, for one JSON object, script or search", fix=f"name it: {path}:{declared[0].name}",
             )  # fmt: skip
-        made = [lowered(each, _progress(each, arguments)) for each in declared]
-        for each in made:
-            answer = solved(each, _solver(arguments, err))
-            files = _written(each, answer, arguments.output)
-            out.write(_as_json(each, answer, files) if arguments.json_object else _report(each, answer, files))
-            statuses.append(answer.status)
+        if arguments.search:
+            return _searched(declared[0], arguments, out, err)
+        for each in [lowered(each, _progress(each, arguments)) for each in declared]:
+            statuses.append(_told(each, solved(each, _solver(arguments, err)), arguments, out))
     return worst(statuses)
+
+
+def _told(
+    made: LoweredDerivation, answer: DerivedAnswer, arguments: DeriveArguments, out: TextIO,
+    search: PatternSearch | None = None,
+) -> int:  # fmt: skip
+    files = _written(made, answer, arguments.output)
+    out.write(_as_json(made, answer, files, search) if arguments.json_object else _report(made, answer, files, search))
+    return answer.status
+
+
+def _searched(declared: DeclaredDerivation, arguments: DeriveArguments, out: TextIO, err: TextIO) -> int:
+    """Rank candidates of a specification, and prove the best that can be proved."""
+    assert arguments.search is not None
+    found = searched(declared, arguments.search)
+    for each in found.ranked:
+        answer = solved(each.made, _solver(arguments, err))
+        if answer.status == DONE:
+            return _told(each.made, answer, arguments, out, found)
+    if not found.ranked:
+        raise SwizzleError(
+            f"none of {count(found.tried, 'candidate')} can be lowered", place=declared.place,
+            expected="lengths that chunks divide, and maps or reductions", fix="try more, or write a derivation",
+        )  # fmt: skip
+    best = found.ranked[0].made
+    return _told(best, solved(best, _solver(arguments, err)), arguments, out, found)
 
 
 def _progress(declared: DeclaredDerivation, arguments: DeriveArguments) -> Any:
@@ -110,7 +136,7 @@ def _written(made: LoweredDerivation, answer: DerivedAnswer, folder: Path | None
     return [str(path) for path in contents]
 
 
-def _as_json(made: LoweredDerivation, answer: DerivedAnswer, files: list[str]) -> str:
+def _as_json(made: LoweredDerivation, answer: DerivedAnswer, files: list[str], search: PatternSearch | None) -> str:
     derivation = made.progress.derivation
     return json.dumps({
         "derivation": made.declared.name,
@@ -126,12 +152,17 @@ def _as_json(made: LoweredDerivation, answer: DerivedAnswer, files: list[str]) -
     }, indent=2) + "\n"  # fmt: skip
 
 
-def _report(made: LoweredDerivation, answer: DerivedAnswer, files: list[str]) -> str:
+def _report(made: LoweredDerivation, answer: DerivedAnswer, files: list[str], search: PatternSearch | None) -> str:
     said, name, steps = answer.said, made.declared.name, made.progress.derivation.steps
     verdict = VERDICTS.get(answer.status, "undecided")
     proved = "equal to its specification, verified for all inputs" if verdict == "proved" else verdict
     kernels = f" ({' then '.join(made.kernels.names)})" if made.kernels.host else ""
     lines = [f"{name}: derived in {count(len(steps), 'step')}, {proved}{kernels}"]
+    if search is not None:
+        sizes = ", ".join(f"{own} = {value}" for own, value in made.declared.lengths.items())
+        some = f"{search.structures} structures of {count(len(search.explored.reached), 'expression')}"
+        lines.append(f"  search  {some}, {count(search.candidates, 'candidate')}; {search.tried} tried")
+        lines.append(f"          {search.refused} refused; the best of the rest, by what warps move, has {sizes}")
     width = max((len(each.rule) for each in steps), default=0)
     for each in steps:
         given = ", ".join(f"{own}={value}" for own, value in each.arguments.items())

@@ -125,6 +125,7 @@ Examples:
   swizzle derive blas.py                          derive and prove every derivation of a file
   swizzle derive blas.py:gemv -o out              one; write gemv.py, gemv.cu, gemv.json, gemv.derivation.json
   swizzle derive blas.py:gemv --script out/gemv.derivation.json     the same steps again
+  swizzle derive blas.py:gemv --search 200        the best of 200 derivations of gemv's specification
   swizzle derive --rules                          every rewrite rule: its law, its side conditions, its proof
   swizzle derive --rules --json                   an object for programs
 
