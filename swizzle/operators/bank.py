@@ -1,8 +1,10 @@
-"""Expressions that differ on examples, and what is made of several of them without enumeration."""
+"""Expressions that differ on examples, and what is made of several of them without enumeration.
+
+How much is looked at is counted, not timed: a search ends in the same place on every machine, however busy it is.
+"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, TypeAlias
@@ -13,12 +15,16 @@ from swizzle.operators.splits import Array
 from symbolic.expressions import expression as e
 from symbolic.expressions.bank import Bank, exactly
 from symbolic.expressions.expression import Expression, constant, maximum, minimum, select
+from symbolic.expressions.formulas import MORE
 
 MOST: Final = 2500
 """Numbers that are kept."""
 COMPARED: Final = 200
 """So many numbers are compared with each other."""
 MOST_TRUTHS: Final = 6000
+A_CELL: Final = 10.0
+A_PRODUCT: Final = 0.1
+"""Nanoseconds for an entry of a new column, and for one of two matrices that are multiplied."""
 
 
 _Kept: TypeAlias = tuple[Expression, Array]
@@ -35,10 +41,30 @@ _TRUTHS: Final[tuple[_Rule, ...]] = (
 )  # fmt: skip
 
 
+class Work:
+    """What may still be computed, about as much as in some seconds; what a part of it spends is spent of all."""
+
+    def __init__(self, seconds: float, whole: Work | None = None) -> None:
+        self._whole = whole
+        self.left = seconds * (MORE.get() if whole is None else 1)
+
+    def spend(self, operations: float, nanoseconds: float) -> None:
+        """Count operations, each of which takes some nanoseconds."""
+        self.left -= operations * nanoseconds / 1e9
+        if self._whole is not None:
+            self._whole.spend(operations, nanoseconds)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left."""
+        return self.left <= 0 or (self._whole is not None and self._whole.over)
+
+
 class ExampleBank:
     """Expressions of numbers and of conditions, no two of them equal on all examples; smallest first."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: Work) -> None:
+        self.work = work
         self.numbers: Bank[_Kept] = Bank(lambda rows: exactly(rows + 0.0))
         self.truths: Bank[_Kept] = Bank()
         self.leaves: list[_Kept] = []  # the numbers that all others are combined with
@@ -53,18 +79,20 @@ class ExampleBank:
         found = (self.truths if truth else self.numbers).find(column)
         return None if found is None else found[0]
 
-    def grow(self, deadline: float, factors: bool) -> None:
+    def grow(self, factors: bool) -> None:
         """Add all sums, differences, products, maxima, minima and comparisons of what is there with the leaves."""
         numbers, rules = list(self.numbers.made), _NUMBERS if factors else _NUMBERS[:-1]
         leaves = {node for node, _ in self.leaves}
         with np.errstate(all="ignore"):
             for each in numbers:
-                if time.process_time() > deadline:
+                if self.work.over:
                     break
+                self.work.spend(len(self.leaves) * len(rules) * len(each[1]), A_CELL)
                 self._combine(self.numbers, each, [leaf for leaf in self.leaves if leaf[0] is not each[0]], rules, MOST)
         others = sorted((each for each in numbers if each[0] not in leaves), key=lambda each: each[0].size)
         compared = [*self.leaves, *others][:COMPARED]
         for place, each in enumerate(compared):
+            self.work.spend((len(compared) - place) * len(_TRUTHS) * len(each[1]), A_CELL)
             self._combine(self.truths, each, compared[place + 1 :], _TRUTHS, MOST_TRUTHS)
         for node, column in list(self.truths.made):
             self.add(e.negation(node), ~column)
@@ -144,6 +172,7 @@ def _chosen(bank: ExampleBank, column: Array, *, truth: bool, depth: int) -> Exp
     tests = bank.truths.made[:MOST_TRUTHS]
     if not some or not tests:
         return None
+    bank.work.spend(len(some) * len(tests) * len(column), A_PRODUCT)
     wrong = np.stack([each != column for _, each in some]).astype(np.float32)
     holds = np.stack([each for _, each in tests]).astype(np.float32)
     return _choice(some, tests, wrong, holds, np.ones(len(column), np.float32), depth)

@@ -1,29 +1,34 @@
-"""Operators of clamped sums: `s = min(max(s + v, low), high)`, in any order and number of bounds.
+"""Operators of clamped sums: `s = min(max(s + v, low), high)`, in any order and number of bounds; or of
+`max(0.9 * s + v, low)`, with factors above 0.
 
 Whatever a part of the input does to a state is again such a function, of three words: what it adds, and the bounds
-behind it. That of two parts is the first function put into the second.
+behind it; and a factor. That of two parts is the first function put into the second.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import Final, TypeAlias
 
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.loop import BOOL, Loop
 from symbolic.expressions.expression import (
     GREATEST,
     LEAST,
+    ONE,
     ZERO,
     Expression,
     add,
     maximum,
     minimum,
+    multiply,
     number_name,
     substituted,
 )
 
-Clamp: TypeAlias = tuple[Expression, Expression, Expression]
-"""`min(max(s + shift, low), high)` of a state s."""
+Clamp: TypeAlias = tuple[Expression, Expression, Expression, Expression]
+"""`min(max(factor * s + shift, low), high)` of a state s."""
+KINDS: Final = ("factor", "shift", "low", "high")
 
 
 class NoClamp(Exception):
@@ -39,41 +44,56 @@ def clamped(loop: Loop) -> Carrier | None:
         lift = _clamp(loop.step[name], name)
     except (NoClamp, ArithmeticError):
         return None
-    dtype = loop.state[name]
-    words = {f"{name}_shift": dtype, f"{name}_low": dtype, f"{name}_high": dtype}
-    a, b = ([number_name(f"{side}.{word}") for word in words] for side in "ab")
+    scaled = lift[0] is not ONE
+    idle = (ONE, ZERO, LEAST, GREATEST)
+    left = [place for place, each in enumerate(lift) if (each is not idle[place] if scaled else place > 0)]
+    words = {f"{name}_{KINDS[place]}": loop.state[name] for place in left}
+    a, b, own = ([number_name(f"{side}{name}_{KINDS[place]}") if place in left else lift[place]
+                  for place in range(len(lift))] for side in ("a.", "b.", ""))  # fmt: skip
     combine = (
-        add(a[0], b[0]),
-        maximum(add(a[1], b[0]), b[1]),
-        minimum(maximum(add(a[2], b[0]), b[1]), b[2]),
+        multiply(a[0], b[0]),
+        _after(b, a[1]),
+        maximum(_after(b, a[2]), b[2]),
+        minimum(maximum(_after(b, a[3]), b[2]), b[3]),
     )
-    shift, low, high = (number_name(word) for word in words)
-    state = {name: minimum(maximum(add(shift, loop.initial[name]), low), high)}
+    state = {name: minimum(maximum(_after(own, loop.initial[name]), own[2]), own[3])}
     return Carrier(
         loop,
         words,
-        dict(zip(words, lift, strict=True)),
-        dict(zip(words, combine, strict=True)),
+        dict(zip(words, (lift[place] for place in left), strict=True)),
+        dict(zip(words, (combine[place] for place in left), strict=True)),
         state,
         tuple(substituted(each, state) for each in loop.result),
         "a clamped sum",
-        {word: sign for word, each, sign in zip(words, lift, (0, -1, 1), strict=True) if each.infinite and sign},
-    )
+        {word: sign for word, place in zip(words, left, strict=True)
+         if lift[place].infinite and (sign := (0, 0, -1, 1)[place])},
+    )  # fmt: skip
+
+
+def _after(clamp: Sequence[Expression], number: Expression) -> Expression:
+    """Return the sum of a clamp, of a number; its factor is above 0."""
+    return number if number.infinite else add(multiply(clamp[0], number), clamp[1])
 
 
 def _clamp(node: Expression, name: str) -> Clamp:
     """Return an expression as a clamp of a name."""
     if node.operator == "name":
-        return ZERO, LEAST, GREATEST
+        return ONE, ZERO, LEAST, GREATEST
     inside = [each for each in node.arguments if name in each.names]
-    if len(inside) != 1 or node.operator not in ("+", "max", "min"):
+    if len(inside) != 1 or node.operator not in ("+", "*", "max", "min"):
         raise NoClamp
-    shift, low, high = _clamp(inside[0], name)
+    factor, shift, low, high = _clamp(inside[0], name)
     others = [each for each in node.arguments if each is not inside[0]]
     match node.operator:
+        case "*":
+            by = multiply(*others)
+            if not by.constant or by.value <= 0:
+                raise NoClamp
+            low, high = (each if each.infinite else multiply(by, each) for each in (low, high))
+            return multiply(by, factor), multiply(by, shift), low, high
         case "+":
             more = add(*others)
-            return add(shift, more), add(low, more), add(high, more)
+            return factor, add(shift, more), add(low, more), add(high, more)
         case "max":
-            return shift, maximum(low, *others), maximum(high, *others)
-    return shift, low, minimum(high, *others)
+            return factor, shift, maximum(low, *others), maximum(high, *others)
+    return factor, shift, low, minimum(high, *others)

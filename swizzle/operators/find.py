@@ -31,6 +31,7 @@ from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import FALSE, TRUE, Expression, subexpressions
 from symbolic.expressions.formulas import Verdict, decide
 from symbolic.expressions.text import text_of
+from symbolic.solve.z3_engine import fresh_contexts
 
 SECONDS = 0.5
 """For looking for fewer words than were found."""
@@ -171,7 +172,8 @@ def with_divisors(found: Found) -> Found:
 def operator_of(loop: Loop, domain: Domain = "words") -> Found:
     """Find the operator of a serial loop, and prove its laws."""
     try:
-        return _with_cancelled(with_divisors(_operator_of(loop, domain, time.perf_counter())))
+        with fresh_contexts():
+            return _with_cancelled(with_divisors(_operator_of(loop, domain, time.perf_counter())))
     except RecursionError:
         raise too_deep(loop.name, loop.place) from None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -32,6 +31,8 @@ from symbolic.expressions.meaning import function_of
 SECONDS = 3.0
 ALONE = 0.5
 """For one claim by itself."""
+MOST_UNDECIDED = 6
+"""So many of them may take too long."""
 MOST = 320
 
 
@@ -55,11 +56,14 @@ def inductive(
             given = [*premises, *(before(each) for each in kept)]
             found = decide(claims, sorts, given, infinite=infinite, effort=SECONDS)
             if found.verdict == "unknown" and len(kept) > 1:  # each by itself is easier
-                until = time.process_time() + SECONDS
+                undecided = 0
                 for each, claim in zip(kept, claims, strict=True):
-                    left = time.process_time() < until
-                    if not left or decide([claim], sorts, given, infinite=infinite, effort=ALONE).verdict != "proved":
-                        lost.add(each)
+                    if undecided < MOST_UNDECIDED:
+                        answer = decide([claim], sorts, given, infinite=infinite, effort=ALONE)
+                        undecided += answer.verdict == "unknown"
+                        if answer.verdict == "proved":
+                            continue
+                    lost.add(each)
                 if not lost:
                     continue
                 break

@@ -37,6 +37,7 @@ from symbolic.lifting.builtins import elementary_functions
 from symbolic.lifting.comparisons import noted_comparisons
 from symbolic.lifting.environment import Closure
 from symbolic.lifting.functions import Lifted
+from symbolic.solve.z3_engine import fresh_contexts
 
 WORD: Final = "value"
 ROUNDS: Final = 32
@@ -46,15 +47,19 @@ ROUNDS: Final = 32
 def judged(given: Operator | TypedOperator, domain: Domain = "words") -> Found:
     """Prove the laws of an operator, those that were said of it among them, or refute them with numbers."""
     started = time.perf_counter()
+    with fresh_contexts():
+        return replace(_in_each_type(given, domain), seconds=time.perf_counter() - started)
+
+
+def _in_each_type(given: Operator | TypedOperator, domain: Domain) -> Found:
     if isinstance(given, TypedOperator):
-        found = _judged(given.function, given.name, given.types, given.single, domain, None)
-    else:
-        kinds = sorted(given.law.types, key=lambda dtype: list(DType).index(dtype))
-        for dtype in kinds:
-            found = _judged(given.law.fold, given.name, (dtype,), True, domain, given.law)
-            if found.status != "proved":
-                break
-    return replace(found, seconds=time.perf_counter() - started)
+        return _judged(given.function, given.name, given.types, given.single, domain, None)
+    kinds = sorted(given.law.types, key=lambda dtype: list(DType).index(dtype))
+    for dtype in kinds:
+        found = _judged(given.law.fold, given.name, (dtype,), True, domain, given.law)
+        if found.status != "proved":
+            break
+    return found
 
 
 def _judged(

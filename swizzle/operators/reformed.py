@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import itertools
 import random
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from swizzle.operators.bank import ExampleBank, fitting
+from swizzle.operators.bank import ExampleBank, Work, fitting
 from swizzle.operators.invariants import inductive, orders
 from swizzle.operators.loop import BOOL, Domain, Loop, StandsFor, name_of
 from swizzle.operators.samples import random_rows, random_states
@@ -25,14 +24,19 @@ from symbolic.expressions.expression import (
     FALSE,
     TRUE,
     Expression,
+    add,
     constant,
     equal,
+    maximum,
+    minimum,
     modulo,
+    multiply,
     negation,
     number_name,
     replaced,
     subexpressions,
     substituted,
+    subtract,
 )
 from symbolic.expressions.formulas import decide
 from symbolic.expressions.meaning import function_of
@@ -40,14 +44,14 @@ from symbolic.ir.program import DType
 
 MOST_REMAINDERS: Final = 16
 SECONDS: Final = 0.5
-"""Of processor time, for an expression of a word."""
+"""Of work, for an expression of a word."""
 CLOSE: Final = 3.0
 
 
 def reformed(loop: Loop, domain: Domain) -> Iterator[Loop]:
     """Yield loops that do the same in other words."""
-    ways = (_with_remainders, _with_a_flag, _without_a_word) if loop.stands_for is None else (_without_a_word,)
-    for way in ways:
+    first = (_with_remainders, _with_a_flag) if loop.stands_for is None else ()
+    for way in (*first, _with_a_sum, _without_a_word):
         other = way(loop, domain)
         if other is not None:
             yield other
@@ -180,7 +184,8 @@ def _with_a_flag(loop: Loop, domain: Domain) -> Loop | None:
 
 def without_settled(loop: Loop, domain: Domain) -> Loop | None:
     """Return a loop without its conditions that have one answer in every state that is reached: a sum of squares is
-    never below 0. What has one answer of real numbers and another of NaN was refused where the loop was read."""
+    never below 0; and with a bound for what is chosen where a state is at one: `n - 1 if n > 0 else n` of what begins
+    with 0. What has one answer of real numbers and another of NaN was refused where the loop was read."""
     if any(loop.initial[word].infinite for word in loop.live):
         return None
     nodes = (node for each in (*(loop.step[word] for word in loop.live), *loop.result) for node in subexpressions(each))
@@ -190,13 +195,16 @@ def without_settled(loop: Loop, domain: Domain) -> Loop | None:
         return None
     states = random_states(loop)
     rows = random_rows(loop, random.Random(6), len(states))
-    check = function_of([*loop.state, *loop.elements], atoms)
+    bounds = [
+        (node, bound) for word in loop.live for node in subexpressions(loop.step[word]) for bound in _bounds(node)
+    ]
+    claims = [*((atom, each) for atom in atoms for each in (TRUE, FALSE)), *bounds]
+    check = function_of([*loop.state, *loop.elements], [equal(*each) for each in claims])
     try:
         answers = [check(*state, *row) for state, row in zip(states, rows, strict=False)]
     except (ArithmeticError, ValueError):
         return None
-    likely = [atom if answers[0][place] else negation(atom) for place, atom in enumerate(atoms)
-              if answers and len({bool(row[place]) for row in answers}) == 1]  # fmt: skip
+    likely = [claim for claim, held in zip(claims, zip(*answers, strict=True), strict=True) if all(held)]
     if not likely:
         return None
     named = {name: name_of(name, dtype) for name, dtype in loop.state.items()}
@@ -207,15 +215,68 @@ def without_settled(loop: Loop, domain: Domain) -> Loop | None:
                   if len({sorts[name] for name in each.names if sorts[name].kind != "truth"}) < 2]  # fmt: skip
     known = [*inductive(comparable, step, sorts, [where]), where]
     settled: dict[Expression, Expression] = {}
-    for claim in likely:
-        if decide([(claim, TRUE)], sorts, known, effort=SECONDS).verdict == "proved":
-            settled |= {claim: TRUE, negation(claim): FALSE}
+    for one, other in likely:
+        if decide([(one, other)], sorts, known, effort=SECONDS).verdict == "proved":
+            settled |= {one: other, negation(one): negation(other)} if one.truth else {one: other}
     if not settled:
         return None
     return _made(
         loop, loop.state, loop.initial, {name: replaced(each, settled) for name, each in loop.step.items()},
         [replaced(each, settled) for each in loop.result], named, proved_in,
     )  # fmt: skip
+
+
+def _bounds(node: Expression) -> Iterator[Expression]:
+    """Yield what a choice by a comparison of a number with a constant may be: one of its sides, within that."""
+    test = node.arguments[0] if node.operator == "select" and not node.truth else node
+    numbers = [each for each in test.arguments if each.constant] if test.operator in ("<", "<=") else []
+    for number, side, choose in itertools.product(numbers, node.arguments[1:], (maximum, minimum)):
+        if side.names and side.operator != "name":
+            yield choose(side, number)
+
+
+# ---- a sum of two words ------------------------------------------------------------------------------------------
+
+
+def _with_a_sum(loop: Loop, domain: Domain) -> Loop | None:
+    """Return a loop with the sum of two words, or their difference, in the place of one of them, which asks for the
+    other: what is open and what was matched are together what was opened, whatever is closed."""
+    numbers = [word for word in loop.live if loop.state[word] is not BOOL and not loop.initial[word].infinite]
+    proved_in = _domain(loop, domain)
+    rng, named = random.Random(4), {name: name_of(name, dtype) for name, dtype in loop.state.items()}
+    states = random_states(loop)
+    rows = random_rows(loop, rng, len(states))
+    for gone, kept in itertools.permutations(numbers, 2):
+        asked = [node for node in subexpressions(loop.step[gone]) if node.truth and kept in node.names]
+        total = f"{gone}_{kept}"
+        if not asked or gone in loop.step[kept].names or loop.state[gone] != loop.state[kept] or total in loop.types:
+            continue
+        for sign in (constant(1), constant(-1)):
+            old = {gone: subtract(number_name(total), multiply(sign, named[kept]))}
+            after = substituted(add(loop.step[gone], multiply(sign, loop.step[kept])), old)
+            alone = substituted(after, {kept: loop.initial[kept]})
+            names = [*loop.state, *loop.elements, total]
+            same = function_of(names, [equal(after, alone)])
+            at, other = list(loop.state).index(gone), list(loop.state).index(kept)
+            if not all(same(*state, *row, state[at] + sign.value * state[other])[0]
+                       for state, row in zip(states, rows, strict=False)):  # fmt: skip
+                continue
+            sorts = {**loop.sorts(proved_in), total: loop.sorts(proved_in)[gone]}
+            steps = [({name: loop.step[name] for name in loop.state}, lambda each: each)]
+            known = inductive(orders(loop.state, states, named), steps, loop.sorts(proved_in), [loop.range.where])
+            given = [*(substituted(each, old) for each in known), loop.range.where]
+            if decide([(after, alone)], sorts, given, effort=SECONDS).verdict != "proved":
+                continue
+            live = [word for word in loop.live if word != gone]
+            initial = add(loop.initial[gone], multiply(sign, loop.initial[kept]))
+            return _made(
+                loop, {**{name: loop.state[name] for name in live}, total: loop.state[gone]},
+                {**{name: loop.initial[name] for name in live}, total: initial},
+                {**{name: substituted(loop.step[name], old) for name in live}, total: alone},
+                tuple(substituted(each, old) for each in loop.result),
+                {name: old.get(name, named[name]) for name in loop.live}, proved_in,
+            )  # fmt: skip
+    return None
 
 
 # ---- a word that others say --------------------------------------------------------------------------------------
@@ -256,7 +317,7 @@ def _without_a_word(loop: Loop, domain: Domain) -> Loop | None:
 
 def _said(loop: Loop, wanted: np.ndarray, columns: Mapping[str, np.ndarray]) -> Expression | None:
     """Return an expression of words that is another one in all samples."""
-    bank = ExampleBank()
+    bank = ExampleBank(Work(SECONDS))
     nodes = [node for each in (*loop.step.values(), *loop.result) for node in subexpressions(each)]
     numbers = sorted({node.value for node in nodes if node.constant and isinstance(node.value, int) and not node.truth})
     for number in dict.fromkeys([0, 1, -1, *numbers[:4]]):
@@ -267,14 +328,14 @@ def _said(loop: Loop, wanted: np.ndarray, columns: Mapping[str, np.ndarray]) -> 
         for divisor in sorted(divisors) if loop.state[name] is not BOOL else ():
             bank.add(modulo(number_name(name), constant(divisor)), np.remainder(column, divisor))
     bank.leaves = list(bank.numbers.made)
-    deadline = time.process_time() + SECONDS
-    for _ in range(2):
+    for size in range(3):
+        if size:
+            bank.grow(factors=False)
         found = bank.find(wanted, truth=False)
         if found is None and len(set(wanted)) > 2:
             found = fitting(bank, wanted, truth=False)
         if found is not None and not found.constant:
             return found
-        bank.grow(deadline, factors=False)
     return None
 
 

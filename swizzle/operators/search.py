@@ -10,7 +10,6 @@ found fits thousands of splits and is proved elsewhere (`proof.py`).
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -18,11 +17,11 @@ from typing import Final
 import numpy as np
 from msgspec import Struct
 
-from swizzle.operators.bank import ExampleBank, fitting
+from swizzle.operators.bank import ExampleBank, Work, fitting
 from swizzle.operators.carrier import GUESSED, Carrier, renamed
 from swizzle.operators.helpers import Helper, helpers_of, products_of
 from swizzle.operators.loop import BOOL, Loop, name_of
-from swizzle.operators.splits import SPLITS, Array, Columns, Splits, full, shown
+from swizzle.operators.splits import LONGEST, SPLITS, Array, Columns, Splits, full, shown
 from symbolic.expressions.columns import FLOATS, on_columns
 from symbolic.expressions.expression import Expression, add, constant, number_name, subexpressions, substituted
 from symbolic.ir.program import DType
@@ -30,7 +29,10 @@ from symbolic.ir.program import DType
 SHOWN: Final = 220
 """So many splits are what expressions are told apart by at first."""
 SECONDS: Final = 4.0
-"""Of processor time."""
+"""Of work; for one set of words 1.5 of them, and as many more for a choice within another one."""
+A_STEP: Final = 4.0
+"""Nanoseconds for an operation of a loop's step in one row."""
+REDUNDANT: Final = 0.3
 APART: Final = "!"
 """What names of an inner operator's words end in, so that they are none of the state's."""
 
@@ -51,8 +53,8 @@ class Searched(Struct, frozen=True):
     helpers: tuple[str, ...] = ()
 
 
-def _leaves(names: Mapping[str, DType], columns: Columns, loop: Loop, pick: Array) -> ExampleBank:
-    bank = ExampleBank()
+def _leaves(names: Mapping[str, DType], columns: Columns, loop: Loop, pick: Array, work: Work) -> ExampleBank:
+    bank = ExampleBank(work)
     for name, dtype in names.items():
         bank.add(name_of(name, dtype), columns[name][pick])
     for number in _numbers(loop):
@@ -68,7 +70,7 @@ def _numbers(loop: Loop) -> list[int]:
 
 
 def _joined(
-    splits: Splits, deadline: float, depth: int, known: Mapping[str, Expression], together: Sequence[Expression]
+    splits: Splits, work: Work, depth: int, known: Mapping[str, Expression], together: Sequence[Expression]
 ) -> dict[str, Expression] | None:
     """Return how the words of two parts combine, over the names a.WORD and b.WORD, of which some are `known`, and what
     is `together` after both parts of words of the state; None where it was not found."""
@@ -78,20 +80,20 @@ def _joined(
     order = np.random.default_rng(3).permutation(SPLITS)
     pick = order[:SHOWN]
     for _ in range(4):
-        bank = _leaves(names, splits.columns, loop, pick)
+        bank = _leaves(names, splits.columns, loop, pick, work)
         for each in together:
             bank.add(each, full(on_columns(each, splits.columns, FLOATS))[pick])
         bank.leaves = list(bank.numbers.made)
         found: dict[str, Expression] = dict(known)
         for size in range(3):
             if size:
-                bank.grow(deadline, factors)
+                bank.grow(factors)
             for word, dtype in splits.words.items():
                 if word not in found:
                     node = _word(splits, bank, word, dtype, pick, depth)
                     if node is not None:
                         found[word] = node
-            if len(found) == len(splits.words) or time.process_time() > deadline:
+            if len(found) == len(splits.words) or work.over:
                 break
         if len(found) < len(splits.words):
             return None
@@ -127,7 +129,8 @@ def searched(
     `inner` is the operator of some of its words, of which the others then know the words. `wrong` are names of helpers
     that are not to be taken together.
     """
-    deadline = time.process_time() + seconds
+    work = Work(seconds)
+    operations = sum(1 for word in loop.live for _ in subexpressions(loop.step[word]))
     undetermined: Undetermined | None = None
     tried = 0
     helpers, others, known, together = helpers_of(loop), list[Helper](), dict[str, Expression](), list[Expression]()
@@ -145,9 +148,10 @@ def searched(
                 continue
             with_empty = inner is None and all(helper.initial is not None for helper in some)
             for empty in (True, False) if with_empty else (False,):
-                if time.process_time() > deadline:
+                if work.over:
                     return Searched(None, undetermined, tried)
                 tried += 1 in depths
+                work.spend(operations * 2 * SPLITS * LONGEST, A_STEP)
                 splits = Splits(loop, (*others, *some), empty, own)
                 conflict = splits.undetermined()
                 if conflict:
@@ -156,10 +160,9 @@ def searched(
                         undetermined = Undetermined(word, _told(splits, word, pair))
                     continue
                 for depth in depths:
-                    until = min(deadline, time.process_time() + 1.5 * depth)
-                    combine = _joined(splits, until, depth, known, together)
+                    combine = _joined(splits, Work(1.5 * depth, work), depth, known, together)
                     if combine is not None:
-                        return Searched(_carrier(splits, combine, deadline, inner, some), None, tried, names)
+                        return Searched(_carrier(splits, combine, inner, some), None, tried, names)
     return Searched(None, undetermined, tried)
 
 
@@ -185,7 +188,7 @@ def _told(splits: Splits, word: str, pair: tuple[int, int]) -> str:
 
 
 def _carrier(
-    splits: Splits, combine: dict[str, Expression], deadline: float, inner: Carrier | None, helped: Sequence[Helper]
+    splits: Splits, combine: dict[str, Expression], inner: Carrier | None, helped: Sequence[Helper]
 ) -> Carrier:
     loop = splits.loop
     first = loop.begun
@@ -201,7 +204,7 @@ def _carrier(
     for word in sorted(splits.own, key=lambda name: loop.state[name] is not BOOL):
         others = {name: dtype for name, dtype in words.items() if name != word}
         node = _redundant(splits, word, others)
-        if node is None or time.process_time() > deadline:
+        if node is None:
             continue
         sides = {f"{side}.{word}": substituted(node, {n: name_of(f"{side}.{n}", d) for n, d in others.items()})
                  for side in "ab"}  # fmt: skip
@@ -226,7 +229,7 @@ def _redundant(splits: Splits, word: str, others: Mapping[str, DType]) -> Expres
     """Return a word as an expression of others, over all parts; None where it is none."""
     columns = {name: splits.columns[f"a.{name}"] for name in others}
     wanted = splits.columns[f"a.{word}"]
-    bank = _leaves(others, columns, splits.loop, np.arange(SPLITS))
-    bank.grow(time.process_time() + 0.3, factors=False)
+    bank = _leaves(others, columns, splits.loop, np.arange(SPLITS), Work(REDUNDANT))
+    bank.grow(factors=False)
     found = bank.find(wanted, truth=splits.words[word] is BOOL)
     return None if found is None or found.constant else found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
@@ -25,6 +27,23 @@ _LOGIC: dict[Fragment, str | None] = {"boolean": "QF_FD", "bits": "QF_BV", "any"
 
 MOST_IDLE, MOST_KEPT = 4, 20_000
 _IDLE: list[tuple[object, Z3Converter]] = []
+_OWN: ContextVar[list[tuple[object, Z3Converter]] | None] = ContextVar("_OWN", default=None)
+
+
+def _idle() -> list[tuple[object, Z3Converter]]:
+    own = _OWN.get()
+    return _IDLE if own is None else own
+
+
+@contextmanager
+def fresh_contexts() -> Iterator[None]:
+    """Keep the questions that are asked here to contexts of their own: their answers depend on each other, not on what
+    was asked before."""
+    token = _OWN.set([])
+    try:
+        yield
+    finally:
+        _OWN.reset(token)
 
 
 def _converter(*, new: bool) -> Z3Converter:
@@ -35,8 +54,9 @@ def _converter(*, new: bool) -> Z3Converter:
     was asked before in its context; so one of which the answer must not depend on that has a `new` one.
     """
     environment = get_env()
-    while _IDLE and not new:
-        made_for, converter = _IDLE.pop()
+    idle = _idle()
+    while idle and not new:
+        made_for, converter = idle.pop()
         if made_for is environment:
             return converter
     return Z3Converter(environment, z3_ctx=z3.Context())
@@ -104,9 +124,9 @@ class Z3Engine:
     def close(self) -> None:
         """Stop a running check, and leave the context to the next engine, unless it was interrupted or is large."""
         self._running.settle()
-        if self._reusable and len(_IDLE) < MOST_IDLE and len(self._converter.memoization) < MOST_KEPT:
+        if self._reusable and len(_idle()) < MOST_IDLE and len(self._converter.memoization) < MOST_KEPT:
             self._reusable = False
-            _IDLE.append((get_env(), self._converter))
+            _idle().append((get_env(), self._converter))
 
     def _interrupt(self) -> None:
         self._reusable = False
