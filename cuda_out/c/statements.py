@@ -20,7 +20,7 @@ from cuda_out.analysis.placement import (
     placements,
 )
 from cuda_out.analysis.unroll import loops_to_unroll
-from cuda_out.c.copies import copy_line
+from cuda_out.c.copies import copy_lines
 from cuda_out.c.emitter import Emitter, c_names
 from cuda_out.c.expressions import (
     PRECEDENCE,
@@ -323,7 +323,7 @@ class StatementPrinter:
             case ir.WarpInstruction():
                 self._whole_warp(stmt, facts)
             case ir.CopyAsync() | ir.CopyGroup():
-                self.out.line(copy_line(stmt, self.expressions, facts))
+                self._lines(list(copy_lines(stmt, self.expressions, facts)))
             case _:
                 assert_never(stmt)
 

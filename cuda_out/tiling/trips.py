@@ -15,13 +15,18 @@ Where a loop accumulates states, word by word: statements that are one update of
 
 A state of one word is `s = combine(s, new)`. Such an update only puts a state behind those that are there.
 
+Where a loop keeps several chunks under way, in stages of an array that take turns (`tile[k % 3]`), trips are alike in
+groups of as many: `period`. What it begins to fetch for a later trip it does while there is one, `if k + 2 < 4`, which
+is asked of the length instead: `(k + 2) * 32 < length`.
+
 From a kernel of fixed size to what each of its blocks runs, ready for the passes and the printer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+from math import lcm
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,6 +38,7 @@ from cuda_out.tiling.tiling import AXES, Masks, TiledAxis, Tiling
 from cuda_out.tiling.translation import Ends, NotTranslated, Translated, translated
 from symbolic.algebra.operator_laws import law_of
 from symbolic.ir import program as ir
+from symbolic.ir.copies import copy_of_one, stores_of
 from symbolic.ir.functions import Joined, joined_of
 from symbolic.ir.program import DType, Expr, Program, Stmt
 from symbolic.ir.walk import (
@@ -50,6 +56,8 @@ from symbolic.ir.walk import (
     statements,
     subexpressions,
 )
+
+MOST_STAGES: Final = 8
 
 
 class StateUpdate(Struct, frozen=True):
@@ -117,12 +125,15 @@ Dimension: TypeAlias = tuple[str, int]
 
 
 class ChunkLoop(Struct, frozen=True):
-    """A loop that takes `chunk` elements of each of these dimensions each trip, until all `declared` ones are taken."""
+    """A loop that takes `chunk` elements of each of these dimensions each trip, until all `declared` ones are taken.
+
+    Trips are alike in groups of `period`."""
 
     loop: ir.For
     chunk: int
     declared: int
     along: tuple[Dimension, ...]
+    period: int = 1
 
     @property
     def of_variable(self) -> int:
@@ -130,10 +141,24 @@ class ChunkLoop(Struct, frozen=True):
         return self.chunk // _number(self.loop.step)
 
 
-def one_trip(program: Program, loop: ir.For, chunk: int = 0) -> Translated | NotTranslated:
+def period_of(loop: ir.For) -> int:
+    """Return the number of trips in which a loop's indices take turns: `k % 3`."""
+    found = 1
+    for stmt in statements(loop.body):
+        for part in (part for expr in own_expressions(stmt) for part in subexpressions(expr)):
+            match part:
+                case ir.Binary(op="%", left=left, right=ir.Const(value=value)) if loop.variable in names_in(left):
+                    found = lcm(found, abs(int(value)) or 1)
+                case _:
+                    pass
+    return found if found <= MOST_STAGES else 1
+
+
+def one_trip(program: Program, loop: ir.For, chunk: int = 0, period: int = 1) -> Translated | NotTranslated:
     """Follow how a loop's body moves from trip to trip, as blocks do along an axis that the kernel does not use.
 
     With a `chunk`, which is what the length is asked for more each trip, nothing may depend on which trip it is.
+    So many trips at once may differ from each other: a `period`.
     """
     sizes = zip(AXES, program.grid, strict=True)
     free = [axis for axis, size in sizes if size == 1 and not uses_blocks(program, axis)]
@@ -144,19 +169,24 @@ def one_trip(program: Program, loop: ir.For, chunk: int = 0) -> Translated | Not
     def binary(op: ir.BinaryOp, left: Expr, right: Expr) -> Expr:
         return ir.Binary(op, left, right, DType.INDEX, loop.place)
 
-    moved = binary("+", loop.start, binary("*", trip, loop.step))
-    ahead = binary("*", trip, ir.Const(chunk, DType.INDEX, loop.place))
+    def number(value: int) -> Expr:
+        return ir.Const(value, DType.INDEX, loop.place)
 
-    def at_trip(body: Body) -> Body:
-        return tuple(map_bodies(map_own(stmt, change), at_trip) for stmt in body)
+    ahead = binary("*", trip, number(chunk * period))
 
-    def change(expr: Expr) -> Expr:
-        if isinstance(expr, ir.Compare) and is_length(expr.right) and chunk:
-            return replace(expr, left=change(expr.left), right=ahead)
-        return moved if isinstance(expr, ir.Var) and expr.name == loop.variable else rebuild(expr, change)
+    def at_trip(body: Body, moved: Expr) -> Body:
+        def change(expr: Expr) -> Expr:
+            if isinstance(expr, ir.Compare) and is_length(expr.right) and chunk:
+                return replace(expr, left=change(expr.left), right=ahead)
+            return moved if isinstance(expr, ir.Var) and expr.name == loop.variable else rebuild(expr, change)
 
+        return tuple(map_bodies(map_own(stmt, change), lambda inner: at_trip(inner, moved)) for stmt in body)
+
+    first = trip if period == 1 else binary("*", trip, number(period))
+    trips = [first, *(binary("+", first, number(each)) for each in range(1, period))]
     declared = tuple(s for s in statements(program.body) if isinstance(s, ir.DeclareArray | ir.DeclareAccumulator))
-    body = (*declared, *at_trip(loop.body))
+    every = (at_trip(loop.body, binary("+", loop.start, binary("*", each, loop.step))) for each in trips)
+    body = (*declared, *(stmt for some in every for stmt in some))
     return translated(replace(program, body=body), free[-1], bounds=not chunk)
 
 
@@ -176,17 +206,21 @@ def chunk_loops(program: Program) -> list[ChunkLoop]:
         start, stop, step = _number(loop.start), _number(loop.stop), _number(loop.step)
         if step < 1 or start < 0 or start % step:
             continue
-        moves = one_trip(program, loop)
+        period = period_of(loop)
+        moves = one_trip(program, loop, period=period)
         if isinstance(moves, NotTranslated):
             continue
-        by = {(name, place): n for name, each in moves.strides.items() for place, n in enumerate(each) if n}
+        steps = {(name, place): n for name, each in moves.strides.items() for place, n in enumerate(each) if n}
+        if any(n % period for n in steps.values()):
+            continue
+        by = {dimension: n // period for dimension, n in steps.items()}
         whole = all(
             n > 0 and n % step == 0 and -(-shapes[name][place] // (n // step)) == stop
             for (name, place), n in by.items()
         )
         extents = {shapes[name][place] for name, place in by}
         if by and whole and by_value.isdisjoint(name for name, _ in by) and len(extents) == len(set(by.values())) == 1:
-            found.append(ChunkLoop(loop, min(by.values()), extents.pop(), tuple(by)))
+            found.append(ChunkLoop(loop, min(by.values()), extents.pop(), tuple(by), period))
     return found
 
 
@@ -254,8 +288,10 @@ class _Masked:
                 return (replace(stmt, init=ir.Const(start, dtype, stmt.place)),)
             case ir.DeclareArray() | ir.DeclareAccumulator() | ir.Barrier() | ir.CopyGroup():
                 return (stmt,)
-            case ir.WarpInstruction() | ir.CopyAsync():
+            case ir.WarpInstruction():
                 return (self._filled(stmt),)
+            case ir.CopyAsync():
+                return self._copied(stmt)
             case ir.Store(array=array) if array in self.parameters:
                 return self._store(stmt)
             case ir.Assign() | ir.Store() | ir.Accumulate():
@@ -294,6 +330,47 @@ class _Masked:
             self._filled(kept),
             *self._only(conditions, replace(stmt, value=ir.Var(name, stmt.value.dtype, stmt.place))),
         )
+
+    def _copied(self, stmt: ir.CopyAsync) -> Body:
+        """Return a copy, which fills in what stands for elements behind the end; where a copy may begin before the end
+        and end behind it, a copy for each element as well."""
+        load = stmt.load
+        if stmt.width > 1 and self._missing(load.array, load.indices[-1:], len(load.indices) - 1):
+            last = ir.Const(stmt.width - 1, DType.INDEX, stmt.place)
+            ends = ir.Binary("+", load.indices[-1], last, DType.INDEX, stmt.place)
+            (whole,) = self._missing(load.array, (ends,), len(load.indices) - 1)
+            guards, self.guards = (
+                self.guards,
+                (*self.guards, whole, *self._missing(load.array, load.indices[-1:], len(load.indices) - 1)),
+            )
+            found = self._copied(stmt)
+            self.guards = guards
+            if len(load.indices) > 1:  # rows begin where copies may
+                width, zero = (ir.Const(number, DType.INDEX, stmt.place) for number in (stmt.width, 0))
+                rest = ir.Binary("%", self.length, width, DType.INDEX, stmt.place)
+                whole = ir.Logic("and", ir.Compare("==", rest, zero, stmt.place), whole, stmt.place)
+            e = ir.Var(self.fresh.loop_variable("e"), DType.INDEX, stmt.place)
+            start, stop, step = (ir.Const(number, DType.INDEX, stmt.place) for number in (0, stmt.width, 1))
+            one = self._copied(copy_of_one(stmt, e))
+            return (ir.If(whole, found, (ir.For(e.name, start, stop, step, one, stmt.place),), stmt.place),)
+        asked = list(self._missing(load.array, load.indices))
+        if isinstance(stmt.source, ir.Select):
+            asked.insert(0, self._expr(stmt.source.condition))
+        indices = tuple(map(self._expr, load.indices))
+        source: Expr = replace(load, indices=indices)
+        to = tuple(map(self._expr, stmt.indices))
+        if asked:
+            condition = asked[0]
+            for more in asked[1:]:
+                condition = ir.Logic("and", condition, more, stmt.place)
+            zero = ir.Const(self._filler(load.dtype), load.dtype, stmt.place)
+            if zero.value and not isinstance(stmt.source, ir.Select):
+                copied = replace(stmt, indices=to, source=source)
+                stores = tuple(replace(each, value=zero) for each in stores_of(copied))
+                return (ir.If(condition, (copied,), stores, stmt.place),)
+            zero = replace(zero, value=type(zero.value)(0))
+            source = ir.Select(condition, source, zero, load.dtype, stmt.place)
+        return (replace(stmt, indices=to, source=source),)
 
     def _update(self, update: StateUpdate) -> Body:
         """Return an update of a state, which is left out where something that it is made of does not exist."""
@@ -337,10 +414,11 @@ class _Masked:
             found += [each for each in wanted if not any(same(each, known) for known in (*found, *self.guards))]
         return tuple(found)
 
-    def _missing(self, array: str, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Return what must be true for an element to exist, as far as that is not known."""
+    def _missing(self, array: str, indices: tuple[Expr, ...], first: int = 0) -> tuple[Expr, ...]:
+        """Return what must be true for an element to exist, as far as that is not known; of its indices from `first`
+        on."""
         found: list[Expr] = []
-        for place, index in enumerate(indices):
+        for place, index in enumerate(indices, first):
             if (array, place) not in self.along or (isinstance(index, ir.Var) and index.name in self.inside):
                 continue
             asked = ir.Compare("<", self._expr(index), self.length, index.place)
@@ -352,6 +430,13 @@ class _Masked:
         match expr:
             case ir.Const(value=value, dtype=dtype) if dtype.is_data and self.masks.counts and value == self.declared:
                 return ir.Cast(self.length, dtype, expr.place)
+            case ir.Compare(op="<" | ">=", left=left, right=ir.Const(value=value)) if chunk := self._ahead(
+                left, int(value)
+            ):
+                ahead = ir.Binary("-", chunk.loop.stop, expr.right, DType.INDEX, expr.place)
+                trips = ir.Binary("+", self._expr(left), ahead, DType.INDEX, expr.place)
+                size = ir.Const(chunk.of_variable, DType.INDEX, expr.place)
+                return replace(expr, left=ir.Binary("*", trips, size, DType.INDEX, expr.place), right=self.length)
             case ir.Compare(left=left, right=right) if left.dtype is DType.INDEX:
                 sides = [self.length if _is(side, self.declared) else self._expr(side) for side in (left, right)]
                 return replace(expr, left=sides[0], right=sides[1])
@@ -363,6 +448,15 @@ class _Masked:
                 return found
             case _:
                 return rebuild(expr, self._expr)
+
+    def _ahead(self, left: Expr, value: int) -> ChunkLoop | None:
+        """Return the loop that a comparison asks for a later trip of: `k < 3`, or `k + 1 < 4`, of four trips."""
+        for chunk in self.loops.values():
+            if chunk.period > 1 and chunk.loop.variable in names_in(left) and self.declared not in (value,):
+                stop, step = _number(chunk.loop.stop), _number(chunk.loop.step)
+                if 0 <= stop - value <= chunk.period * step:
+                    return chunk
+        return None
 
     def _filler(self, dtype: DType) -> int | float:
         return float(self.masks.filler) if dtype.is_float else int(self.masks.filler)

@@ -16,18 +16,26 @@ def has_copies(program: Program) -> bool:
 
 def stores_of(copy: ir.CopyAsync) -> tuple[ir.Store, ...]:
     """Return a store for each element of a copy."""
+    return tuple(ir.Store(each.array, each.indices, each.source, each.place) for each in copies_of(copy))
 
-    def further(indices: tuple[Expr, ...], place: int) -> tuple[Expr, ...]:
-        if not place:
+
+def copies_of(copy: ir.CopyAsync) -> tuple[ir.CopyAsync, ...]:
+    """Return a copy for each element of a copy."""
+    places = (ir.Const(place, DType.INDEX, copy.place) for place in range(copy.width))
+    return tuple(copy_of_one(copy, place) for place in places)
+
+
+def copy_of_one(copy: ir.CopyAsync, place: Expr) -> ir.CopyAsync:
+    """Return a copy of the element that is so far behind the first one."""
+
+    def further(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        if isinstance(place, ir.Const) and not place.value:
             return indices
-        step = ir.Const(place, DType.INDEX, copy.place)
-        return (*indices[:-1], ir.Binary("+", indices[-1], step, DType.INDEX, copy.place))
+        return (*indices[:-1], ir.Binary("+", indices[-1], place, DType.INDEX, copy.place))
 
-    def value(place: int) -> Expr:
-        load = replace(copy.load, indices=further(copy.load.indices, place))
-        return replace(copy.source, then=load) if isinstance(copy.source, ir.Select) else load
-
-    return tuple(ir.Store(copy.array, further(copy.indices, n), value(n), copy.place) for n in range(copy.width))
+    load: Expr = replace(copy.load, indices=further(copy.load.indices))
+    source = replace(copy.source, then=load) if isinstance(copy.source, ir.Select) else load
+    return replace(copy, indices=further(copy.indices), source=source, width=1)
 
 
 def synchronous(program: Program) -> Program:

@@ -181,6 +181,17 @@ class Memory:
             self._data[cells] = value[threads]
             self._version[cells] = -1
 
+    @property
+    def writes(self) -> int:
+        """How many writes there were."""
+        return self._writes
+
+    def forget(self, number: int) -> None:
+        """Let the cells of a concrete memory that were last written up to a write hold nothing."""
+        assert self.concrete
+        self._written = self._written & (self._number > number)
+        self._snapshot = None
+
     def read(self, address: Vector) -> Lanes | Read:
         """Return what each thread finds at its address; an address below 0 (out of bounds) finds UNWRITTEN."""
         if isinstance(address, np.ndarray):

@@ -13,8 +13,14 @@ from cuda_out.compile.architectures import least_architecture
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.emulate.emulate import EmulationError, emulate
 from cuda_out.ptx.running.validate import Validator, WrittenOut
+from cuda_out.tiling.tiling import Tiling
 from swizzle import Sketch, SwizzleError, solve
+from swizzle.answers.checking.compare import sizes_to_try
+from swizzle.answers.checking.validator import SizesValidator
+from swizzle.answers.emit.any_length.conditions import FixedSize, any_length
+from swizzle.answers.emit.any_length.reductions import along_loops
 from swizzle.answers.emit.emitters import cuda_source, numba_source
+from swizzle.answers.emit.filled import FilledKernel
 from swizzle.language.parameters import Parameters
 from swizzle.language.specs.specification import Meaning
 from swizzle.language.specs.verify import verify
@@ -168,3 +174,101 @@ def test_the_architecture_that_is_needed(solved: dict[str, Program]) -> None:
 def test_numba_has_none(solved: dict[str, Program]) -> None:
     with pytest.raises(SwizzleError, match=r"numba\.cuda has no asynchronous copies"):
         numba_source(solved["stages"])
+
+
+LONG = """\
+@spec
+def rows(x):
+    return [sum(f32(x[i, k]) for k in range(len(x[0]))) for i in range(len(x))]
+
+@cuda.jit(device=True)
+def fetch(tile, x, k):
+    t = cuda.threadIdx.x
+    cuda.copy_async(tile[k % 3, t // 2, t % 2 * 4], x[cuda.blockIdx.x * 16 + t // 2, k * 8 + t % 2 * 4], count=4)
+
+@sketch(spec=rows, block=32, grid=2, x=f16[32, 24], y=f32.out[32])
+def triple(x, y):
+    tile = cuda.shared.array((3, 16, 8), f16)
+    t = cuda.threadIdx.x
+    s = f32(0)
+    fetch(tile, x, 0)
+    cuda.commit_copies()
+    fetch(tile, x, 1)
+    cuda.commit_copies()
+    for k in range(3):
+        cuda.wait_copies(1)
+        cuda.syncthreads()
+        if k + 2 < 3:
+            fetch(tile, x, k + 2)
+        cuda.commit_copies()
+        if t < 16:
+            for e in range(8):
+                s += f32(tile[k % 3, t, e])
+    if t < 16:
+        y[cuda.blockIdx.x * 16 + t] = s
+
+@spec
+def same(x):
+    return [x[i] for i in range(len(x))]
+
+@sketch(spec=same, block=32, grid=2, x=f32[256], y=f32.out[256])
+def along(x, y):
+    tile = cuda.shared.array(128, f32)
+    t = cuda.threadIdx.x
+    cuda.copy_async(tile[4 * t], x[cuda.blockIdx.x * 128 + 4 * t], count=4)
+    cuda.commit_copies()
+    cuda.wait_copies(0)
+    cuda.syncthreads()
+    for e in range(4):
+        y[cuda.blockIdx.x * 128 + 32 * e + t] = tile[32 * e + t]
+"""
+
+
+def lengths_of(sketch: Sketch) -> Tiling | FixedSize:
+    """Return at which lengths a kernel without holes may run."""
+    return along_loops(sketch.program, sketch.spec, any_length(sketch.program, sketch.spec))
+
+
+@pytest.mark.slow
+def test_three_stages_run_along_any_length() -> None:
+    """Also where rows have no multiple of what is copied at once, and where the last chunk is cut."""
+    sketch = sketches(LONG)["triple"]
+    sizes = lengths_of(sketch)
+    assert isinstance(sizes, Tiling) and [axis.axis for axis in sizes.axes] == ["x", "k"]
+    source = cuda_source(sketch.program, sizes=sizes)
+    assert "copy_async_or_zero_8(" in source.text and "wait_copies<1>();" in source.text
+    if not shutil.which("g++"):
+        return
+    for rows, columns in ((32, 24), (17, 41), (16, 4), (1, 7), (33, 64)):
+        x = np.arange(rows * columns, dtype=np.float16).reshape(rows, columns) % 31
+        y = np.zeros(rows, np.float32)
+        lengths = [np.int64(rows), np.int64(columns)]
+        emulate(source.text, source.entry, (-(-rows // 16), 1, 1), (32, 1, 1), [x, y, *lengths], order=3)
+        np.testing.assert_array_equal(y, x.astype(np.float32).sum(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("tile[k % 3, t, e]", "tile[(k + 2) % 3, t, e]", "a trip"),
+        pytest.param("if k + 2 < 3:", "if k < 1:", "", marks=pytest.mark.slow),
+        ("if k + 2 < 3:", "if k != 1 and k != 2:", "line 22"),
+    ],
+)
+def test_trips_that_are_not_alike_keep_their_length(old: str, new: str, why: str) -> None:
+    """One that reads what other trips have left, one that asks for a later trip by number, or in another way."""
+    sketch = sketches(LONG.replace(old, new))["triple"]
+    sizes = lengths_of(sketch)
+    kept = sizes.kept if isinstance(sizes, Tiling) else sizes.why
+    assert why in kept and bool(kept) == bool(why)
+
+
+@needs_cuda
+def test_validated_for_every_length() -> None:
+    sketch = sketches(LONG)["along"]
+    filled = FilledKernel(sketch.program, sketch.spec, (), any_length(sketch.program, sketch.spec))
+    source = cuda_source(sketch.program, sizes=filled.sizes)
+    for change, verdict in ((("", ""), "equal"), (("wait_copies<0>();", "wait_copies<1>();"), "different")):
+        ptx = compile_to_ptx(source.text.replace(*change), "sm_80")
+        found = SizesValidator(sizes_to_try(filled, source), source).validate(ptx, source.entry)
+        assert found.verdict == verdict and found.everywhere == (verdict == "equal")

@@ -37,6 +37,7 @@ from cuda_out.ptx.instructions.polynomials import Polynomial, plus, show
 from cuda_out.ptx.instructions.table import form
 from cuda_out.ptx.kinds import KIND_OF, Bits, width
 from cuda_out.ptx.running.arguments import LaunchArgument, LaunchArray, LaunchScalar
+from cuda_out.ptx.running.async_copies import AsyncCopies
 from cuda_out.ptx.running.branches import BranchingMachine
 from cuda_out.ptx.running.machine import of_one_length
 from cuda_out.ptx.running.memory import Broken, Lanes, Region
@@ -213,8 +214,10 @@ class TileTransfers(Transfers):
     fixed: Sequence[Mapping[str, int]]
     cut_of: Lanes
 
-    def addresses(self, instruction: Instruction, operand: Operand, at: Lanes) -> Lanes:
-        how = form(instruction.op)
+    def addresses(
+        self, instruction: Instruction, operand: Operand, at: Lanes, how: InstructionForm | None = None
+    ) -> Lanes:
+        how = how or form(instruction.op)
         assert how is not None and isinstance(operand, Address) and isinstance(self.registers, TileRegisters)
         if how.space not in (None, "global") or operand.base in self.registers.symbols:
             return super().addresses(instruction, operand, at)
@@ -323,11 +326,12 @@ class TileMachine(BranchingMachine):
         symbols = self.registers.symbols
         registers = self.parts[0](self.shape, self.memory, deferred, kernel.registers)
         registers.symbols, registers.indices, registers.counts = symbols, tiles.indices, {}
-        if warps := [each for each in self.kernel.instructions if of_one_length(each)]:
+        if warps := [each for each in self.kernel.instructions if of_one_length(each) and each.op[0] != "cp"]:
             raise NotInterpreted(f"{warps[0]}, for every length")
         registers.blocks = {axis.axis: block_of(axis.axis, tiles.is_first(axis)) for axis in tiles.tiling.axes}
         whole = self.transfers.whole
         self.registers, self.transfers = registers, self.parts[1](registers, self.parameters, self.kinds)
+        self.copies = AsyncCopies(self.transfers)
         self.transfers.whole = whole  # of which no half is taken: a length stays open
         registers.case_of = self.transfers.cut_of = cuts[self.shape.block_of]
         self.transfers.fixed = [case.fixed for case in tiles.indices.cases]

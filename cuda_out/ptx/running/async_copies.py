@@ -74,8 +74,8 @@ class AsyncCopies:
             raise Broken(f"{instruction} copies {size.bits} bytes, not 4, 8 or 16")
         kind, count = ("b32", 1) if size.bits == 4 else ("b64", size.bits // 8)
         here, there = (InstructionForm(kind, "", space, count, ()) for space in ("shared", "global"))
-        from_ = self.transfers.addresses(instruction, source, at)
-        into = self.transfers.addresses(instruction, to, at)
+        from_ = self.transfers.addresses(instruction, source, at, there)
+        into = self.transfers.addresses(instruction, to, at, here)
         for given, some, read in self.memory.cells(instruction, at, from_, there, writes=False):
             threads = at[some]
             for region, part, first in self.memory.cells(instruction, threads, into[some], here, writes=True):
@@ -96,7 +96,7 @@ class AsyncCopies:
     def _zeros(self, instruction: Instruction, place: int, at: Lanes, to: Operand, size: int) -> None:
         """Issue copies of nothing: zeros arrive."""
         form = InstructionForm(*(("b32", "", "shared", 1) if size == 4 else ("b64", "", "shared", size // 8)), ())
-        into = self.transfers.addresses(instruction, to, at)
+        into = self.transfers.addresses(instruction, to, at, form)
         for region, part, first in self.memory.cells(instruction, at, into, form, writes=True):
             none = np.zeros(len(part), np.uint64), np.zeros(len(part), np.int64)
             parts = [none] * (size // region.cell)

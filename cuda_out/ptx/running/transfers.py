@@ -62,7 +62,10 @@ class Transfers:
             value = (bits - window if back else bits + window), value[1]
         self.registers.write(target, value, at)
 
-    def addresses(self, instruction: Instruction, operand: Operand, at: Lanes) -> Lanes:
+    def addresses(
+        self, instruction: Instruction, operand: Operand, at: Lanes, how: InstructionForm | None = None
+    ) -> Lanes:
+        """Return the addresses of an access; `how` is its form where the instruction has several."""
         assert isinstance(operand, Address)
         if operand.base in self.registers.symbols:
             return np.full(len(at), self.registers.symbols[operand.base] + operand.offset, np.int64)

@@ -4,7 +4,8 @@
    whether elements exist.
 2. Trips share nothing but what they add to: a variable, an accumulator or an element of an array to which the loop only
    applies one operator that commutes, or puts states behind each other in the order of trips. What else a trip computes
-   in, it has written before, and nobody reads later.
+   in, it has written before, and nobody reads later. Where chunks are fetched ahead, in stages that take turns, trips
+   are alike in groups of as many as there are stages, and a trip reads nothing that was written more trips before.
 3. At lengths of less than one chunk, one, a few, and more than the sketch has, the kernel is its specification.
 
 By 1 and 2, after T trips a thread holds what each trip alone would give it, put together by an operator for which the
@@ -24,7 +25,17 @@ from msgspec.structs import replace
 from cuda_out.passes.finals import inline_finals
 from cuda_out.tiling.tiling import Masks, Span, TiledAxis, Tiling
 from cuda_out.tiling.translation import NotTranslated
-from cuda_out.tiling.trips import ChunkLoop, chunk_loops, is_length, one_trip, state_updates, update_of, with_length
+from cuda_out.tiling.trips import (
+    ChunkLoop,
+    chunk_loops,
+    is_length,
+    one_trip,
+    period_of,
+    state_updates,
+    update_of,
+    with_length,
+)
+from swizzle.answers.emit.any_length.apart import run_with_few_trips
 from swizzle.answers.emit.any_length.conditions import Fixed, FixedSize, any_length
 from swizzle.language.specs.specification import Meaning
 from swizzle.language.specs.verify import run_canonical, verify
@@ -82,6 +93,7 @@ class LoopLengths:
     ) -> None:
         self.program, self.spec, self.grid = program, spec, grid
         chunk = lcm(*(each.chunk for each in loops))
+        self.period = lcm(*(each.period for each in loops))
         along = {dimension for each in loops for dimension in each.along}
         spans: dict[str, tuple[Span | None, ...]] = {}
         for parameter in program.parameters:
@@ -133,7 +145,9 @@ class LoopLengths:
         some = {1, 2, 3, chunk // 2, chunk - 1, chunk}
         some |= {size + off for size in (4, 8, 16, 32, 64, 128, 256, 512) for off in (-1, 0, 1)}
         wanted = range(1, chunk + 1) if chunk <= EVERY else sorted(n for n in some if 0 < n <= chunk)
-        more = (chunk + 1, 2 * chunk - 1, 2 * chunk, 2 * chunk + 1, 3 * chunk, declared + chunk + chunk // 2 + 1)
+        last = max(declared, (2 * self.period + 1) * chunk if self.period > 1 else 0)
+        more = [chunk + 1, 2 * chunk - 1, 2 * chunk, 2 * chunk + 1, 3 * chunk, last + chunk + chunk // 2 + 1]
+        more += [trips * chunk + off for trips in range(3, 2 * self.period + 2) for off in (0, 1)]
         yield from dict.fromkeys(length for length in [*wanted, *more] if length >= self.axis.least)
 
     def at(self, length: int, tiling: Tiling | None = None) -> Program:
@@ -221,8 +235,8 @@ class LoopLengths:
         for loop, after in _with_rest(program.body, ()):
             if not any(loop is each for each in loops):
                 continue
-            chunk = self._chunk_of(program, loop)
-            moves = one_trip(program, loop, chunk)
+            chunk, period = self._chunk_of(program, loop), period_of(loop)
+            moves = one_trip(program, loop, chunk, period)
             if isinstance(moves, NotTranslated):
                 raise Fixed(f"line {moves.place.line}, in the loop along it, is not the same in each trip")
             self._shares_little(program, loop, after)
@@ -245,11 +259,12 @@ class LoopLengths:
         return (stmt,)
 
     def _chunk_of(self, program: Program, loop: ir.For) -> int:
-        moves = one_trip(program, loop)
+        period = period_of(loop)
+        moves = one_trip(program, loop, period=period)
         if isinstance(moves, NotTranslated):
             raise Fixed(f"line {moves.place.line}, in the loop along it, is not the same in each trip")
         along = {
-            stride
+            stride // period
             for name, strides in moves.strides.items()
             for stride, span in zip(strides, self.tiling.spans[name], strict=True)
             if span and span.axis == "k" and stride
@@ -330,10 +345,14 @@ class LoopLengths:
                     found.append(map_bodies(stmt, change))
             return tuple(found)
 
-        for length in (3 * self.axis.tile, 2 * self.axis.tile + 1):
+        period = period_of(loop)
+        for length in ((period + 2) * self.axis.tile, (period + 1) * self.axis.tile + 1):
             at = self.at(length)
             try:
-                run = run_canonical(replace(at, body=change(at.body)), Terms())
+                if period > 1:
+                    run = run_with_few_trips(at, loop, tuple(each.name for each in scratch), period)
+                else:
+                    run = run_canonical(replace(at, body=change(at.body)), Terms())
             except SwizzleError as error:
                 raise Fixed(f"a trip of the loop uses what another one left: {error.found}") from None
             if run.violations:
@@ -356,6 +375,8 @@ def _commutes(op: Any) -> bool:
 def _written(stmt: Stmt) -> str | None:
     match stmt:
         case ir.Assign(name=name) | ir.Store(array=name) | ir.Accumulate(accumulator=name) | ir.For(variable=name):
+            return name
+        case ir.CopyAsync(array=name):
             return name
         case ir.DeclareAccumulator(name=name):
             return name
