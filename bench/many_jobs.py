@@ -59,18 +59,17 @@ def solves(count: int) -> Iterator[SweepJob]:
         for name in ("aos_store.py:crc", "aos_store.py:rcr", "aos_sum.py:crc", "transpose.py:transpose")
     ]
     *structs, transpose = kernels
-    spaces = ("1", "2", "3", "4", "all", None)
 
     def posed(kernel: SweepJob, space: str | None, **sizes: int) -> SweepJob:
         options = {} if space is None else {"space": space}
         return SweepJob("solve", kernel.target, sizes | small, options, 60.0, None, kernel.files)
 
     def everything() -> Iterator[SweepJob]:
-        both = islice(product(range(1, 33), range(1, 33)), 848)
-        tiles = iter([posed(transpose, None, rows=rows, columns=columns) for rows, columns in both])
-        for words, kernel, space in product(range(1, 65), structs, spaces):
+        sides = range(1, 33)
+        tiles = (posed(transpose, space, rows=r, columns=c) for space, r, c in product((None, "1"), sides, sides))
+        for words, kernel, space in product(range(1, 65), structs, ("1", "3")):
             yield posed(kernel, space, struct_size=words)
-            yield from islice(tiles, 1)
+            yield from islice(tiles, 4)
         yield from tiles
 
     return islice(everything(), count)

@@ -93,7 +93,7 @@ IN_SWIZZLE = {
     "derive.schedules": "language.source language.specs sketches answers.emit.any_length",
     "derive.patterns": "language language.specs sketches",
     "derive.tuning": "derive.schedules language language.specs sketches solving.cache solving.solution answers.emit "
-    "answers.emit.any_length answers.show",
+    "answers.emit.any_length answers.show sweeps",
     "sweeps": "solving.solution solving.cache strangers.reading",
     "commands": "language.source language language.specs sketches solving.costs solving.solution operators "
     "answers answers.checking answers.device_scans answers.hosts solving.search solving.cache answers.emit "

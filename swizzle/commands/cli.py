@@ -41,6 +41,7 @@ from swizzle.commands.options import (
     comma_separated,
     cost_option,
     define_option,
+    engine_options,
     export_kinds,
     families_option,
     file_kinds,
@@ -363,6 +364,7 @@ def prove(context: click.Context, /, **options: Any) -> int:
     "--plot", metavar="OUT.svg", type=click.Path(path_type=Path), help="Draw the costs of all candidates, and bounds."
 )
 @click.option("--export", metavar="kernel-tuner=FILE", help="Write the candidates as a cache file of Kernel Tuner.")
+@engine_options
 @output_option("DIR", "Write the best kernel, NAME.cu, .cuh and .json, and NAME.tune.jsonl, all candidates, into DIR.")
 @json_option
 @limit_options
@@ -445,9 +447,7 @@ def scan(context: click.Context, /, **options: Any) -> int:
     show_default=True,
     help="The command that answers.",
 )
-@click.option("--engine", type=click.Choice(["local", "dask"]), help="Processes here (the default), or Dask.")
-@click.option("--scheduler", metavar="ADDRESS", help="A scheduler of Dask that runs. Default: a cluster of its own.")
-@click.option("--workers", metavar="N", type=click.IntRange(1, 1024), help="Default: one for each processor.")
+@engine_options
 @click.option(
     "--retries",
     metavar="N",

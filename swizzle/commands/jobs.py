@@ -3,50 +3,30 @@
 from __future__ import annotations
 
 import contextvars
-import importlib
 import io
 import json
-import linecache
-import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import click
 
-from cuda_out.compile.children import scratch_folder
 from swizzle.commands.cli import cli
 from swizzle.commands.process import usage_mistake
+from swizzle.sweeps.folder import job_folder
 from symbolic.errors import SwizzleError
 
 DO: Final = ("solve", "check", "tune", "operator", "prove")
 """The commands that a job may name."""
 _OWN: Final = (
-    "output",
-    "fill",
-    "json_object",
-    "timeout",
-    "memory",
-    "no_cache",
-    "quiet",
-    "trust",
-    "overrides",
-    "target",
-)
+    "target", "overrides", "timeout", "memory", "json_object", "quiet", "no_cache", "trust", "fill", "resume",
+    "engine", "scheduler", "workers", "output", "plot", "export", "table",
+)  # fmt: skip
 """What a job says elsewhere, or may not say: nothing but its answer is written, and nothing is trusted."""
 
 
 def perform(job: Mapping[str, Any]) -> dict[str, Any]:
     """Do a job, with its files in a folder of its own; raises SwizzleError for a mistake in it."""
-    with scratch_folder() as folder, _within(folder, job.get("path", ())):
-        for name, text in job["files"].items():
-            file = folder / name
-            if not file.resolve().is_relative_to(folder.resolve()):
-                raise SwizzleError(f"a file named {name}", expected="a name below the job's folder", fix="rename it")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
+    with job_folder(job) as folder:
         out = io.StringIO()
         words = command_line(job)
         try:
@@ -103,21 +83,3 @@ def _option(command: click.Command, name: str, value: Any) -> list[str]:
         f"an option {name!r} of {command.name}", expected=f"one of {', '.join(known)}",
         fix="leave it out; limits of time and memory are a job's own",
     )  # fmt: skip
-
-
-@contextmanager
-def _within(folder: Path, path: Sequence[str]) -> Iterator[None]:
-    """Work in a folder, of whose files nothing is known afterwards."""
-    before, paths = os.getcwd(), list(sys.path)
-    os.chdir(folder)
-    sys.path[:0] = [str(folder / each) for each in path]
-    importlib.invalidate_caches()
-    try:
-        yield
-    finally:
-        os.chdir(before)
-        sys.path[:] = paths
-        linecache.clearcache()
-        for name, module in list(sys.modules.items()):
-            if str(getattr(module, "__file__", None) or "").startswith(f"{folder}/"):
-                del sys.modules[name]

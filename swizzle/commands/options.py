@@ -198,6 +198,20 @@ def quiet_option(help: str = "Show no progress.") -> Callable[[Any], Any]:
     return click.option("-q", "--quiet", is_flag=True, help=help)
 
 
+def engine_options(command: Any) -> Any:
+    """Add where many jobs are done."""
+    engine = click.option(
+        "--engine", type=click.Choice(["local", "dask"]), help="Several processes here, or workers of Dask."
+    )
+    scheduler = click.option(
+        "--scheduler", metavar="ADDRESS", help="A scheduler of Dask that runs. Default: a cluster of its own."
+    )
+    workers = click.option(
+        "--workers", metavar="N", type=click.IntRange(1, 1024), help="Default: one for each processor."
+    )
+    return engine(scheduler(workers(command)))
+
+
 def build_options(command: Any) -> Any:
     """Add what the build of somebody's CUDA file gives its compiler."""
     includes = click.option(

@@ -15,12 +15,15 @@ from swizzle.answers.emit.files import check_folder, write_all
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.output import DONE, NO, UNDECIDED
 from swizzle.commands.target import split_target
+from swizzle.derive.tuning.elsewhere import TuningEngine
 from swizzle.derive.tuning.kernel_tuner import kernel_tuner_cache
 from swizzle.derive.tuning.report import count_text, explanation, lines, plot, progress_line, table
 from swizzle.derive.tuning.tune import SearchBudget, SearchName, Tuned, count_candidates, space_of, start
 from swizzle.derive.tuning.tune import tune as tuned_by
 from swizzle.language.gpu import tuning_for
 from swizzle.sketches.choices import NothingLeftError
+from swizzle.sweeps.driver import Engine
+from swizzle.sweeps.sweep import processors
 from symbolic.errors import SwizzleError, printable
 
 
@@ -45,6 +48,16 @@ class TuneArguments(Struct, frozen=True):
     quiet: bool = False
     timeout: float | None = None
     memory: int | None = None
+    engine: Engine | None = None
+    scheduler: str | None = None
+    workers: int | None = None
+
+    @property
+    def elsewhere(self) -> TuningEngine | None:
+        """What tries candidates, None for this process."""
+        if self.engine is None and self.scheduler is None:
+            return None
+        return TuningEngine(self.engine or "dask", self.scheduler, self.workers or processors())
 
 
 def tune(arguments: TuneArguments, out: TextIO, err: TextIO) -> int:
@@ -81,7 +94,7 @@ def _tune(arguments: TuneArguments, out: TextIO, err: TextIO) -> int:
         tuned = tuned_by(
             path, selector, device=arguments.device, budget=arguments.budget, fix=values, search=arguments.search,
             seed=arguments.seed, resume=arguments.resume, output=arguments.output,
-            progress=None if arguments.quiet or arguments.json_object else show,
+            progress=None if arguments.quiet or arguments.json_object else show, engine=arguments.elsewhere,
         )  # fmt: skip
     contents: dict[Path, str | bytes] = {}
     if arguments.plot is not None:

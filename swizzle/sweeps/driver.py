@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Final, Literal
 
 from swizzle.sweeps.journal import Journal
-from swizzle.sweeps.local import local
+from swizzle.sweeps.local import Feed, local
 from swizzle.sweeps.on_dask import dask
 from swizzle.sweeps.worker import AskedJob, CannotStart, JobAnswer
 from symbolic.errors import SwizzleError
@@ -42,7 +42,7 @@ def drive(
     workers: int,
     retries: int = RETRIES,
     shared: bool = True,
-) -> Iterator[JobAnswer | None]:
+) -> Generator[JobAnswer | None]:
     """Answer all jobs of a journal's list by `call`, 'MODULE:FUNCTION'; yield each new answer, and None now and then.
 
     What is yielded is in the journal. It ends when all jobs have an answer, by this driver or by another one.
@@ -50,18 +50,37 @@ def drive(
     On this machine, with `shared`, jobs that name no limit of memory have that of one of so many shares; to look at it
     fifty times a second would disturb what measures.
     """
-    feed = ClaimedJobs(journal, workers)
-    answers = (
-        local(feed, call, workers, retries, shared)
-        if engine == "local"
-        else dask(feed, call, workers, retries, scheduler)
-    )
+    answers = answers_of(
+        ClaimedJobs(journal, workers), call, engine=engine, scheduler=scheduler, workers=workers, retries=retries,
+        shared=shared,
+    )  # fmt: skip
     try:
         for said in answers:
             if said is None:
                 yield None
             elif journal.answered(said):
                 yield said
+    finally:
+        answers.close()
+
+
+def answers_of(
+    feed: Feed,
+    call: str,
+    *,
+    engine: Engine,
+    scheduler: str | None = None,
+    workers: int,
+    retries: int = RETRIES,
+    shared: bool = True,
+) -> Generator[JobAnswer | None]:
+    """Yield what comes of the jobs of a feed on an engine, kept nowhere; the rest is as for `drive`."""
+    if engine == "local":
+        answers = local(feed, call, workers, retries, shared)
+    else:
+        answers = dask(feed, call, workers, retries, scheduler)
+    try:
+        yield from answers
     except CannotStart as error:
         raise SwizzleError(
             f"a worker ends before its first job: {error}", expected="a process of Python that can run Swizzle",

@@ -75,7 +75,8 @@ def answered(work: Work, job: dict[str, Any]) -> dict[str, Any]:
 
 def _status(answer: Mapping[str, Any]) -> str:
     """Return what an answer says, or which limit kept it from saying that."""
-    status = str(answer.get("status") or answer.get("verdict") or "done")
+    found = "done" if "best" not in answer else "found" if answer["best"] else "none"
+    status = str(answer.get("status") or answer.get("verdict") or found)
     why = str(reason(answer))
     for limit, said in (("timeout", "timeout"), ("memory", "out of memory")):
         if status in ("unknown", "undecided") and why.startswith(said):

@@ -30,6 +30,8 @@ def rows_of(records: Iterable[Record]) -> list[Row]:
 def _row(record: Record) -> Row:
     job, answer = record.job, record.answer or {}
     costs = answer.get("cost") or {}
+    if answer.get("best"):
+        costs = {"of the best, s": (answer["best"].get("static") or {}).get("seconds")}
     return {
         "do": job["do"], "target": job["target"], **job["set"],
         **{name: _plain(value) for name, value in job.get("options", {}).items()},

@@ -47,6 +47,9 @@ class Tunable(Protocol):
     def sketch(self, assignment: Assignment) -> Sketch:
         """Return the sketch of a complete assignment; raises SwizzleError where its file makes none."""
 
+    def target(self, assignment: Assignment) -> tuple[str, Mapping[str, int]]:
+        """Return the file of a complete assignment, FILE or FILE:NAME, and values of its parameters."""
+
 
 class ParameterSpace:
     """The choices of a sketch file, for one of its sketches."""
@@ -73,10 +76,13 @@ class ParameterSpace:
     def name(self) -> str:
         return self.selector or Path(self._file.path).stem
 
-    def sketch(self, assignment: Assignment) -> Sketch:
+    def target(self, assignment: Assignment) -> tuple[str, Mapping[str, int]]:
         values = {choice.name: int(value) for (choice, _), value in assignment.items()}
+        return self._file.path + (f":{self.selector}" if self.selector else ""), {**self._overrides, **values}
+
+    def sketch(self, assignment: Assignment) -> Sketch:
         with tuning_for(self._device):
-            found = self._file.load(self.selector, {**self._overrides, **values})
+            found = self._file.load(self.selector, self.target(assignment)[1])
         if len(found) > 1:
             raise SwizzleError(
                 f"{self._file.path} holds {len(found)} sketches: {', '.join(each.name for each in found)}",
@@ -122,6 +128,9 @@ class ScheduleSpace:
         if not path.exists():
             path.write_text(text, encoding="utf-8")
         return path
+
+    def target(self, assignment: Assignment) -> tuple[str, Mapping[str, int]]:
+        return str(self.file(assignment)), {}
 
     def sketch(self, assignment: Assignment) -> Sketch:
         (found,) = SketchFile.read(self.file(assignment)).load(None, {})

@@ -17,6 +17,8 @@ from cuda_out.devices.device import Device
 from cuda_out.devices.device import device as device_table
 from swizzle.derive.schedules.candidates import CandidateSpace
 from swizzle.derive.tuning.candidate import Record, candidate_key, evaluate
+from swizzle.derive.tuning.elsewhere import PendingCandidates, TuningEngine, candidate_job
+from swizzle.derive.tuning.elsewhere import records as tried_by
 from swizzle.derive.tuning.files import winner_files
 from swizzle.derive.tuning.search import SEARCHES, CandidateSearch
 from swizzle.derive.tuning.spaces import ParameterSpace, ScheduleSpace, Tunable, decided
@@ -26,6 +28,7 @@ from swizzle.sketches.loading import SketchFile
 from swizzle.sketches.sketch import Sketch
 from swizzle.solving.cache.entries import cache_folder
 from swizzle.solving.solution.solution import Limits, Result
+from swizzle.sweeps.job import SweepJob
 from symbolic.choices.conditions import Value
 from symbolic.choices.propagation import ContradictionError, PartialAssignment, Propagator
 from symbolic.choices.search import SpaceSize, assignments, estimate
@@ -200,6 +203,7 @@ def tune(
     resume: bool = False,
     output: str | Path | None = None,
     progress: Listener | None = None,
+    engine: TuningEngine | None = None,
 ) -> Tuned:
     """Search a space for its cheapest proved candidate.
 
@@ -214,6 +218,7 @@ def tune(
         resume: take what an earlier search of this very space tried as tried here, without making it again.
         output: the folder where the best one and all records are written; None keeps records in the cache's folder.
         progress: called after each candidate.
+        engine: what tries several candidates at once; None tries them here, one after the other.
 
     Raises:
         NothingLeftError: no values are allowed together.
@@ -222,10 +227,11 @@ def tune(
     table, limit = device_table(device), SearchBudget.of(budget)
     folder = None if output is None else Path(output)
     if isinstance(target, Sketch):
-        target, name = target.place.file, target.name
+        name, target = target.name, target.place.file
     with tempfile.TemporaryDirectory(prefix="swizzle-tune-") as scratch, tuning_for(table):
         space = space_of(target, name, fix or {}, table, folder or Path(scratch))
-        return _Run(space, table, limit, search, seed, folder, resume, progress).run()
+        run = _Run(space, table, limit, search, seed, folder, resume, progress)
+        return run.run() if engine is None else run.run(engine, device)
 
 
 class _Run:
@@ -244,7 +250,7 @@ class _Run:
         self.search: CandidateSearch = SEARCHES[search](self.propagation, self.root, first, self.bound, seed)
         self.best_leaf: PartialAssignment | None = None
         self.results: dict[str, Result] = {}
-        self.begun = spent(budget.kind)
+        self.begun, self.fresh, self.elsewhere = spent(budget.kind), 0, 0.0
 
     def bound(self, candidate: PartialAssignment) -> float:
         if candidate not in self.bounds:
@@ -252,21 +258,30 @@ class _Run:
             self.bounds[candidate] = found.seconds, found.why
         return self.bounds[candidate][0]
 
-    def run(self) -> Tuned:
-        tuned, fresh = self.tuned, 0
+    def next_leaf(self) -> PartialAssignment | None:
+        """Return a candidate to be tried; None where the search has none, or the budget is spent."""
+        while (leaf := self.search.ask()) is not None:
+            kept = self.resume and self.store.known(self.space.hash, decided(self.space, leaf))
+            if not kept:
+                used = self.fresh if self.budget.kind == "candidates" else spent(self.budget.kind) - self.begun
+                if used + self.elsewhere >= self.budget.amount:
+                    self.tuned.stopped = f"the budget of {self.budget} is spent"
+                    return None
+                self.fresh += 1
+                return leaf
+            self.count(leaf, kept)
+        return None
+
+    def run(self, engine: TuningEngine | None = None, device_name: str = "") -> Tuned:
+        """Try candidates until nothing is left or the budget is spent; with an engine, several at once."""
+        tuned = self.tuned
         tuned.least = self.bound(self.root)
         try:
-            while (leaf := self.search.ask()) is not None:
-                kept = self.resume and self.store.known(self.space.hash, decided(self.space, leaf))
-                if kept:
-                    self.count(leaf, kept)
-                    continue
-                used = fresh if self.budget.kind == "candidates" else spent(self.budget.kind) - self.begun
-                if used >= self.budget.amount:
-                    tuned.stopped = f"the budget of {self.budget} is spent"
-                    break
-                fresh += 1
-                self.count(leaf, self.tried(leaf))
+            if engine is not None:
+                self.run_on(engine, device_name)
+            while engine is None and (leaf := self.next_leaf()) is not None:
+                found = self.made(leaf)
+                self.keep(leaf, found if isinstance(found, Record) else self.evaluated(*found))
         except KeyboardInterrupt:
             tuned.stopped = "interrupted"
         except Interruption as stopped:
@@ -277,19 +292,44 @@ class _Run:
         self.write()
         return tuned
 
-    def tried(self, leaf: PartialAssignment) -> Record:
-        """Return what a candidate comes to, from what is kept or by trying it."""
-        assignment, decisions = self.propagation.assignment(leaf), decided(self.space, leaf)
+    def run_on(self, engine: TuningEngine, device_name: str) -> None:
+        """Have candidates tried by workers; a candidate that is under way is not asked for again."""
+        under_way: set[PartialAssignment] = set()
+
+        def ask() -> tuple[PartialAssignment, SweepJob] | None:
+            while (leaf := self.next_leaf()) is not None and leaf not in under_way:
+                found = self.made(leaf)
+                if isinstance(found, Record):
+                    self.keep(leaf, found)
+                    continue
+                under_way.add(leaf)
+                target, values = self.space.target(self.propagation.assignment(leaf))
+                return leaf, candidate_job(target, values, device_name, found[1], EACH_SECONDS, Path.cwd())
+            self.fresh -= leaf is not None
+            pending.over = leaf is None
+            return None
+
+        pending = PendingCandidates(ask)
+        for leaf, record, seconds in tried_by(pending, engine):
+            under_way.discard(leaf)
+            self.elsewhere += seconds if self.budget.kind == "processor" else 0
+            self.keep(leaf, record)
+
+    def made(self, leaf: PartialAssignment) -> Record | tuple[Sketch, str]:
+        """Return a candidate's sketch and key; what came of it where that is known, or where there is no sketch."""
         try:
-            sketch = self.space.sketch(assignment)
+            sketch = self.space.sketch(self.propagation.assignment(leaf))
             name = candidate_key(sketch, self.table)
         except SwizzleError as error:
-            record = Record(f"refused {self.space.hash} {sorted(decisions.items())}", "refused", error.found)
-        else:
-            record = self.store.records.get(name) or self.evaluated(sketch, name)
+            decisions = decided(self.space, leaf)
+            return Record(f"refused {self.space.hash} {sorted(decisions.items())}", "refused", error.found)
+        return self.store.records.get(name) or (sketch, name)
+
+    def keep(self, leaf: PartialAssignment, record: Record) -> None:
+        """Keep what came of a candidate, and count it."""
         if record.status != "undecided":
-            self.store.put(record, self.space.hash, decisions)
-        return record
+            self.store.put(record, self.space.hash, decided(self.space, leaf))
+        self.count(leaf, record)
 
     def evaluated(self, sketch: Sketch, name: str) -> Record:
         """Prove and count a candidate; what was solved is kept of the best so far."""

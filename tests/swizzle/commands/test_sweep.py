@@ -26,6 +26,14 @@ def turned(x, y): y[cuda.threadIdx.x] = x[sw_xform(cuda.threadIdx.x, N)]
 @sketch(spec=same, block=N, x=i32[N], y=i32.out[N])
 def copied(x, y): y[cuda.threadIdx.x] = x[cuda.threadIdx.x]
 """
+CHOICES = """
+from swizzle import choice, cuda, f32, sketch, spec
+V = choice("V", (1, 2))
+@spec
+def same(x): return [x[i] for i in range(32 * V)]
+@sketch(spec=same, block=32 * V, x=f32[32 * V], y=f32.out[32 * V])
+def copied(x, y): y[cuda.threadIdx.x] = x[cuda.threadIdx.x]
+"""
 LOOP = """
 from swizzle import i32, operator
 @operator
@@ -55,6 +63,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SWIZZLE_CACHE_DIR", str(tmp_path / "cache"))
     Path("a.py").write_text(TWICE)
     Path("o.py").write_text(LOOP)
+    Path("c.py").write_text(CHOICES)
     Path("k.cu").write_text(KERNEL)
     Path("s.py").write_text("def doubled(x): return [2 * x[i] for i in range(4)]\n")
     return tmp_path
@@ -91,6 +100,20 @@ def test_answers_are_what_the_commands_print() -> None:
     assert found[1]["found"] == "an option 'output' of solve"
     assert found[2]["found"].startswith("Invalid value for '--space'")
     assert not list(Path("/tmp").glob("turned.*"))
+
+
+@pytest.mark.slow
+def test_a_search_is_a_job() -> None:
+    """`swizzle tune`: its status is whether there is a best one, and its cost is that one's."""
+    status, out, _ = ran("c.py:copied", "--do", "tune", "--option", "search=bound,random", "--json", "--journal", "j")
+    records = [json.loads(line) for line in out.splitlines()]
+    printed = io.StringIO()
+    execute(["tune", "c.py:copied", "--search", "bound", "--json"], printed, io.StringIO())
+    assert status == 0
+    assert untimed(records[0]["answer"]) == untimed(json.loads(printed.getvalue()))
+    table = ran("c.py:copied", "--do", "tune", "--option", "search=bound,random", "--show", "--journal", "j")[1]
+    assert "cost of the best, s" in table
+    assert table.startswith("     2  found\n")
 
 
 def test_a_sweep_in_text_and_files() -> None:

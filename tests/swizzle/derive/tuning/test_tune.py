@@ -14,10 +14,11 @@ from cuda_out.compile.toolchain import available_tools
 from cuda_out.devices.device import device
 from swizzle import check, load
 from swizzle.derive.tuning import candidate, static_cost
+from swizzle.derive.tuning.elsewhere import TuningEngine
 from swizzle.derive.tuning.kernel_tuner import kernel_tuner_cache, read_kernel_tuner
 from swizzle.derive.tuning.report import lines, plot, table
 from swizzle.derive.tuning.store import CandidateStore
-from swizzle.derive.tuning.tune import SearchBudget, Tuned, tune
+from swizzle.derive.tuning.tune import SearchBudget, SearchName, Tuned, tune
 from swizzle.sketches.choices import NothingLeftError
 from symbolic.errors import SwizzleError
 
@@ -82,6 +83,37 @@ def test_a_space_is_tried_as_a_whole(file: Path, tmp_path: Path, search: str) ->
 
 
 @pytest.mark.usefixtures("without_compiler")
+@pytest.mark.slow
+@pytest.mark.parametrize("search", ["tag", "bound"])
+def test_workers_try_the_same_candidates(file: Path, tmp_path: Path, search: SearchName) -> None:
+    """Several at once: each once, with the same records and the same best one, which is proved here before it is
+    written; and what is kept is not tried again."""
+    here = tune(file, search=search, output=tmp_path / "here")
+    there = tune(file, search=search, output=tmp_path / "there", engine=TuningEngine("local", None, 2))
+    assert [by_decisions(each) for each in (there, here)] == [by_decisions(here)] * 2
+    assert there.best is not None
+    assert here.best is not None
+    assert there.best.decisions == here.best.decisions
+    assert (there.optimal, len(there.tried)) == (here.optimal, len(here.tried))
+    assert sorted(path.name for path in (tmp_path / "there").iterdir()) == sorted(
+        path.name for path in (tmp_path / "here").iterdir()
+    )
+    again = tune(file, search=search, output=tmp_path / "there", resume=True, engine=TuningEngine("local", None, 2))
+    assert by_decisions(again) == by_decisions(here)
+
+
+def by_decisions(tuned: Tuned) -> dict[str, str]:
+    return {json.dumps(dict(each.decisions)): each.record.status for each in tuned.tried}
+
+
+@pytest.mark.slow
+def test_a_budget_holds_for_workers(file: Path, tmp_path: Path) -> None:
+    """No more candidates are tried than are allowed."""
+    tuned = tune(file, budget="candidates:3", output=tmp_path / "out", engine=TuningEngine("local", None, 2))
+    assert len(tuned.tried) == 3
+    assert tuned.stopped == "the budget of 3 candidates is spent"
+
+
 def test_what_is_written_is_proved_again(file: Path, tmp_path: Path) -> None:
     """The kernel, a header, a solution that `check` takes, and JSON with the hashes of space and device."""
     tuned = tune(file, output=tmp_path / "out")
