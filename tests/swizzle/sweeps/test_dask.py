@@ -91,7 +91,7 @@ def test_nothing_outlives_a_cluster(tmp_path: Path) -> None:
     with Journal(tmp_path / "j") as journal:
         journal.enlist([SweepJob("sleep", "s", options={"seconds": 60, "marks": str(tmp_path)}), SweepJob("square")])
         answers = drive(journal, CALL, engine="dask", workers=2)
-        while not (tmp_path / "s").exists():
+        while not (tmp_path / "s").exists() or not (tmp_path / "s").read_text().endswith("\n"):
             next(answers)
         pid, parent = map(int, (tmp_path / "s").read_text().split())
         assert pid in below(parent)

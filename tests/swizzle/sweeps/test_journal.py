@@ -88,6 +88,8 @@ def test_answers_of_some_statuses_are_asked_for_again(tmp_path: Path) -> None:
         journal.ask_again(["timeout"])
         assert journal.statuses() == {"done": 5, "killed": 2}
         assert [each.attempts for each in journal.claim(9)] == [0, 0]
+        journal.enlist(JOBS[:1])
+        assert journal.statuses() == {"done": 5, "killed": 2, "timeout": 1}
 
 
 def test_a_disk_that_is_full_loses_nothing(tmp_path: Path) -> None:

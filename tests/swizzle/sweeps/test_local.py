@@ -135,7 +135,7 @@ def test_nothing_outlives_a_sweep_that_stops(tmp_path: Path) -> None:
     with Journal(tmp_path / "j") as journal:
         journal.enlist([SweepJob("square"), *jobs])
         answers = drive(journal, CALL, workers=3)
-        while not all((tmp_path / job.target).exists() for job in jobs):
+        while not all(_marked(tmp_path / job.target) for job in jobs):
             next(answers)
         answers.close()
         pids = [int((tmp_path / job.target).read_text().split()[0]) for job in jobs]
@@ -153,22 +153,26 @@ def test_processes_end_with_a_driver_that_is_killed(tmp_path: Path) -> None:
         try:
             with Journal(tmp_path / "j") as journal:
                 journal.enlist([
-                    SweepJob("square"), SweepJob("sleep", "s", options={"seconds": 60, "marks": str(tmp_path)})
+                    SweepJob("square"), SweepJob("sleep", "s", options={"seconds": 600, "marks": str(tmp_path)})
                 ])  # fmt: skip
                 for _ in drive(journal, CALL, workers=1):
                     pass
         finally:
             os._exit(1)
     mark = tmp_path / "s"
-    _until(lambda: mark.exists() and mark.read_text().endswith("\n"))
+    _until(lambda: _marked(mark))
     pid = int(mark.read_text().split()[0])
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     _until(lambda: not Path(f"/proc/{pid}").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text())
     with Journal(tmp_path / "j") as journal:
-        journal.enlist([SweepJob("square"), SweepJob("sleep", "s", options={"seconds": 60, "marks": str(tmp_path)})])
+        journal.enlist([SweepJob("square"), SweepJob("sleep", "s", options={"seconds": 600, "marks": str(tmp_path)})])
         assert journal.statuses() == {"done": 1}
         assert [json.loads(asked.text)["do"] for asked in journal.claim(9)] == ["sleep"]
+
+
+def _marked(mark: Path) -> bool:
+    return mark.exists() and mark.read_text().endswith("\n")
 
 
 def _until(true: Callable[[], bool]) -> None:
