@@ -75,7 +75,10 @@ ENGINE_FOLDERS: Final = (
     "templates",
     "cuda_out/analysis",  # what is printed is what some costs are counted on
     "cuda_out/passes",
-    *(f"swizzle/{room}" for room in ("specs", "problem", "costs", "audit", "search", "solution", "cache")),
+    "swizzle/language/specs",
+    "swizzle/layouts",
+    "swizzle/scans",
+    "swizzle/solving",
 )
 
 
@@ -165,6 +168,7 @@ def engine() -> str:
     root = Path(__file__).resolve().parents[3]
     digest = hashlib.sha256()
     for folder in ENGINE_FOLDERS:
+        assert (root / folder).is_dir(), folder
         for path in sorted((root / folder).rglob("*.py")):
             digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
             digest.update(path.read_bytes())
