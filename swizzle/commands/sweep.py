@@ -98,6 +98,8 @@ def sweep_command(arguments: SweepArguments, out: TextIO, err: TextIO) -> int:
     """Answer the jobs; print a line of JSON for each, or how many have each status."""
     if arguments.show or arguments.export:
         check_folder(arguments.output)
+    if "parquet" in arguments.export:
+        table.require_parquet()
     if arguments.scheduler is not None and arguments.engine == "local":
         raise SwizzleError("--scheduler of the engine local", expected="an address for dask", fix="--engine dask")
     engine = arguments.engine or ("local" if arguments.scheduler is None else "dask")

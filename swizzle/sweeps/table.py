@@ -7,6 +7,7 @@ import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
+from importlib.util import find_spec
 from typing import Any, Final
 
 from swizzle.sweeps.charts import heat_map, line_chart
@@ -151,17 +152,31 @@ def csv_text(rows: Sequence[Row]) -> str:
     return out.getvalue()
 
 
-def parquet_bytes(rows: Sequence[Row]) -> bytes:
-    """Return the rows as a Parquet file."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
+def require_parquet() -> None:
+    """Raise SwizzleError where no Parquet file can be written."""
+    if find_spec("pyarrow") is None:
         raise SwizzleError(
             "Parquet needs a package that is not installed", expected="pyarrow",
             fix="pip install 'swizzle-inventor[parquet]', or --export csv",
-        ) from None  # fmt: skip
+        )  # fmt: skip
+
+
+def parquet_bytes(rows: Sequence[Row]) -> bytes:
+    """Return the rows as a Parquet file; raises SwizzleError where that cannot be written."""
+    require_parquet()
+    import pyarrow
+    import pyarrow.parquet
+
     out = io.BytesIO()
-    names = columns_of(rows)
-    pyarrow.parquet.write_table(pyarrow.table({name: [row.get(name) for row in rows] for name in names}), out)
+    columns = {name: pyarrow.array(*of_one_type([row.get(name) for row in rows])) for name in columns_of(rows)}
+    pyarrow.parquet.write_table(pyarrow.table(columns), out)
     return out.getvalue()
+
+
+def of_one_type(values: Sequence[Any]) -> tuple[list[Any], str]:
+    """Return the values of a column and their type: numbers, or texts where there are others."""
+    kinds = {type(value) for value in values if value is not None}
+    for name, some in (("bool", {bool}), ("int64", {int}), ("float64", {int, float})):
+        if kinds and kinds <= some:
+            return [*values], name
+    return [None if value is None else str(value) for value in values], "string"

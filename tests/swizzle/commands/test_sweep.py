@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -14,7 +15,7 @@ import swizzle
 from swizzle.commands.process import execute
 from swizzle.sweeps.journal import Record
 from swizzle.sweeps.sweep import SweepProgress
-from swizzle.sweeps.table import csv_text, failures, figure, rows_of, text_table
+from swizzle.sweeps.table import csv_text, failures, figure, of_one_type, parquet_bytes, rows_of, text_table
 
 TWICE = """
 from swizzle import cuda, i32, parameter, sketch, spec, sw_xform
@@ -197,6 +198,41 @@ def test_tables_of_what_failed_and_of_what_is_open() -> None:
         ["n", "status"], ["1", "sat"], ["2", "killed"], ["3", "killed"], ["4", "timeout"], ["5", "open"]
     ]  # fmt: skip
     assert csv_text(rows).splitlines()[1] == f"solve,a.py:x,1,1,sat,1,0.5,1,,{'0' * 32}"
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"),
+    [
+        ([1, None, 2], ([1, None, 2], "int64")),
+        ([1, 2.5], ([1, 2.5], "float64")),
+        ([True, None], ([True, None], "bool")),
+        ([True, 3], (["True", "3"], "string")),
+        ([1, "all"], (["1", "all"], "string")),
+        ([None], ([None], "string")),
+    ],
+)
+def test_a_column_of_a_file_has_one_type(values: list[Any], wanted: tuple[list[Any], str]) -> None:
+    """Where values differ, they are texts."""
+    assert of_one_type(values) == wanted
+
+
+@pytest.mark.skipif(find_spec("pyarrow") is not None, reason="pyarrow is installed")
+def test_parquet_needs_a_package() -> None:
+    """That is said before anything is run."""
+    status, out, err = ran("a.py", "--export", "parquet")
+    assert (status, out) == (2, "")
+    assert err.startswith("error: Parquet needs a package that is not installed\n  expected: pyarrow\n")
+
+
+@pytest.mark.skipif(find_spec("pyarrow") is None, reason="pyarrow is not installed")
+def test_parquet_is_read_again(tmp_path: Path) -> None:
+    """The columns of CSV, with their types."""
+    import pyarrow.parquet
+
+    file = tmp_path / "s.parquet"
+    file.write_bytes(parquet_bytes(rows_of([record(1, 2, "sat", 0.5), record(2, 2, "killed", 0.1, "gone")])))
+    found = pyarrow.parquet.read_table(file).to_pydict()
+    assert (found["n"], found["seconds"], found["reason"]) == ([1, 2], [0.5, 0.1], [None, "gone"])
 
 
 def test_progress_is_said_in_words() -> None:
