@@ -166,8 +166,8 @@ def _report(made: LoweredDerivation, answer: DerivedAnswer, files: list[str], se
     width = max((len(each.rule) for each in steps), default=0)
     for each in steps:
         given = ", ".join(f"{own}={value}" for own, value in each.arguments.items())
-        facts = f"   {'; '.join(each.facts)}" if each.facts else ""
-        lines.append(f"  {each.number:3}  {each.figure:9} {each.rule:{width}}  at {each.at}  {given}{facts}".rstrip())
+        more = [f"at {each.at}" if each.at else "", given, "; ".join(each.facts)]
+        lines.append("  ".join([f"  {each.number:3}", f"{each.figure:9}", f"{each.rule:{width}}", *filter(None, more)]))
     lines += [f"  {hole['name']} = {hole['formula']}" for hole in _holes(said)]
     lines += [f"  {finding}" for finding in said.get("findings", ())]
     lines += [f"  wrote   {printable(file)}" for file in files]

@@ -1,0 +1,37 @@
+"""docs/derive.md is true: its derivations are made, its kernel is the one that is written, its mistake is told so."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from swizzle.commands.process import execute
+from tests.pages import blocks_of, files_of, run_again, text_of
+
+PAGE = text_of("derive.md")
+
+
+@pytest.fixture
+def _page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in files_of(PAGE).items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("_page")
+def test_the_sessions_print_what_is_shown() -> None:
+    first, *others = blocks_of(PAGE, "console")
+    assert run_again(first) == first
+    assert others and [run_again(each) for each in others] == others
+    shown = re.search(r"^```python dots_1\n(.*?)    \.\.\.\n^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert shown is not None and shown[1] in Path("out/dots.py").read_text()
+
+
+@pytest.mark.usefixtures("_page")
+def test_the_mistake_is_told_as_it_is_shown() -> None:
+    out, err = io.StringIO(), io.StringIO()
+    assert execute(["derive", "wrong.py"], out, err) == 2
+    assert f"```\n{err.getvalue()}```\n" in PAGE
