@@ -87,7 +87,7 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         *("scalar_has_no_length", "scalar_moved", "scalar_of_another_type", "scalar_steers_a_loop"),
     ),
     "Holes": (
-        *("unknown_hole", "hole_missing_size", "hole_size_not_static", "hole_in_hole", "hole_in_hole_through_variable"),
+        *("unknown_hole", "hole_missing_size", "hole_size_not_static"),
         *("hole_in_loop_bound", "part_too_large", "xform_too_large", "xform_out_of_range", "condition_argument_large"),
         "index_family_of_another_name",
         *("hole_size_is_a_float", "condition_without_argument", "index_family_unknown", "hole_without_a_name"),
@@ -99,7 +99,7 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         *("device_early_return", "device_without_value", "device_several_values", "device_value_unused"),
         *("device_in_an_expression", "device_in_a_choice", "device_array_for_a_number", "device_out_of_bounds"),
         *("filled_from_unknown", "python_filled_from_a_name", "filled_from_shares_nothing"),
-        *("device_hole_sizes", "device_hole_in_hole", "device_accumulator_under_if"),
+        *("device_hole_sizes", "device_accumulator_under_if"),
     ),
     "Warps, barriers and races": (
         *("wrong_shuffle_arguments", "partial_warp_shuffle", "barrier_under_if", "race", "race_of_stores"),

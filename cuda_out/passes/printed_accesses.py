@@ -36,6 +36,7 @@ from symbolic.ir.program import (
 )
 from symbolic.ir.warp_meaning import row_operand
 from symbolic.machine.accesses import WORD, WarpAccess, bytes_of
+from symbolic.machine.arrays import NamedRows
 from symbolic.machine.machine import Machine
 from symbolic.values.vector import Lanes
 from symbolic.values.vector import Vector as Steering
@@ -170,8 +171,9 @@ class _Listener(Machine):
             cells = np.where(mask & (address >= 0), address - self.memories[node.array].base, -1)
             self.heard.append(((node.array, not isinstance(node, Load), node.place), self._width, cells))
 
-    def _hear_rows(self, node: WarpInstruction, row: Load, mask: Steering, cells: Steering) -> None:
+    def _hear_rows(self, rows: NamedRows) -> None:
         """Note the rows that lanes name: 16 bytes each, which memory serves eight at a time, a matrix."""
+        node, row, mask, cells = rows.node, rows.row, rows.naming, rows.cells
         assert isinstance(cells, np.ndarray) and isinstance(mask, np.ndarray), "a filling leaves nothing open"
         width = ROW_BYTES // bytes_of(row.dtype)
         stores = isinstance(node.row, MatrixMove) and node.row.kind == "stmatrix"

@@ -42,7 +42,7 @@ from symbolic.errors import SwizzleError
 def sw_xform(i: int, n: int, k: int = 0) -> int:
     """A hole: an index in [0, n), a permutation or a broadcast of `i` that may rotate with `k`.
 
-    `i` is an index in [0, n), and `k` any index; neither depends on a hole. `n` is a constant, at most 1024. The hole
+    `i` is an index in [0, n), and `k` any index. `n` is a constant, at most 1024. The hole
     becomes `(c_f * i + c_r * k + c) % n` with the best constants. In Space 3 it may also work inside groups, and in
     Space 4 it may be an exclusive or of bits such as `i ^ k`: docs/solving.md. It is an error in the sketch if `i`
     leaves [0, n) for some thread. Source: the paper, section 5.3.
@@ -65,7 +65,7 @@ def sw_part(n: int, *v: int) -> int:
     """A hole: an index in [0, n), chosen by n - 1 conditions on the indices `v`: which register, or which side.
 
     It becomes `0 if v1 < v2 + c else 1` and the like, with conditions as in `sw_cond`. `n` is a constant, at most 64.
-    No `v` depends on a hole. Source: the paper, section 5.2.
+    Source: the paper, section 5.2.
     """
     kernel_only("sw_part")
 
@@ -73,7 +73,7 @@ def sw_part(n: int, *v: int) -> int:
 def sw_cond(*v: int) -> bool:
     """A hole: a condition on the indices `v`: True, False, or a comparison of two of them, or of one with a number.
 
-    It becomes `v1 <= v2 + c`, `v1 == c` and the like. No `v` depends on a hole. As `when=` of an accumulate, a
+    It becomes `v1 <= v2 + c`, `v1 == c` and the like. As `when=` of an accumulate, a
     condition that is false for all threads removes the statement, and the cost counts the statements that are left.
     Source: the paper, section 5.1.
     """

@@ -12,6 +12,7 @@ from math import prod
 from typing import Any, TypeGuard
 
 import numpy as np
+from msgspec import Struct
 
 from symbolic.algebra.numbers import Algebra
 from symbolic.errors import SwizzleError
@@ -26,6 +27,15 @@ from symbolic.values.guard import FALSE, TRUE, Guard
 from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, conjunction, guard_at, lift
 
 
+class NamedRows(Struct, frozen=True):
+    """The rows that lanes name to one ldmatrix or stmatrix: which lanes do, and where in the array each row begins."""
+
+    node: WarpInstruction
+    row: Load
+    naming: Vector
+    cells: Vector
+
+
 class LaunchArrays:
     """The parameters of a launch, and the arrays that its program declares."""
 
@@ -35,8 +45,8 @@ class LaunchArrays:
         self.copies = Copies(self.memories, rules)
         self.on_access: Callable[[Load | Store | CopyAsync, Vector, Vector], None] | None = None
         """Called with each access, the mask of the threads, and their addresses, -1 out of bounds."""
-        self.on_rows: Callable[[WarpInstruction, Load, Vector, Vector], None] | None = None
-        """Called with each ldmatrix and stmatrix, the threads that name rows, and where in the array these begin."""
+        self.on_rows: Callable[[NamedRows], None] | None = None
+        """Called with each ldmatrix and stmatrix."""
 
     def pass_in(self, parameter: Parameter, inputs: Mapping[str, Lanes], copies: int) -> None:
         """Take what the caller gives for a parameter, flat; an output has nothing in it yet."""
@@ -148,7 +158,7 @@ class LaunchArrays:
                 f"let each lane name an element whose place in {row.array} is a multiple of {elements}: 16 bytes",
             )  # fmt: skip
         if self.on_rows is not None:
-            self.on_rows(node, row, naming, linear)
+            self.on_rows(NamedRows(node, row, naming, flat))
 
     def load(self, node: Load, indices: Sequence[Vector], mask: Vector) -> DataVector:
         """Return what each thread reads."""

@@ -8,6 +8,7 @@ one thread at a time, when it is asked for, and kept. It is slow and simple.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Protocol
@@ -508,11 +509,11 @@ class Forward:
 
     def _hole(self, number: int, arguments: Sequence[Lazy]) -> Lazy:
         def compute(t: int) -> Cases:
-            point = []
-            for argument in arguments:
-                ((only, _),) = argument(t).items()
-                point.append(int(only))
-            return self.hole(number, tuple(point))
+            points = itertools.product(*(argument(t).items() for argument in arguments))
+            cases = ((tuple(int(value) for value, _ in point), both(*(f for _, f in point))) for point in points)
+            found = ((value, both(when, f)) for point, when in cases if not when.is_false()
+                     for value, f in self.hole(number, point).items())  # fmt: skip
+            return grouped(found)
 
         return Lazy(compute)
 

@@ -60,22 +60,21 @@ _Branch: TypeAlias = tuple[int, ...]  # of conditions that depend on holes, from
 
 
 def check_hole_arguments(body: Sequence[Stmt], holes: Sequence[Hole], found: Collection[Place] = ()) -> None:
-    """Refuse a hole with an argument that depends on a hole.
-
-    Those of a scan are filled before the others, and those at the places `found` by other sketches are before all.
-    """
+    """Refuse a hole of a scan with an argument that depends on another hole: those are filled before the others, but
+    behind those at the places `found` by other sketches."""
     tainted: set[str] = set()
     filled = {number for number, hole in enumerate(holes) if hole.place in found}
-    asked = {number for number, hole in enumerate(holes) if hole.kind not in SCAN_KINDS} - filled
+    scans = {number for number, hole in enumerate(holes) if hole.kind in SCAN_KINDS}
+    asked = set(range(len(holes))) - filled - scans
     size = -1
-    while size != len(tainted):
+    while scans - filled and size != len(tainted):
         size = len(tainted)
         assigned: dict[str, set[_Branch]] = {}
         _spread(body, tainted, asked, assigned, branch=())
         tainted.update(name for name, branches in assigned.items() if len(branches) > 1)
     for expr in _expressions(body):
         for part in subexpressions(expr):
-            if isinstance(part, HoleCall) and part.hole not in filled:
+            if isinstance(part, HoleCall) and part.hole in scans - filled:
                 for inner in (inner for argument in part.args for inner in subexpressions(argument)):
                     if _is_open(inner, tainted, asked):
                         _nested_hole(inner.place)
@@ -121,12 +120,12 @@ def _is_open(part: Expr, tainted: set[str], asked: set[int]) -> bool:
 
 
 def _nested_hole(place: Place) -> NoReturn:
-    """Refuse a hole whose argument depends on a hole."""
+    """Refuse a hole of a scan whose argument depends on a hole."""
     fail(
         place,
-        "a hole's argument cannot contain a hole",
+        "the argument of a scan's hole cannot contain a hole",
         "thread coordinates, loop variables and constants",
-        "a hole's argument must have one value, whatever the holes become; pass the variables themselves",
+        "a scan is found before all other holes: pass the variables themselves",
     )
 
 

@@ -17,15 +17,16 @@ from msgspec.structs import replace
 
 from swizzle.language.specs.specification import Meaning, outputs, symbolic_inputs
 from swizzle.language.specs.verify import Mismatch, compare, run_canonical
+from swizzle.solving.problem.nested import by_points, points_reached
 from swizzle.solving.problem.stored_states import with_states
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.operator_laws import find_law
 from symbolic.algebra.orders import accumulation
 from symbolic.algebra.tally import Constant, Question, Size, Tally, Unwritten
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
-from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
 from symbolic.ir.sites import Site
+from symbolic.machine.arrays import NamedRows
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.machine import Machine
 from symbolic.machine.memory import Snapshot, hit_at
@@ -105,6 +106,8 @@ class Problem(Struct, dict=True):
     families: tuple[TemplateFamily, ...] = ()  # users' own, and those on request
     on_request: bool = True  # whether those on request are still there
     signed: bool = False  # whether a value is also looked at as an item that is taken off
+    nested: bool = False  # whether a hole is asked at points that another hole decides
+    rows: list[NamedRows] = field(default_factory=list)
     _final_writes: dict[str, list[int]] = field(default_factory=dict)
     _last_writers: dict[str, Lanes] = field(default_factory=dict)
     _writes_of_run: tuple[Run, dict[str, list[tuple[int, Lanes]]]] | None = None
@@ -145,17 +148,15 @@ class Problem(Struct, dict=True):
         """Run a program whose holes are open; `states` are further inputs."""
         terms = meaning.terms
         asked: list[list[Lanes]] = [[] for _ in program.holes]
-        branches = False
+        branches = nests = False
 
         def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
+            nonlocal branches, nests
+            domain = kind_of(program.holes[number]).values(program.holes[number])
             if any(isinstance(a, Deferred) for a in args):
-                raise SwizzleError(
-                    f"the arguments of {program.holes[number].name} depend on another hole",
-                    place=program.holes[number].place,
-                    expected="arguments made of coordinates, loop variables and constants",
-                    fix="use the other hole's own arguments instead",
-                )
-            nonlocal branches
+                branches = nests = True
+                asked[number].append(points_reached(args, mask, machine.shape.count, program.holes[number]))
+                return by_points(number, args, frozenset(domain))
             branches |= isinstance(mask, Deferred)
             lanes: list[Lanes] = [a for a in args if isinstance(a, np.ndarray)]
             asked[number].append(points_asked(lanes, mask))
@@ -163,7 +164,6 @@ class Problem(Struct, dict=True):
             def compute(encoding: Encoding, t: int) -> Union:
                 return encoding.hole(number, tuple(int(a[t]) for a in lanes))
 
-            domain = kind_of(program.holes[number]).values(program.holes[number])
             question = HoleQuestion(number, tuple(lanes), np.array(domain))
             return Deferred(
                 compute,
@@ -173,7 +173,8 @@ class Problem(Struct, dict=True):
             )
 
         given = symbolic_inputs(posed, terms) | dict(states or {})
-        machine = Machine(program, Canonical(terms), given, hole)
+        machine, rows = Machine(program, Canonical(terms), given, hole), list[NamedRows]()
+        machine.arrays.on_rows = rows.append
         run = machine.run()
         if run.violations:
             raise run.violations[0].error()
@@ -181,7 +182,7 @@ class Problem(Struct, dict=True):
         points = _points_of_all(asked)
         for each, some in zip(program.holes, points, strict=True):
             kind_of(each).check(each, some)
-        return Problem(posed, program, terms, run, points, wanted, finals, branches, meaning)
+        return Problem(posed, program, terms, run, points, wanted, finals, branches, meaning, nested=nests, rows=rows)
 
     @cached_property
     def outputs(self) -> list[Output]:

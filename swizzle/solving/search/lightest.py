@@ -14,6 +14,7 @@ import numpy as np
 from swizzle.solving.costs.cost import BoundedCost
 from swizzle.solving.problem.candidate import Candidate
 from swizzle.solving.problem.many import Many, Values
+from swizzle.solving.problem.named_rows import RowTurns
 from swizzle.solving.problem.problem import Problem
 from symbolic.machine.launch_shape import LaunchShape
 from templates.chooser import Choice
@@ -34,20 +35,24 @@ def has_few(problem: Problem, space: Space) -> bool:
     return len(templates) == 1 and sum(part.size() for part in templates[0].parts) <= FEW
 
 
-def candidates(problem: Problem, space: Space, cost: BoundedCost) -> Iterator[Candidate]:
+def candidates(
+    problem: Problem, space: Space, cost: BoundedCost, template: Template | None = None
+) -> Iterator[Candidate]:
     """Yield the right fillings of a problem with one hole, from light to heavy, each behaviour once.
 
-    Where there are more than a few, it does not yield all.
+    Where there are more than a few, it does not yield all. The hole has the functions of `template`, unless given those
+    of the space. Of so many functions at a time, those come first with which the rows that lanes name to ldmatrix meet
+    in the fewest banks: their turns are part of a filling's conflicts.
     """
-    (template,) = problem.templates(space)
+    template = template or problem.templates(space)[0]
     many, table = Many(problem), np.array(problem.points[0], np.int64).reshape(len(problem.points[0]), -1)
-    choices, together = (
-        _all(template) if has_few(problem, space) else itertools.islice(template.lightest(), TRIED),
-        FIRST,
-    )
+    few = sum(part.size() for part in template.parts) <= FEW
+    choices = _all(template) if few else itertools.islice(template.lightest(), TRIED)
+    turns = RowTurns(problem.rows, many)
+    together, least = (FEW, 1) if turns else (FIRST, FIRST)
     most = max(1, THREADS // LaunchShape.of(problem.program).count)
     seen = set[bytes]()
-    while batch := list(itertools.islice(choices, min(together, most))):
+    while batch := list(itertools.islice(choices, together if turns else min(together, most))):
         together *= 2
         fresh: list[tuple[Choice, Values]] = []
         for choice in batch:
@@ -55,10 +60,15 @@ def candidates(problem: Problem, space: Space, cost: BoundedCost) -> Iterator[Ca
             if values.tobytes() not in seen:
                 seen.add(values.tobytes())
                 fresh.append((choice, (values,)))
-        costs = many.costs([values for _, values in fresh], cost.of_copies)
-        for (choice, filling), costing in zip(fresh, costs, strict=True):
-            if costing is not None:
-                yield Candidate(space, (choice,), costing, filling)
+        if turns:
+            fresh.sort(key=lambda filling: turns.of(filling[1]))
+        while fresh:
+            some, fresh = fresh[: min(least, most)], fresh[min(least, most) :]
+            least *= 2
+            costs = many.costs([values for _, values in some], cost.of_copies)
+            for (choice, filling), costing in zip(some, costs, strict=True):
+                if costing is not None:
+                    yield Candidate(space, (choice,), costing, filling)
 
 
 def _all(template: Template) -> Iterator[Choice]:

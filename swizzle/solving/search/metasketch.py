@@ -28,6 +28,7 @@ from swizzle.solving.search.answer import result_of
 from swizzle.solving.search.cegis import Cegis
 from swizzle.solving.search.chain_search import fillings
 from swizzle.solving.search.hopeless import hopeless
+from swizzle.solving.search.layouts import improved_by_layouts, put_together, with_light_layouts
 from swizzle.solving.search.plan import Plan
 from swizzle.solving.search.readback import Reading
 from swizzle.solving.search.shorter import with_shorter_formulas
@@ -106,6 +107,12 @@ class _Search(SearchState):
     # -- spaces ---------------------------------------------------------------------------------------------
 
     def run(self) -> Result:
+        """Search, and read what was found."""
+        optimal = self.search()
+        return result_of(self, self.last, optimal)
+
+    def search(self) -> bool:
+        """Look for the best filling; say whether it is known to be the best of those asked for."""
         started = time.monotonic()
         optimal = False
         try:
@@ -148,7 +155,7 @@ class _Search(SearchState):
         if self.out_of_memory:
             released()
         self.seconds["search"] = time.monotonic() - started
-        return result_of(self, self.last, optimal)
+        return optimal
 
     def _search_spaces(self) -> bool:
         """Search the spaces until one has an answer; say whether it is known to be the best of those asked for."""
@@ -186,6 +193,8 @@ class _Search(SearchState):
             return self._looked_at_all(space)
         if self.plan.tries_lightest(space) and self._found_from_light_to_heavy(space):
             return not self.goal.counted or self.is_settled()
+        if self._found_apart(space):
+            return True
         if self.problem.by_items and self._is_hopeless(space):  # counted in a moment
             return True
         for part in self.plan.light_parts(space):
@@ -193,6 +202,8 @@ class _Search(SearchState):
             with closing(self._engine(part, light=True)) as light:
                 if isinstance(self._lower(light), Unknown):
                     return False
+            if self.goal.counted and improved_by_layouts(self):
+                return True
             if self.is_settled() if self.goal.counted else self.at_floor():
                 return True
         if self.plan.asks_whatever(space) and self._is_hopeless(space):
@@ -242,6 +253,22 @@ class _Search(SearchState):
         if self.best is None or not self.at_floor():
             self._claim(space, engine, None if self.best is None else self.best.cost - 1)
         return True
+
+    def _found_apart(self, space: SpaceName) -> bool:
+        """Say whether a filling that cannot be beaten is found by looking for layouts behind all other holes."""
+        light = None if self.limits.all_solutions else with_light_layouts(self, space)
+        if light is None:
+            return False
+        assert self.problem is not None
+        program, chosen = light
+        limits = replace(self.limits, cost=Limits().cost, space=space)
+        apart = _Search(replace(self.sketch, program=program), limits, self.listener, self.problem.meaning)
+        apart.deadline = self.deadline
+        apart.search()
+        if apart.best is None or apart.reading is None:
+            return False
+        self.best = put_together(self, space, chosen, apart.best, apart.reading)
+        return improved_by_layouts(self) if self.goal.counted else self.at_floor()
 
     def _found_by_chains(self, space: SpaceName) -> bool:
         """Say whether a filling is found by trying the functions of one hole; no filling changes the cost."""

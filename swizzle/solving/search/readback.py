@@ -58,7 +58,7 @@ class Reading:
         """Yield candidates as solutions, first one and then several at once, and what was verified of them."""
         for first in (0, *range(1, len(candidates), TOGETHER)):
             some = candidates[first : first + TOGETHER] if first else candidates[:1]
-            chosen = [self._chosen(candidate) for candidate in some]
+            chosen = [self.chosen(candidate) for candidate in some]
             solutions = [self._solution(c, functions) for c, functions in zip(some, chosen, strict=True)]
             yield solutions, self._verify(some, solutions, chosen)
 
@@ -68,7 +68,7 @@ class Reading:
 
     def judged(self, candidate: Candidate) -> Candidate | None:
         """Return a candidate with its cost, as it is printed; None if that is not right for all inputs."""
-        chosen = self._chosen(candidate)
+        chosen = self.chosen(candidate)
         program = fill(self.sketch.program, [each.formula for each in chosen])
         run = run_canonical(program, self.problem.terms)
         found = verdict(program, run, self.problem.meaning)
@@ -84,7 +84,7 @@ class Reading:
         if not self.goal.counted:
             return ()
         if candidate not in self._counted:
-            chosen = self._chosen(candidate)
+            chosen = self.chosen(candidate)
             self._count(candidate, fill(self.sketch.program, [each.formula for each in chosen]), chosen)
         return self._counted[candidate]
 
@@ -98,13 +98,19 @@ class Reading:
 
     def formulas(self, candidate: Candidate) -> list[Expr]:
         """Return the formulas by which a candidate's functions are printed."""
-        return [each.formula for each in self._chosen(candidate)]
+        return [each.formula for each in self.chosen(candidate)]
+
+    def know(self, candidate: Candidate, chosen: list[Chosen], costs: tuple[int, ...] | None = None) -> None:
+        """Take what was read of a candidate elsewhere, and counted."""
+        self._read[candidate] = chosen
+        if costs is not None:
+            self._counted[candidate] = costs
 
     def choice_of(self, space: Space, number: int, values: Sequence[Any]) -> Choice | None:
         """Return the simplest choice in a space that has these values at a hole's points, if there is one."""
         return self._simplest_in(self._templates_of(space)[number], self.problem.points[number]).of(values)
 
-    def _chosen(self, candidate: Candidate) -> list[Chosen]:
+    def chosen(self, candidate: Candidate) -> list[Chosen]:
         """Return, of each of a candidate's functions, the template, the simplest choice and the shortest formula."""
         if candidate not in self._read:
             self._read[candidate] = self._newly_chosen(candidate)
