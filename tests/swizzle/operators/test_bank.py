@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
-from swizzle.operators.bank import ExampleBank
+from swizzle.operators.bank import ExampleBank, Work
 from symbolic.expressions.columns import FLOATS, on_columns
 from symbolic.expressions.expression import constant, number_name
 
