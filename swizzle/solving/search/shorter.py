@@ -1,4 +1,5 @@
-"""Other functions of the same cost with shorter formulas: a few light ones are tried in place of each long one.
+"""Other functions of the same cost with shorter formulas: rounds of a loop in another order, and a few light functions
+in place of each long or odd one.
 
 Where several functions solve a sketch, a search ends with any of them: what the kernel does with a value may make no
 difference. That the answer is the shortest is claimed only of the cost `terms` (`solving/costs/counted.py`), which
@@ -19,6 +20,8 @@ from swizzle.solving.problem.candidate import Candidate
 from swizzle.solving.problem.many import Many, Values
 from swizzle.solving.problem.problem import Problem
 from swizzle.solving.search.readback import Reading
+from symbolic.ir.program import Const, HoleCall, Var
+from symbolic.ir.walk import own_expressions, subexpressions, within_loops
 from symbolic.machine.launch_shape import LaunchShape
 from templates.chooser import Choice
 from templates.formula import length_of
@@ -34,10 +37,14 @@ THREADS: Final = 1 << 14  # that run for one hole at most
 def with_shorter_formulas(reading: Reading, best: Candidate, cost: BoundedCost) -> Candidate:
     """Return a filling that costs no more, with shorter formulas where a few tries find some."""
     problem = reading.problem
+    best = _with_rounds_in_order(reading, best, cost)
     many, fits = Many(problem), min(FUNCTIONS, THREADS // LaunchShape.of(problem.program).count)
     for number, hole in enumerate(problem.program.holes):
-        length = length_of(reading.formulas(best)[number])
-        if not kind_of(hole).moves or length <= SHORT:
+        formula = reading.formulas(best)[number]
+        length = length_of(formula)
+        plain = {0, 1, hole.size}
+        odd = any(isinstance(part, Const) and part.value not in plain for part in subexpressions(formula))
+        if not problem.points[number] or not kind_of(hole).moves or (length <= SHORT and not odd):
             continue
         light = _light(problem, number)
         values = many.chosen(problem.templates(best.space), best.choices)
@@ -55,6 +62,64 @@ def with_shorter_formulas(reading: Reading, best: Candidate, cost: BoundedCost) 
                 if length_of(reading.formulas(candidate)[number]) < length:
                     best, length = candidate, length_of(reading.formulas(candidate)[number])
     return best
+
+
+def _with_rounds_in_order(reading: Reading, best: Candidate, cost: BoundedCost) -> Candidate:
+    """Return a filling whose loops go through what a hole reads from first to last, if formulas are shorter by that.
+
+    Where the order of rounds makes no difference, a search ends with any: all holes of a loop read in round k what they
+    read in round p(k). So p is taken back, in all of them together, for each hole that it shows in.
+    """
+    problem = reading.problem
+    many = Many(problem)
+    values = many.chosen(problem.templates(best.space), best.choices)
+    others = list(_orders(problem, many, values))
+    length = sum(map(length_of, reading.formulas(best)))
+    for other, costing in zip(others, many.costs(others, cost.of_copies), strict=True):
+        if costing != best.cost:
+            continue
+        own = [
+            choice if new is old else reading.choice_of(best.space, number, new.tolist())
+            for number, (choice, new, old) in enumerate(zip(best.choices, other, values, strict=True))
+        ]
+        choices = tuple(choice for choice in own if choice is not None)
+        if len(choices) == len(own):
+            candidate = Candidate(best.space, choices, best.cost, other)
+            shorter = sum(map(length_of, reading.formulas(candidate)))
+            best, length = (candidate, shorter) if shorter < length else (best, length)
+    return best
+
+
+def _orders(problem: Problem, many: Many, values: Values) -> Iterator[Values]:
+    """Yield what the holes give with the rounds of a loop in the order in which one of its holes counts up."""
+    columns: dict[tuple[str, int], list[tuple[int, int]]] = {}  # of a loop: its holes, and which argument it is
+    for stmt, loops in within_loops(problem.program.body):
+        variables = {loop.variable: number for number, loop in enumerate(loops)}
+        for part in (part for own in own_expressions(stmt) for part in subexpressions(own)):
+            match part:
+                case HoleCall(hole=hole, args=arguments):
+                    for place, argument in enumerate(arguments):
+                        if isinstance(argument, Var) and argument.name in variables:
+                            key = argument.name, id(loops[variables[argument.name]])
+                            columns.setdefault(key, []).append((hole, place))
+    for uses in columns.values():
+        tables = {hole: many.points[hole].table for hole, _ in uses}
+        for hole, place in uses:
+            if values[hole].dtype == np.bool_:
+                continue
+            first = np.delete(tables[hole], place, axis=1)
+            row = (first == first[0]).all(axis=1)
+            rounds, given = tables[hole][row, place], values[hole][row] - values[hole][row].min()
+            order = dict(zip(given.tolist(), rounds.tolist(), strict=True))
+            if order.keys() != set(rounds.tolist()) or all(a == b for a, b in order.items()):
+                continue
+            moved = list(values)
+            for other, column in uses:
+                asked = tables[other].copy()
+                asked[:, column] = [order.get(k, k) for k in asked[:, column].tolist()]
+                at = {tuple(point): number for number, point in enumerate(tables[other].tolist())}
+                moved[other] = values[other][[at.get(tuple(point), -1) for point in asked.tolist()]]
+            yield moved  # where a point is missing, any value: what is wrong is found when it runs
 
 
 def _light(problem: Problem, number: int) -> Template:
