@@ -200,6 +200,10 @@ KERNELS: Mapping[str, str] = {
 }
 
 
+SMALL = {"i": ((2, 4), (1, 2)), "j": ((2, 4), (1, 2)), "k": ((2,),)}
+"""Levels of a few elements, so that proofs are short."""
+
+
 def schedules(name: str, **given: Any) -> ScheduleSpace:
     """Return the schedules of one of the kernels; `given` is what `ScheduleSpace` takes."""
     text, file = KERNELS[name], f"<{name}>.py"

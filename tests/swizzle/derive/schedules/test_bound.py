@@ -58,7 +58,7 @@ def test_every_value_of_a_choice_is_a_child() -> None:
     ("name", "lengths", "measured", "least"),
     [
         ("axpy", {"N": 1 << 26}, 7.05e-3, 5.9e-3),
-        ("matmul", {"M": 256, "N": 256, "K": 32}, 34.2e-6, 3.3e-6),
+        pytest.param("matmul", {"M": 256, "N": 256, "K": 32}, 34.2e-6, 3.3e-6, marks=pytest.mark.slow),
         pytest.param("matmul", {"M": 1024, "N": 1024, "K": 1024}, 4.81e-3, 1.7e-3, marks=pytest.mark.slow),
         pytest.param("strided", {"M": 1024, "N": 1024, "K": 1024}, 10.1e-3, 1.7e-3, marks=pytest.mark.slow),
     ],

@@ -9,10 +9,7 @@ import pytest
 
 from swizzle.derive.schedules.proof import prove_schedule
 from symbolic.choices.propagation import Propagator
-from tests.swizzle.derive.schedules.kernels import KERNELS, descent, schedules
-
-SMALL = {"i": ((2, 4), (1, 2)), "j": ((2, 4), (1, 2)), "k": ((2,),)}
-"""Levels of a few elements, so that proofs are short."""
+from tests.swizzle.derive.schedules.kernels import KERNELS, SMALL, descent, schedules
 
 
 def proved(name: str, count: int, seed: int = 0, **given: Any) -> int:
