@@ -89,7 +89,7 @@ class Backbone(Struct, frozen=True):
     loops: dict[str, BackboneLoop]
     statements: tuple[Statement, ...]
     arguments: dict[str, str]
-    arrays: dict[str, ArrayOf]
+    arrays: dict[str, BackboneArray]
 
     def statement(self, name: str) -> Statement:
         """Return the statement of a name."""
@@ -116,7 +116,7 @@ class Backbone(Struct, frozen=True):
         return [statement for statement in self.statements if name in statement.reads]
 
 
-class ArrayOf(Struct, frozen=True):
+class BackboneArray(Struct, frozen=True):
     """The type of an array: its element type, its extents, and whether it is written."""
 
     dtype: str

@@ -22,10 +22,10 @@ class NestedLines(Struct, frozen=True):
     """A loop: the line that begins it, and what is inside."""
 
     head: str
-    body: tuple[Item, ...]
+    body: tuple[KernelItem, ...]
 
 
-Item: TypeAlias = "KernelLine | NestedLines"
+KernelItem: TypeAlias = "KernelLine | NestedLines"
 
 
 class Pending(Struct, frozen=True):
@@ -37,7 +37,7 @@ class Pending(Struct, frozen=True):
     def __or__(self, other: Pending | KernelLine) -> Pending:
         return Pending(self.loads | other.loads, self.stores | other.stores)
 
-    def conflicts(self, item: Item) -> bool:
+    def conflicts(self, item: KernelItem) -> bool:
         """Say whether what an item does before its first barrier has to wait.
 
         A tile is stored by one statement, of which each thread stores its own elements again, so that stores do not
@@ -47,7 +47,7 @@ class Pending(Struct, frozen=True):
         return bool(self.stores & early.loads or self.loads & early.stores)
 
 
-def exposed(items: Sequence[Item]) -> tuple[Pending, bool]:
+def exposed(items: Sequence[KernelItem]) -> tuple[Pending, bool]:
     """Return what items load and store before their first barrier, and whether there is none."""
     seen = Pending()
     for item in items:
@@ -63,7 +63,7 @@ def exposed(items: Sequence[Item]) -> tuple[Pending, bool]:
     return seen, True
 
 
-def with_barriers(items: Sequence[Item]) -> tuple[Item, ...]:
+def with_barriers(items: Sequence[KernelItem]) -> tuple[KernelItem, ...]:
     """Return a kernel's lines with barriers where threads may need what others stored, or may overwrite it.
 
     Each stands as far outside as it can. That they suffice follows from the text alone; which of them are needed is
@@ -72,8 +72,8 @@ def with_barriers(items: Sequence[Item]) -> tuple[Item, ...]:
     return _placed(items, Pending())[0]
 
 
-def _placed(items: Sequence[Item], pending: Pending) -> tuple[tuple[Item, ...], Pending]:
-    made: list[Item] = []
+def _placed(items: Sequence[KernelItem], pending: Pending) -> tuple[tuple[KernelItem, ...], Pending]:
+    made: list[KernelItem] = []
     for item in items:
         if pending.conflicts(item):
             made.append(KernelLine(BARRIER))
@@ -89,7 +89,7 @@ def _placed(items: Sequence[Item], pending: Pending) -> tuple[tuple[Item, ...], 
     return tuple(made), pending
 
 
-def rendered(items: Sequence[Item], depth: int = 1) -> list[str]:
+def rendered(items: Sequence[KernelItem], depth: int = 1) -> list[str]:
     """Return the lines of a kernel, indented."""
     pad, made = "    " * depth, []
     for item in items:

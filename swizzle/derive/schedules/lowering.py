@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from swizzle.derive.schedules.backbone import Backbone, LoopLevel, Statement
-from swizzle.derive.schedules.barriers import Item, KernelLine, NestedLines, rendered, with_barriers
+from swizzle.derive.schedules.barriers import KernelItem, KernelLine, NestedLines, rendered, with_barriers
 from swizzle.derive.schedules.decisions import BLOCK, THREADS, UNROLLED, LoopDimension
 from swizzle.derive.schedules.nests import NestNode, Nests
 from swizzle.derive.schedules.reading import substituted
@@ -37,7 +37,7 @@ class _Lowering:
 
     def text(self, spec: str, barriers: bool) -> str:
         nests, backbone = self.nests, self.backbone
-        body: Sequence[Item] = self.items(None, {})
+        body: Sequence[KernelItem] = self.items(None, {})
         if barriers:
             body = with_barriers(body)
         lines = rendered(body)
@@ -155,9 +155,9 @@ class _Lowering:
 
     # Statements.
 
-    def items(self, node: NestNode | None, names: dict[LoopDimension, str]) -> list[Item]:
+    def items(self, node: NestNode | None, names: dict[LoopDimension, str]) -> list[KernelItem]:
         """Return what is in a loop, or at the top."""
-        made: list[Item] = []
+        made: list[KernelItem] = []
         for child in self.nests.children(node):
             made += [KernelLine(self.accumulator(begin)) for begin in self.accumulators.get(child, ())]
             if isinstance(child, str):
@@ -182,7 +182,7 @@ class _Lowering:
         call = begin.text if not shape else f"{begin.text[:-1]}, shape={_shape(shape)})"
         return f"{begin.array} = {call}"
 
-    def lines(self, statement: Statement, names: dict[LoopDimension, str]) -> Sequence[Item]:
+    def lines(self, statement: Statement, names: dict[LoopDimension, str]) -> Sequence[KernelItem]:
         """Return the line of a statement; there is none where its value is in registers already."""
         nests = self.nests
         match statement.kind:
@@ -216,7 +216,7 @@ class _Lowering:
                 element = f"{statement.array}[{self.indices(statement, names)}]"
                 return self.guarded(statement, KernelLine(f"{element} = {self.computed(statement, names)}"))
 
-    def guarded(self, statement: Statement, line: KernelLine) -> list[Item]:
+    def guarded(self, statement: Statement, line: KernelLine) -> list[KernelItem]:
         """Return a store that one thread does of those that have the same value."""
         missing = [f"t{axis[-1]} == 0" for axis in self.nests.missing_axes(statement)]
         return [NestedLines(f"if {' and '.join(missing)}:", (line,))] if missing else [line]

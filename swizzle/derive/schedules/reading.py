@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from swizzle.derive.schedules.backbone import ArrayOf, Backbone, Statement, default_sizes, tiled
+from swizzle.derive.schedules.backbone import Backbone, BackboneArray, Statement, default_sizes, tiled
 from swizzle.language.source.kernel_source import Source
 from swizzle.sketches.sketch import Sketch
 
@@ -57,7 +57,7 @@ def backbone_of(
         if keyword.arg not in (None, "spec", "block", "grid")
     }
     arrays = {
-        parameter.name: ArrayOf(
+        parameter.name: BackboneArray(
             arguments[parameter.name].split("[")[0].split(".")[0],
             parameter.shape,
             parameter.role not in ("in", "const", "by_value"),
@@ -74,7 +74,7 @@ class _Reader(Struct):
     name: str
     source: Source
     numbers: dict[str, int]
-    arrays: dict[str, ArrayOf]
+    arrays: dict[str, BackboneArray]
     lengths: dict[str, tuple[str, int, ast.For]] = field(default_factory=dict)
     statements: list[Statement] = field(default_factory=list)
     loops: list[str] = field(default_factory=list)

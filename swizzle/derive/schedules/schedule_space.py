@@ -28,7 +28,7 @@ MOST_WORK: Final = 1_500_000
 """What a proof runs at most, in about a second: legal schedules may repeat loads a hundredfold."""
 
 
-class ScheduleSpace:
+class KernelSchedules:
     """A `CandidateSpace`: all schedules of a kernel within some limits.
 
     Attributes:
@@ -72,9 +72,9 @@ class ScheduleSpace:
         self.bounds: dict[str, ScheduleBound] = {}
 
     @staticmethod
-    def of(path: str | Path, name: str | None = None, **given: object) -> ScheduleSpace:
+    def of(path: str | Path, name: str | None = None, **given: object) -> KernelSchedules:
         """Return the schedules of a kernel in a file."""
-        return ScheduleSpace(SketchFile.read(path), name, **given)  # type: ignore[arg-type]
+        return KernelSchedules(SketchFile.read(path), name, **given)  # type: ignore[arg-type]
 
     @property
     def name(self) -> str:

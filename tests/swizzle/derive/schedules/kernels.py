@@ -7,7 +7,7 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from swizzle.derive.schedules.schedule_space import ScheduleSpace
+from swizzle.derive.schedules.schedule_space import KernelSchedules
 from swizzle.sketches.loading import SketchFile
 from symbolic.choices.propagation import ContradictionError, PartialAssignment, Propagator
 from symbolic.choices.search import bits_of
@@ -204,15 +204,15 @@ SMALL = {"i": ((2, 4), (1, 2)), "j": ((2, 4), (1, 2)), "k": ((2,),)}
 """Levels of a few elements, so that proofs are short."""
 
 
-def schedules(name: str, **given: Any) -> ScheduleSpace:
-    """Return the schedules of one of the kernels; `given` is what `ScheduleSpace` takes."""
+def schedules(name: str, **given: Any) -> KernelSchedules:
+    """Return the schedules of one of the kernels; `given` is what `KernelSchedules` takes."""
     text, file = KERNELS[name], f"<{name}>.py"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    return ScheduleSpace(SketchFile(file, text), **given)
+    return KernelSchedules(SketchFile(file, text), **given)
 
 
 def descent(
-    space: ScheduleSpace, propagation: Propagator, root: PartialAssignment, chooser: random.Random
+    space: KernelSchedules, propagation: Propagator, root: PartialAssignment, chooser: random.Random
 ) -> list[PartialAssignment]:
     """Return the candidates of a random descent, the last one complete; an empty list for a dead end.
 
