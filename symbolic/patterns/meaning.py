@@ -249,6 +249,11 @@ class _Machine:
                 return np.take(data, i // chunk + stride * (i % chunk), lanes)
             case Slide():
                 size, step = self.number(term.size), self.number(term.step)
+                if size > n or (n - size) % step:
+                    raise SwizzleError(
+                        f"windows of {size} every {step} in {n} elements", expected="windows that end with the array",
+                        fix="other lengths",
+                    )  # fmt: skip
                 starts = np.arange((n - size) // step + 1)[:, None] * step
                 return np.take(data, starts + np.arange(size), lanes)
             case PadEnds():
