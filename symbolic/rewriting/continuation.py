@@ -13,11 +13,20 @@ from typing import Any
 
 from msgspec import Struct
 
-from symbolic.expressions.expression import ZERO, Expression, add, constant, multiply, number_name
+from symbolic.expressions.expression import (
+    ZERO,
+    Expression,
+    add,
+    constant,
+    multiply,
+    number_name,
+    substituted,
+    subtract,
+)
 from symbolic.patterns.lengths import length, normal
 from symbolic.patterns.terms import Term
 from symbolic.patterns.types import ArrayOf, TupleOf, Typing, ValueType
-from symbolic.rewriting.elements import DataElement, ElementArray, Elementwise, Ranges, rejoined
+from symbolic.rewriting.elements import DataElement, ElementArray, Elementwise, rejoined
 from symbolic.rewriting.proof import Equality, EqualityProver
 
 
@@ -29,40 +38,74 @@ class MovedInput(Struct, frozen=True):
 
 
 def prove_continues(
-    term: Term, inputs: Mapping[str, ValueType], moved: Mapping[str, MovedInput], block: int | tuple[int, ...]
+    term: Term, inputs: Mapping[str, ValueType], moved: Mapping[str, MovedInput], *blocks: MovedInput
 ) -> Equality:
     """Prove that every block of a result is the first one of inputs that are moved along.
 
-    A block is so many elements of the result along its outermost axis, for each result where there are several. Inputs
-    that are not in `moved` are the same for all blocks. No law of any operator is used.
+    `blocks` says how many elements of the result a block is, and along which axis, for each result where there are
+    several. Inputs that are not in `moved` are the same for all blocks. No law of any operator is used.
 
     >>> from symbolic.patterns.reading import read_pattern, read_type
     >>> sums = read_pattern("map(lambda w: at(reduce(lambda a, b: a + b, 0) o w, 0)) o slide(3, 1) o x")
-    >>> prove_continues(sums, {"x": read_type("f32[n]")}, {"x": MovedInput(0, 128)}, 128).proved
+    >>> block = MovedInput(0, 128)
+    >>> prove_continues(sums, {"x": read_type("f32[n]")}, {"x": block}, block).proved
     True
     """
     prover = EqualityProver()
     number = number_name("block'")
-    here = {name: _data(prover.ranges, name, kind, None, ZERO) for name, kind in inputs.items()}
-    there = {name: _data(prover.ranges, name, kind, moved.get(name), number) for name, kind in inputs.items()}
+    here = {name: _data(name, kind, None, ZERO) for name, kind in inputs.items()}
+    there = {name: _data(name, kind, moved.get(name), number) for name, kind in inputs.items()}
     evaluator = Elementwise(prover.ranges)
-    kind = Typing().type_of(term, inputs)
-    several = isinstance(kind, TupleOf)
-    blocks = block if isinstance(block, tuple) else (block,)
+    several = isinstance(Typing().type_of(term, inputs), TupleOf)
 
     def compare(whole: Any, first: Any) -> None:
-        results = zip(whole, first, blocks, strict=True) if several else [(whole, first, *blocks)]
-        for one, other, size in results:
-            assert isinstance(one, ElementArray) and isinstance(other, ElementArray)
-            i = prover.ranges.index(constant(size))
-            k = add(multiply(number, constant(size)), i)
+        for one, other, block in zip(whole, first, blocks, strict=True):
+            for _ in range(block.axis):
+                i = prover.ranges.index(one.length)
+                one, other = one.at(i), other.at(i)
+            i = prover.ranges.index(constant(block.size))
+            k = add(multiply(number, constant(block.size)), i)
             prover.given = [prover.below(k, one.length)]
             prover.equal(one.at(k), other.at(i))
 
-    return prover.attempt(lambda: compare(evaluator.value(term, here), evaluator.value(term, there)))
+    def both() -> None:
+        values = evaluator.value(term, here), evaluator.value(term, there)
+        compare(*(values if several else ((each,) for each in values)))
+
+    return prover.attempt(both)
 
 
-def _data(ranges: Ranges, name: str, kind: ValueType, moved: MovedInput | None, block: Expression) -> Any:
+def continues_along(term: Term, inputs: Mapping[str, ValueType], name: str, unit: int) -> Equality | None:
+    """Prove that a result goes on along a length, `unit` by `unit`; None where no axis of the result grows with it.
+
+    An input is moved along the one axis that grows with the length. Where it has two such axes there is no first block
+    that the others could be.
+    """
+    kind = Typing().type_of(term, inputs)
+    results = kind.items if isinstance(kind, TupleOf) else (kind,)
+    blocks = [_growing(each, name, unit) for each in results]
+    moved = {each: _growing(own, name, unit) for each, own in inputs.items()}
+    if not all(len(each) == 1 for each in blocks) or any(len(each) > 1 for each in moved.values()):
+        return None
+    own = {each: found[0] for each, found in moved.items() if found}
+    return prove_continues(term, inputs, own, *(each[0] for each in blocks))
+
+
+def _growing(kind: ValueType, name: str, unit: int) -> list[MovedInput]:
+    """Return the axes of an array that grow with a length, and how far each grows with so many units."""
+    found: list[MovedInput] = []
+    axis = 0
+    while isinstance(kind, ArrayOf):
+        longer = substituted(kind.length, {name: add(number_name(name), constant(unit))})
+        more = normal(subtract(longer, kind.length))
+        if more is not ZERO:
+            whole = more.constant and isinstance(more.value, int)
+            found += [MovedInput(axis, more.value)] if whole else [MovedInput(axis, 0)] * 2
+        kind, axis = kind.element, axis + 1
+    return found
+
+
+def _data(name: str, kind: ValueType, moved: MovedInput | None, block: Expression) -> Any:
     """Return an input that is moved some blocks along; its elements are those of the whole input."""
 
     def inner(kind: ValueType, name: str, indices: tuple[Expression, ...]) -> Any:
