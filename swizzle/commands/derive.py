@@ -19,7 +19,15 @@ from swizzle.commands.rules import show_rules
 from swizzle.commands.solve import SolveArguments, solve
 from swizzle.commands.target import split_target
 from swizzle.derive.patterns.declared import DeclaredDerivation
-from swizzle.derive.patterns.deriving import DerivedAnswer, LoweredDerivation, derivations_of, lowered, replayed, solved
+from swizzle.derive.patterns.deriving import (
+    DerivedAnswer,
+    LoweredDerivation,
+    derivations_of,
+    goes_on,
+    lowered,
+    replayed,
+    solved,
+)
 from swizzle.derive.patterns.search import PatternSearch, searched
 from swizzle.solving.solution.in_words import count
 from symbolic.errors import SwizzleError, printable
@@ -147,6 +155,9 @@ def _as_json(made: LoweredDerivation, answer: DerivedAnswer, files: list[str], s
         "expression": pattern_text(derivation.now, list(derivation.inputs)),
         "kernels": list(made.kernels.names),
         "verdict": VERDICTS.get(answer.status, "undecided"),
+        "specification_goes_on": {
+            own: {"block": block, "proved": proved} for own, (block, proved) in _goes_on(made, answer.said).items()
+        },
         "solution": answer.said,
         "files": files,
     }, indent=2) + "\n"  # fmt: skip
@@ -173,6 +184,9 @@ def _report(made: LoweredDerivation, answer: DerivedAnswer, files: list[str], se
     lines += [f"  wrote   {printable(file)}" for file in files]
     if sizes := _sizes(said):
         lines.append(f"  sizes   {sizes}")
+    blocks = [f"{own} in blocks of {block}" for own, (block, proved) in _goes_on(made, said).items() if proved]
+    if blocks:
+        lines.append(f"          that the specification goes on along {' and '.join(blocks)} is proved")
     return "\n".join(lines) + "\n"
 
 
@@ -181,9 +195,18 @@ def _holes(said: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [each for own in holes.values() for each in own] if isinstance(holes, dict) else list(holes)
 
 
+def _goes_on(made: LoweredDerivation, said: Mapping[str, Any]) -> Mapping[str, tuple[int, bool]]:
+    found = _found_sizes(said)
+    return goes_on(made.declared, found) if found.get("any_length") else {}
+
+
+def _found_sizes(said: Mapping[str, Any]) -> Mapping[str, Any]:
+    return said.get("sizes") or said.get("certificate", {}).get("sizes") or {}
+
+
 def _sizes(said: Mapping[str, Any]) -> str:
     """Return the line of a kernel's lengths."""
-    found = said.get("sizes") or said.get("certificate", {}).get("sizes") or {}
+    found = _found_sizes(said)
     if not found:
         return ""
     if not found["any_length"]:

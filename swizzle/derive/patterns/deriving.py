@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from swizzle.derive.patterns.declared import DeclaredDerivation
 from swizzle.derive.patterns.launches import LoweredKernels, kernels
@@ -16,9 +17,11 @@ from swizzle.derive.patterns.steps import DerivationProgress
 from swizzle.derive.patterns.written import file_text, spec_text, specified
 from swizzle.sketches.loading import load_names
 from symbolic.errors import SwizzleError, near
+from symbolic.expressions.expression import NAME
 from symbolic.patterns.reading import read_pattern
 from symbolic.patterns.terms import canonical
-from symbolic.patterns.types import Typing
+from symbolic.patterns.types import ArrayOf, Typing
+from symbolic.rewriting.continuation import continues_along
 from symbolic.rewriting.derivation import replay
 
 SCRIPT: Final = ".derivation.json"
@@ -114,3 +117,27 @@ def solved(made: LoweredDerivation, solve: Callable[[str, Path], tuple[int, str]
         }  # fmt: skip
     script = json.dumps(script_of(made.declared, made.progress), indent=2) + "\n"
     return DerivedAnswer(status, json.loads(said.replace(f"{folder}/", "")), {**files, name + SCRIPT: script})
+
+
+# ---- every length ------------------------------------------------------------------------------------------------
+
+
+def goes_on(declared: DeclaredDerivation, sizes: Mapping[str, Any]) -> dict[str, tuple[int, bool]]:
+    """Return, of lengths that are names, how many elements a block is, and whether the specification goes on so.
+
+    `sizes` are those of the solution. Where it is proved, every block of the specification is the first one, of inputs
+    that are moved along, at lengths at which it was not compared, too. Lengths of which the result has no axis are left
+    out.
+    """
+    specification, _ = replace(declared, start=None).traced()
+    found: dict[str, tuple[int, bool]] = {}
+    for name, kind in declared.types.items():
+        for own in sizes["shapes"].get(name, ()):
+            if isinstance(kind, ArrayOf):
+                along, kind = kind.length, kind.element
+                block = sizes["lengths"].get(own, {}).get("block")
+                if along.operator == NAME and block and along.value not in found:
+                    said = continues_along(specification, declared.types, along.value, block)
+                    if said is not None:
+                        found[along.value] = block, said.proved
+    return found

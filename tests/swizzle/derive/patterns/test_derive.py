@@ -122,3 +122,31 @@ def test_a_wrong_start_is_not_equal_to_the_specification(tmp_path: Path) -> None
     status, out, _ = derive(text, tmp_path, "dots", "-o", str(tmp_path / "out"))
     assert status == 1 and "dots: derived in 10 steps, refuted" in out
     assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+SCAL = """\
+from swizzle import f32, spec
+from swizzle.derive.patterns import derivation, map
+
+
+@spec
+def scal(a, x):
+    return map(lambda v: a * v, x)
+
+
+@derivation(spec=scal, a=f32.scalar, x=f32["n"], n=64)
+def scaled(d):
+    d.split(32).to_blocks().to_threads()
+"""
+
+
+def test_that_a_specification_goes_on_is_proved(tmp_path: Path) -> None:
+    """At lengths at which it is not compared, too: each block is the first one, of inputs that are moved along."""
+    status, out, _ = derive(SCAL, tmp_path, "scaled", "-o", str(tmp_path / "out"))
+    assert status == 0
+    assert out.endswith(
+        "  sizes   any length: x[n], y[n]\n"
+        "          that the specification goes on along n in blocks of 32 is proved\n"
+    )  # fmt: skip
+    _, out, _ = derive(SCAL, tmp_path, "scaled", "-o", str(tmp_path / "out"), "--json")
+    assert json.loads(out)["specification_goes_on"] == {"n": {"block": 32, "proved": True}}
