@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ast
 import math
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import partial
+from io import StringIO
+from keyword import iskeyword
+from token import NAME as NAME_TOKEN
+from tokenize import TokenError, TokenInfo, generate_tokens
 from typing import Any, Final, NoReturn
 
 from symbolic.elements import DType
@@ -99,6 +103,25 @@ def read_type(text: str) -> ValueType:
     return reader.kind(statement.value)
 
 
+def _with_compositions(text: str) -> str:
+    """Return a text in which `o` between two operands is `@`; elsewhere it is a name.
+
+    >>> _with_compositions("map(f) o o if o else lambda o: o + 1")
+    'map(f) @ o if o else lambda o: o + 1'
+    """
+    lines = text.splitlines(keepends=True)
+    tokens: list[TokenInfo] = []
+    with suppress(TokenError, IndentationError):  # whoever parses the text says so
+        tokens.extend(each for each in generate_tokens(StringIO(text).readline) if each.string.strip())
+    for before, here, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        ends = before.string in (")", "]") or (before.type == NAME_TOKEN and not iskeyword(before.string))
+        begins = after.string in ("(", "[") or (after.type == NAME_TOKEN and not iskeyword(after.string))
+        if here.string == "o" and ends and begins:
+            row, column = here.start
+            lines[row - 1] = f"{lines[row - 1][:column]}@{lines[row - 1][column + 1 :]}"
+    return "".join(lines)
+
+
 def read_length(text: str) -> Expression:
     """Return the length that a text is.
 
@@ -120,7 +143,7 @@ class _Reader:
 
     def parsed(self, text: str) -> list[ast.stmt]:
         try:
-            found = ast.parse(re.sub(r"(?<=[\s)])o(?=\s)", "@", text))
+            found = ast.parse(_with_compositions(text))
         except SyntaxError as error:
             place = Place(self.file, error.lineno or 1, error.offset or 1)
             raise SwizzleError(

@@ -80,11 +80,12 @@ def _words(value: _Value) -> tuple[Expression, ...]:
 def _kinds(element: ValueType) -> list[Sort] | None:
     """Return the sorts of a value's numbers; a vector's places are numbers by themselves."""
     match element:
-        case NumberOf(dtype) | VectorOf(dtype=dtype):
+        case NumberOf(dtype) | VectorOf(dtype=dtype) if dtype is not DType.BOOL:
             return [_sort(dtype)]
         case TupleOf():
-            if all(isinstance(each, NumberOf) for each in element.items):
-                return [_sort(each.dtype) for each in element.items if isinstance(each, NumberOf)]
+            kinds = [_kinds(each) if isinstance(each, NumberOf) else None for each in element.items]
+            known = [kind for each in kinds if each is not None for kind in each]
+            return known if len(known) == len(kinds) else None
     return None
 
 

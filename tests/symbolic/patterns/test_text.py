@@ -13,7 +13,7 @@ from symbolic.patterns.types import Typing, ValueType
 
 INPUTS: dict[str, ValueType] = {
     "x": read_type("f32[n]"), "y": read_type("f32[k]"), "A": read_type("f32[n, k]"), "i": read_type("i32[n]"),
-    "a": read_type("f32"), "p": read_type("(f32, i32)[n]"),
+    "o": read_type("f32[n]"), "a": read_type("f32"), "p": read_type("(f32, i32)[n]"),
 }  # fmt: skip
 
 TEXTS = {
@@ -29,6 +29,7 @@ TEXTS = {
     "map(lambda j: at(x, j)) o i": "f32[n]",
     "let(reduce(lambda a, b: a if a < b else b, inf) o x, lambda t: map(lambda v: v - at(t, 0)) o x)": "f32[n]",
     "scan(lambda a, b: a + b, 0) o join o A": "f32[k * n]",
+    "map(lambda o: o + 1 if o < 2 else 0 - o) o reorder o o": "f32[n]",
 }  # fmt: skip
 
 
