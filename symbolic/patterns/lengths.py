@@ -186,16 +186,15 @@ def length_text(given: Expression) -> str:
 def needed(facts: Iterable[LengthFact]) -> list[LengthFact]:
     """Return facts in a fixed order without those that another one of them says, too: 8 divides n, so 4 does."""
     some = sorted(set(facts), key=str)
-    return [
-        fact
-        for fact in some
-        if fact.kind != "divides"
-        or not any(
-            other is not fact and other.second is fact.second and other.kind == "divides"
-            and is_whole(quotient(other.first, fact.first))
-            for other in some
-        )
-    ]  # fmt: skip
+    return [fact for fact in some if not any(other is not fact and _says(other, fact) for other in some)]
+
+
+def _says(fact: LengthFact, other: LengthFact) -> bool:
+    if fact.kind != other.kind or fact.second is not other.second:
+        return False
+    if fact.kind == "divides":
+        return is_whole(quotient(fact.first, other.first))
+    return at_most(other.first, fact.first) is True
 
 
 def facts_text(facts: Iterable[LengthFact]) -> list[str]:

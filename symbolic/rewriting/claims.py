@@ -140,6 +140,12 @@ CLAIMS: Final[Mapping[str, tuple[RuleClaim, ...]]] = {
         RuleClaim("slide(3, 1) o x", {"x": "f32[m * s + 2]"}, {"tile": "s"}),
         RuleClaim("slide(r, 1) o x", {"x": "f32[m * s + r - 1]"}, {"tile": "s"}),
     ),
+    "slide_tiles_2d": (
+        RuleClaim("map(transpose) o slide(3, 1) o map(slide(3, 1)) o x",
+                  {"x": "f32[m * s + 2, n * s + 2]"}, {"tile": "s"}),
+        RuleClaim("map(transpose) o slide(r, 1) o map(slide(r, 1)) o x",
+                  {"x": "f32[m * s + r - 1, n * s + r - 1]"}, {"tile": "s"}),
+    ),
     "slide_of_map": (RuleClaim("slide(r, t) o map(lambda v: f(v)) o x", {"x": "f32[m * t + r]"}),),
     "share_name": (
         RuleClaim("map(lambda v: f(v, at(x, 0))) o x", _V, {"of": "x", "name": "y"}),
@@ -206,6 +212,10 @@ WITHOUT: Final[Mapping[tuple[str, str], RuleClaim]] = {
     ("keep_tile", "nesting"): RuleClaim(
         "reduce_seq(lambda acc, p: acc + at(p[0], 0), 0) o zip(x, x)", {"x": "f32[2, 6]"}, {"item": 0}),
     ("slide_tiles", "divides"): RuleClaim("slide(3, 1) o x", _12, {"tile": "4"}),
+    ("slide_tiles_2d", "divides"): RuleClaim(
+        "map(transpose) o slide(3, 1) o map(slide(3, 1)) o x", {"x": "f32[6, 7]"}, {"tile": "2"}),
+    ("slide_tiles_2d", "one"): RuleClaim(
+        "map(transpose) o slide(3, 2) o map(slide(3, 2)) o x", {"x": "f32[5, 5]"}, {"tile": "3"}),
     ("slide_tiles", "one"): RuleClaim("slide(3, 2) o x", {"x": "f32[11]"}, {"tile": "3"}),
 }  # fmt: skip
 """Of each side condition of each rule, a case in which it does not hold, and the rule would be wrong."""

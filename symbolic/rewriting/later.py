@@ -294,6 +294,45 @@ def slide_tiles(term: Term, here: Surroundings, tile: Expression) -> Term:
     return JoinChunks(Map(Lambda((name,), Slide(term.size, ONE, Variable(name))), tiles, label="tiles"))
 
 
+@rule(
+    "tiles",
+    "slide2(size, 1) = join o map(map(join) o transpose) o map(map(slide2(size, 1))) o slide2(tile + size - 1, tile), "
+    "slide2(s, t) = map(transpose) o slide(s, t) o map(slide(s, t))",
+    "divides",
+    one="windows begin at every element",
+)
+def slide_tiles_2d(term: Term, here: Surroundings, tile: Expression) -> Term:
+    """Cut an array of two dimensions into square tiles that overlap, each with the windows that begin in it."""
+    match term:
+        case Map(
+            kind="map", function=Lambda((turned,), Transpose(Variable(same))),
+            array=Slide(size, step, Map(
+                kind="map", function=Lambda((row,), Slide(own_size, own_step, Variable(own))), array=array
+            )),
+        ) if (turned, row, size, step) == (same, own, own_size, own_step):  # fmt: skip
+            here.require("one", step is ONE, f"windows every {length_text(step)} elements")
+            kind = here.array(array)
+            assert isinstance(kind.element, ArrayOf)
+            for each in (kind.length, kind.element.length):
+                here.divides(tile, normal(add(subtract(each, size), ONE)))
+
+            def windows(size: Expression, step: Expression, inner: Term) -> Map:
+                name = parameter(like="w")
+                rows = Map(Lambda((name,), Slide(size, step, Variable(name))), inner)
+                return Map(Lambda((name,), Transpose(Variable(name))), Slide(size, step, rows))
+
+            part, tiles = parameter(like="t"), parameter(like="q")
+            of_tile = Lambda((part,), windows(size, ONE, Variable(part)))
+            outer = windows(normal(add(tile, size, constant(-1))), tile, array)
+            each_tile = Map(
+                Lambda((tiles,), Map(of_tile, Variable(tiles), label="tile_columns")), outer, label="tile_rows"
+            )  # fmt: skip
+            joined = Lambda((part,), JoinChunks(Variable(part)))
+            back = Lambda((tiles,), Map(joined, Transpose(Variable(tiles))))
+            return JoinChunks(Map(back, each_tile))
+    another("map(transpose) o slide o map(slide)")
+
+
 @rule("slide", "slide(size, step) o map(f) = map(map(f)) o slide(size, step)")
 def slide_of_map(term: Term, here: Surroundings) -> Term:
     """Map each window's elements."""

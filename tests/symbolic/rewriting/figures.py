@@ -99,3 +99,20 @@ def tiled_product() -> PatternDerivation:
     made.apply("keep_tile", item=1, turned=True)
     made.apply("lower_map", at="rows_first", kind="local", axis="y")
     return made.apply("lower_map", at="columns", kind="local")
+
+
+def tiled_convolution() -> PatternDerivation:
+    """A convolution in two dimensions by tiles of 16 by 16 windows that overlap; of any lengths."""
+    made = begun(
+        "add = lambda a, b: a + b\nmul = lambda p: p[0] * p[1]\n"
+        "map(lambda row: map(lambda win: at(reduce(add, 0) o join o map(lambda p: map(mul) o zip(p[0], p[1])) o "
+        'zip(win, w), 0), label="points") o row, label="rows") o map(transpose) o slide(3, 1) o map(slide(3, 1)) o x',
+        x="f32[m, n]", w="f32[3, 3]",
+    )  # fmt: skip
+    made.apply("slide_tiles_2d", tile=16)
+    made.apply("map_of_join", at="rows").apply("map_fusion", at="rows_chunks").apply("map_fusion", at="rows", nth=0)
+    made.apply("map_of_join", at="points").apply("map_fission", at="rows").apply("map_of_transpose", at="rows_first")
+    made.apply("map_fusion", at="rows_chunks").apply("map_fusion", at="rows_first")
+    made.apply("lower_map", at="rows_chunks", kind="block", axis="y").apply("lower_map", at="rows_first", kind="block")
+    made.apply("lower_map", at="points_chunks", kind="local", axis="y")
+    return made.apply("lower_map", at="points", kind="local")

@@ -87,6 +87,18 @@ def test_a_tiled_product_is_derived_in_13_steps() -> None:
     assert replay(json.dumps(made.as_data())).as_data() == made.as_data()
 
 
+def test_a_tiled_convolution_is_derived_in_13_steps() -> None:
+    """Tiles overlap in both dimensions; each step keeps the values."""
+    made = figures.tiled_convolution()
+    assert len(made.steps) == 13
+    assert made.facts == ["16 divides m - 18", "16 divides n - 18", "18 is at most m", "18 is at most n"]
+    x, w = np.arange(34 * 50).reshape(34, 50) % 7, np.arange(9).reshape(3, 3)
+    wanted = sum(w[i, j] * x[i : i + 32, j : j + 48] for i in range(3) for j in range(3))
+    for each in made.expressions:
+        assert np.array_equal(value_of_term(each, {"x": x, "w": w}, {"m": 34, "n": 50}), wanted)
+    assert replay(json.dumps(made.as_data())).as_data() == made.as_data()
+
+
 def test_steps_are_shown_with_the_changed_part_marked() -> None:
     """Of each step the figure, the arguments and the facts stand under the expression."""
     assert figures.figure_2().text() == (

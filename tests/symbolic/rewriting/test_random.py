@@ -34,6 +34,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "reduce_seq_chunks": [{"size": 2}, {"size": 4}],
     "slide_tiles": [{"tile": 2}, {"tile": 4}],
     "share": [{"name": "y"}],
+    "slide_tiles_2d": [{"tile": 2}],
     "reduce_tiles": [{"size": 2}, {"size": 4}],
     "keep_tile": [{"item": item, "turned": turned} for item in (0, 1) for turned in (False, True)],
     "share_name": [{"of": "x", "name": "y"}, {"of": "p", "name": "y", "place": 0}],
@@ -63,6 +64,8 @@ STARTS: list[tuple[str, dict[str, str]]] = [
     ("iterate(3, join o map(reduce(add, 0)) o split(2)) o map(abs) o x", {"x": "f32[32]"}),
     ("reduce_seq(lambda a, v: 2 * a + v, 1) o map(abs) o x", {"x": "f32[16]"}),
     ("scan(add, 0) o map(abs) o x", {"x": "f32[16]"}),
+    ("map(map(lambda w: at(at(w, 0), 1) + at(at(w, 1), 0))) o map(transpose) o slide(2, 1) o map(slide(2, 1)) o x",
+     {"x": "f32[5, 7]"}),
     ("join o map_block(lambda t: map(lambda r: map(lambda c: at(reduce_seq(lambda a, p: a + p[0] * p[1], 0) o "
      "zip(r, c), 0)) o B) o t) o split(2) o A", {"A": "f32[4, 8]", "B": "f32[3, 8]"}),
     ("map(map(abs)) o transpose o x", {"x": "f32[4, 8]"}),
