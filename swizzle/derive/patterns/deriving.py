@@ -17,8 +17,9 @@ from swizzle.derive.patterns.steps import DerivationProgress
 from swizzle.derive.patterns.written import file_text, spec_text, specified
 from swizzle.sketches.loading import load_names
 from symbolic.errors import SwizzleError, near
-from symbolic.expressions.expression import NAME
-from symbolic.patterns.reading import read_pattern
+from symbolic.expressions.expression import NAME, Expression, add, constant, number_name, substituted, subtract
+from symbolic.patterns.lengths import normal
+from symbolic.patterns.reading import read_length, read_pattern
 from symbolic.patterns.terms import canonical
 from symbolic.patterns.types import ArrayOf, Typing
 from symbolic.rewriting.continuation import continues_along
@@ -135,9 +136,20 @@ def goes_on(declared: DeclaredDerivation, sizes: Mapping[str, Any]) -> dict[str,
         for own in sizes["shapes"].get(name, ()):
             if isinstance(kind, ArrayOf):
                 along, kind = kind.length, kind.element
-                block = sizes["lengths"].get(own, {}).get("block")
+                block = _block(read_length(own), sizes["lengths"])
                 if along.operator == NAME and block and along.value not in found:
                     said = continues_along(specification, declared.types, along.value, block)
                     if said is not None:
                         found[along.value] = block, said.proved
     return found
+
+
+def _block(extent: Expression, lengths: Mapping[str, Any]) -> int:
+    """Return by how many elements an extent grows with a block of the length that it is made of; 0 of none."""
+    names = extent.names & lengths.keys()
+    if len(names) != 1:
+        return 0
+    (name,) = names
+    longer = substituted(extent, {name: add(number_name(name), constant(lengths[name]["block"]))})
+    more = normal(subtract(longer, extent))
+    return more.value if more.constant and isinstance(more.value, int) else 0

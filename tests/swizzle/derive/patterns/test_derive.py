@@ -150,3 +150,57 @@ def test_that_a_specification_goes_on_is_proved(tmp_path: Path) -> None:
     )  # fmt: skip
     _, out, _ = derive(SCAL, tmp_path, "scaled", "-o", str(tmp_path / "out"), "--json")
     assert json.loads(out)["specification_goes_on"] == {"n": {"block": 32, "proved": True}}
+
+
+CONVOLUTION = """\
+from swizzle import f32, spec
+from swizzle.derive.patterns import add, derivation, map, mul, reduce, slide, transpose, join
+
+
+@spec
+def conv2d(x, w):
+    def point(win):
+        return reduce(add, join(map(lambda a, b: map(mul, a, b), win, w)), 0)
+
+    def row(wins):
+        return map(point, wins)
+
+    return map(row, map(transpose, slide(3, 1, map(lambda r: slide(3, 1, r), x))))
+
+
+@derivation(spec=conv2d, x=f32["m", "n"], w=f32[3, 3], m=34, n=50)
+def tiled(d):
+    d.slide_tiles_2d(16)
+    d.at("row").map_of_join()
+    d.at("row_chunks").map_fusion()
+    d.at("row").map_fusion()
+    d.at("point").map_of_join()
+    d.at("row").map_fission()
+    d.at("row_first").map_of_transpose()
+    d.at("row_chunks").map_fusion()
+    d.at("row_first").map_fusion()
+    d.at("row_chunks").to_blocks("y")
+    d.at("row_first").to_blocks()
+    d.at("point_chunks").to_threads("y")
+    d.at("point").to_threads()
+"""
+
+
+def test_a_convolution_in_tiles_that_overlap(tmp_path: Path) -> None:
+    """In two dimensions, of any lengths: 13 rules lead to the kernel that one would write."""
+    status, out, _ = derive(CONVOLUTION, tmp_path, "tiled", "-o", str(tmp_path / "out"))
+    assert status == 0
+    assert out.endswith(
+        "  sizes   any length: x[n_y + 2, n_x + 2], w[3, 3], y[n_y, n_x]\n"
+        "          that the specification goes on along m in blocks of 16 and n in blocks of 16 is proved\n"
+    )
+    assert (
+        (tmp_path / "out" / "tiled.py")
+        .read_text()
+        .endswith(
+            "    for i in range(3):\n"
+            "        for j in range(3):\n"
+            "            acc += w[i, j] * x[by * 16 + ty + i, bx * 16 + tx + j]\n"
+            "    y[by * 16 + ty, bx * 16 + tx] = acc\n"
+        )
+    )
