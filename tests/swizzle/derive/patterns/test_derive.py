@@ -204,3 +204,47 @@ def test_a_convolution_in_tiles_that_overlap(tmp_path: Path) -> None:
             "    y[by * 16 + ty, bx * 16 + tx] = acc\n"
         )
     )
+
+
+PRODUCT = """\
+from swizzle import f32, spec
+from swizzle.derive.patterns import add, derivation, map, mul, reduce, transpose
+
+
+@spec
+def product(A, B):
+    def row(r):
+        def cell(c):
+            return reduce(add, map(mul, r, c), 0)
+
+        return map(cell, transpose(B))
+
+    return map(row, A)
+
+
+@derivation(spec=product, A=f32["m", "k"], B=f32["k", "n"], m=32, k=32, n=32)
+def tiled(d):
+    d.lower_reduce()
+    d.reduce_map_fusion()
+    d.at("row").split(16)
+    d.at("cell").split(16)
+    d.at("row").map_fission()
+    d.at("row_first").interchange()
+    d.reduce_tiles(16)
+    d.at("row_chunks").to_blocks("y")
+    d.at("cell_chunks").to_blocks()
+    d.keep_tile(0)
+    d.keep_tile(1, True)
+    d.at("row_first").to_threads("y")
+    d.at("cell").to_threads()
+"""
+
+
+@pytest.mark.slow
+def test_a_product_in_tiles_by_13_rules(tmp_path: Path) -> None:
+    """Both tiles in shared memory, the sum in place; any length along all three axes."""
+    status, out, _ = derive(PRODUCT, tmp_path, "tiled", "-o", str(tmp_path / "out"))
+    assert status == 0 and out.startswith("tiled: derived in 13 steps, equal to its specification")
+    assert "  sizes   any length: A[n_y, n_k], B[n_k, n_x], y[n_y, n_x]\n" in out
+    text = (tmp_path / "out" / "tiled.py").read_text()
+    assert text.count("cuda.syncthreads()") == 3 and "            acc += tile[j, tx] * tile_2[ty, j]\n" in text
