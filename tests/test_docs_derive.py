@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from swizzle.commands.process import execute
-from tests.pages import blocks_of, files_of, run_again, text_of
+from tests.pages import DOCS, blocks_of, files_of, run_again, text_of
 
 PAGE = text_of("derive.md")
 
@@ -35,3 +35,13 @@ def test_the_mistake_is_told_as_it_is_shown() -> None:
     out, err = io.StringIO(), io.StringIO()
     assert execute(["derive", "wrong.py"], out, err) == 2
     assert f"```\n{err.getvalue()}```\n" in PAGE
+
+
+def test_the_product_by_rules_takes_any_lengths(tmp_path: Path) -> None:
+    """13 rules lead to tiles in shared memory; one barrier stands behind both, and one ends the loop."""
+    out, err = io.StringIO(), io.StringIO()
+    file = DOCS / "examples" / "derive" / "product.py"
+    assert execute(["derive", str(file), "-o", str(tmp_path)], out, err) == 0, err.getvalue()
+    assert "tiled: derived in 13 steps, equal to its specification, verified for all inputs" in out.getvalue()
+    assert "  sizes   any length: A[n_y, n_k], B[n_k, n_x], y[n_y, n_x]\n" in out.getvalue()
+    assert (tmp_path / "tiled.py").read_text().count("cuda.syncthreads()") == 2

@@ -210,7 +210,7 @@ class KeptPatterns(ReadPatterns):
         at = at if shape != [1] else (number(0),)
         out = self._cells(name, extents(kind), element, at)
         self.write(term, out, scope)
-        self.out.barrier()
+        self.out.fill(name)
         return out
 
     def _one_each(self, term: Term, scope: PatternScope, kind: ValueType) -> PatternValue | None:

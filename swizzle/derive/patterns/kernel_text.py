@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -87,11 +88,14 @@ class KernelWriter:
         self.depth, self.barriers, self.divergent = 1, 0, 0
         self.bound: list[ThreadLevel] = []
         self.loops: list[str] = []
+        self.filled = set[str]()
         self._coordinates: dict[str, str] = {}
 
     # -- statements --------------------------------------------------------------------------------------------------
 
     def emit(self, line: str) -> None:
+        if self.filled and not self.filled.isdisjoint(re.findall(r"\w+", line)):
+            self.barrier()
         self.written.lines.append("    " * self.depth + line)
 
     def assign(self, text: str, wish: str = "v") -> str:
@@ -108,12 +112,16 @@ class KernelWriter:
 
     @contextmanager
     def inside(self, head: str) -> Iterator[None]:
+        if self.filled:
+            self.barrier()
         self.emit(head)
         self.depth += 1
         before = len(self.written.lines)
         yield
         if len(self.written.lines) == before:
             self.emit("pass")
+        if self.filled:
+            self.barrier()
         self.depth -= 1
 
     def loop(self, count: int, body: Callable[[Expr], None]) -> None:
@@ -137,17 +145,24 @@ class KernelWriter:
     def taken(self) -> set[str]:
         return self.fresh._taken
 
-    def barrier(self) -> None:
-        """Emit a barrier, which all threads of the block must reach."""
+    def fill(self, array: str) -> None:
+        """Note that a shared array is filled: a barrier, which all threads must reach, stands before it is read.
+
+        It stands where the array was filled, or behind another one that is filled next.
+        """
         if self.divergent:
             self.refuse(
                 "a barrier in a place that some threads do not reach",
                 "what is kept in shared memory outside of maps over fewer elements than there are threads",
                 "choose as many threads as elements, or keep it in shared memory before",
             )
-        if self.written.lines[-1:] != ["    " * self.depth + "cuda.syncthreads()"]:
-            self.emit("cuda.syncthreads()")
+        self.filled.add(array)
         self.barriers += 1
+
+    def barrier(self) -> None:
+        """Emit a barrier."""
+        self.filled.clear()
+        self.written.lines.append("    " * self.depth + "cuda.syncthreads()")
 
     def guarded(self, index: Expr, count: int, body: Callable[[Expr], None]) -> None:
         """Emit a body for the threads whose index is below a count."""
