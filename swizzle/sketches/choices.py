@@ -155,9 +155,9 @@ def read_choices(
         overrides: values of parameters and choices that are set.
     """
     slices = _Slices(body)
-    parameters = Parameters(dict(overrides))
+    sizes = Parameters(dict(overrides))
     for number in slices.calling("parameter", "sw_pad"):
-        runner([body[each] for each in slices.of(number)])(parameters)
+        runner([body[each] for each in slices.of(number)])(sizes)
     declared: dict[str, Declared] = {}
     by_statement: dict[int, tuple[str, ...]] = {}
     for number in slices.calling("choice"):
@@ -182,7 +182,7 @@ def read_choices(
         run = runner([body[each] for each in needed])
         place = Place(file, body[number].lineno, body[number].col_offset + 1)
         rules.append(FileRequirement(_why(body[number]), place, names, _allows(run, names, overrides)))
-    return FileChoices(file, declared, rules, overrides, parameters.declared)
+    return FileChoices(file, declared, rules, overrides, sizes.declared)
 
 
 def _allows(run: SliceRun, names: Sequence[str], overrides: Mapping[str, int]) -> Callable[..., bool]:

@@ -25,7 +25,7 @@ Status: TypeAlias = Literal["proved", "none", "refused", "undecided", "not compi
 """Proved right; no filling is right; no sketch with these values; a limit was reached; its text does not compile."""
 
 
-class Record(Struct, frozen=True):
+class CandidateRecord(Struct, frozen=True):
     """What came of a candidate, kept by the hash of what it is; `reason` says why it is not proved.
 
     `static` is its cost without running it.
@@ -66,18 +66,23 @@ def _tools() -> str:
     return " ".join([*available_tools(), *map(of, names)])
 
 
-def evaluate(sketch: Sketch, name: str, device: Device, limits: Limits) -> tuple[Record, Result]:
-    """Solve and prove a candidate, print it, and count what it costs; `name` is its key."""
+def evaluate(
+    sketch: Sketch, name: str, device: Device, limits: Limits, *, any_length: bool
+) -> tuple[CandidateRecord, Result]:
+    """Solve and prove a candidate, print it, and count what it costs.
+
+    `name` is its key. With `any_length` it is counted as it is printed for arrays of any length, where that is shown.
+    """
     result = solve(sketch, limits, None)
     if result.status == "unsat":
         reasons = explain_mismatch(sketch.program, sketch.spec) if not sketch.program.holes else []
-        return Record(name, "none", "; ".join(reasons) or "no filling of its holes is right"), result
+        return CandidateRecord(name, "none", "; ".join(reasons) or "no filling of its holes is right"), result
     if result.status == "unknown":
-        return Record(name, "undecided", result.reason or "the search was stopped"), result
+        return CandidateRecord(name, "undecided", result.reason or "the search was stopped"), result
     best = result.best
     holes = {hole.name: hole.shown for hole in best.holes}
     try:
-        static = static_cost(best.program, sizes_of(best.program, sketch), device)
+        static = static_cost(best.program, sizes_of(best.program, sketch) if any_length else None, device)
     except CompileError as error:
-        return Record(name, "not compiled", str(error).partition("\n")[0], holes=holes), result
-    return Record(name, "proved", static=static, holes=holes), result
+        return CandidateRecord(name, "not compiled", str(error).partition("\n")[0], holes=holes), result
+    return CandidateRecord(name, "proved", static=static, holes=holes), result

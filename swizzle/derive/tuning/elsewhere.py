@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct, field
 
 from cuda_out.devices.device import device
-from swizzle.derive.tuning.candidate import Record, evaluate
+from swizzle.derive.tuning.candidate import CandidateRecord, evaluate
 from swizzle.language.gpu import tuning_for
 from swizzle.sketches.loading import SketchFile
 from swizzle.solving.solution.solution import Limits
@@ -41,15 +41,14 @@ def candidate(job: Mapping[str, Any]) -> dict[str, Any]:
         path, _, selector = job["target"].partition(":")
         with tuning_for(table):
             (sketch,) = SketchFile.read(path).load(selector or None, job["set"])
-        record, _ = evaluate(sketch, options["key"], table, Limits(timeout=options["seconds"]))
+        limits, as_written = Limits(timeout=options["seconds"]), options["any_length"]
+        record, _ = evaluate(sketch, options["key"], table, limits, any_length=as_written)
     return {"status": record.status, "record": record.as_json()}
 
 
-def candidate_job(
-    target: str, values: Mapping[str, int], device_name: str, key: str, seconds: float, folder: Path
-) -> SweepJob:
-    """Return the job of a candidate: a file, a sketch of it, and values of all its choices and parameters."""
-    options = {"device": device_name, "key": key, "seconds": seconds}
+def candidate_job(target: str, values: Mapping[str, int], options: Mapping[str, Any], folder: Path) -> SweepJob:
+    """Return the job of a candidate: a file, a sketch of it, values of all its choices and parameters, and how it is
+    counted: `device`, `key`, `seconds` at most, `any_length`."""
     return with_files(SweepJob("candidate", target, values, options), folder)
 
 
@@ -73,7 +72,9 @@ class PendingCandidates(Struct):
         return AskedJob(key, json.dumps({**job.as_json(), "files": dict(job.files)}), None)
 
 
-def records(pending: PendingCandidates, engine: TuningEngine) -> Iterator[tuple[PartialAssignment, Record, float]]:
+def records(
+    pending: PendingCandidates, engine: TuningEngine
+) -> Iterator[tuple[PartialAssignment, CandidateRecord, float]]:
     """Yield what comes of candidates, with the seconds that each took, until there are none."""
     answers = answers_of(pending, CALL, engine=engine.engine, scheduler=engine.scheduler, workers=engine.workers)
     try:
@@ -81,9 +82,9 @@ def records(pending: PendingCandidates, engine: TuningEngine) -> Iterator[tuple[
             if said is not None:
                 leaf, answer = pending.leaves.pop(said.key), json.loads(said.answer)
                 if "record" in answer:
-                    yield leaf, msgspec.convert(answer["record"], Record), said.seconds
+                    yield leaf, msgspec.convert(answer["record"], CandidateRecord), said.seconds
                 else:
                     why = answer.get("reason") or answer["error"]["found"]
-                    yield leaf, Record(said.key, "undecided", f"{said.status}: {why}"), said.seconds
+                    yield leaf, CandidateRecord(said.key, "undecided", f"{said.status}: {why}"), said.seconds
     finally:
         answers.close()

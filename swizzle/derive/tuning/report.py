@@ -14,6 +14,8 @@ from symbolic.choices.conditions import Value
 from symbolic.choices.propagation import PartialAssignment, Propagator
 from symbolic.choices.search import SpaceSize
 
+MOST_SHOWN = 12
+"""Decisions in one line, and columns of a table."""
 UNITS = {1.0: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns", 1e-12: "ps"}
 
 
@@ -27,8 +29,11 @@ def seconds_text(seconds: float) -> str:
     return f"{seconds / unit:.3g} {UNITS[unit]}"
 
 
-def values_text(decisions: Mapping[str, Value]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in decisions.items())
+def values_text(tuned: Tuned, decisions: Mapping[str, Value]) -> str:
+    """Return the decisions that were open, of many the weightiest alone."""
+    shown = [name for name in decisions if name in tuned.open]
+    more = f", and {len(shown) - MOST_SHOWN} more" if len(shown) > MOST_SHOWN else ""
+    return ", ".join(f"{name} = {decisions[name]}" for name in shown[:MOST_SHOWN]) + more
 
 
 def count_text(space: Tunable, size: SpaceSize) -> str:
@@ -46,7 +51,7 @@ def progress_line(tuned: Tuned) -> str:
     so_far = f"tried {len(tuned.tried)}, cut {tuned.cut}, proved {statuses['proved']}"
     if tuned.best is not None:
         so_far += f", best {_cost(tuned, tuned.best)}, bound {seconds_text(tuned.best.bound)}"
-    return f"{tuned.name}: {values_text(latest.decisions)}: {latest.record.status}: {found} | {so_far}\n"
+    return f"{tuned.name}: {values_text(tuned, latest.decisions)}: {latest.record.status}: {found} | {so_far}\n"
 
 
 def _cost(tuned: Tuned, tried: TriedCandidate) -> str:
@@ -60,7 +65,7 @@ def lines(tuned: Tuned) -> Iterator[str]:
     if best is None or best.record.static is None:
         yield f"{tuned.name}: no candidate is proved, of {len(tuned.tried)} that were tried ({several or 'none'})"
     else:
-        yield f"{tuned.name}: {values_text(best.decisions)}"
+        yield f"{tuned.name}: {values_text(tuned, best.decisions)}"
         holes = best.record.holes
         if holes:
             yield f"  holes   {'; '.join(f'{name} = {text}' for name, text in holes.items())}"
@@ -89,7 +94,7 @@ COLUMNS = ("cost", "status", "instructions an output", "registers", "warps", "co
 
 def table(tuned: Tuned) -> Iterator[str]:
     """Yield the candidates as a table in Markdown, the cheapest first."""
-    names = list(tuned.tried[0].decisions) if tuned.tried else []
+    names = list(tuned.open)[:MOST_SHOWN]
     yield "| " + " | ".join([*names, *COLUMNS]) + " |"
     yield "|" + "---|" * (len(names) + len(COLUMNS))
     for each in sorted(tuned.tried, key=lambda tried: tried.cost):
@@ -108,16 +113,18 @@ def table(tuned: Tuned) -> Iterator[str]:
 
 def explanation(space: Tunable, propagation: Propagator, root: PartialAssignment, device: Device) -> Iterator[str]:
     """Yield what is left of each choice and why its other values are not, what each rule leaves, and the bound."""
+    choices = space.choices if isinstance(space, ParameterSpace) else None
     for name, variable in space.decisions.items():
         left = propagation.values_left(root, variable)
-        yield f"{name}: {', '.join(map(str, left))}"
-        for value in space.space.values[variable]:
-            if value not in left:
-                rules = space.choices.why_not(name, int(value)) if isinstance(space, ParameterSpace) else []
+        if len(left) > 1 or choices is not None:
+            yield f"{name}: {', '.join(map(str, left))}"
+        for value in () if choices is None else space.space.values[variable]:
+            if choices is not None and value not in left:
+                rules = choices.why_not(name, int(value))
                 yield f"  {value} is not left: {'; '.join(rules) or 'nothing goes with it'}"
-    if isinstance(space, ParameterSpace):
-        for rule in space.choices.rules:
-            left_of, of = space.choices.share_left(rule)
+    if choices is not None:
+        for rule in choices.rules:
+            left_of, of = choices.share_left(rule)
             names = ", ".join(rule.names) or "no choice"
             yield f"{rule.words}: leaves {left_of:,} of {of:,} combinations of {names}"
     bound = space.bound(root, device)

@@ -14,8 +14,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from symbolic.choices.propagation import PartialAssignment, Propagator
-from symbolic.choices.search import children, fewest_values
+from symbolic.choices.propagation import ContradictionError, PartialAssignment, Propagator
+from symbolic.choices.search import bits_of, children, fewest_values
 
 TOP: Final = 20
 """How many of the best costs so far are a success (the paper on TAG: a few)."""
@@ -74,15 +74,39 @@ class CandidateSearch:
 
         None where nothing is left, by a contradiction or because nothing left has a chance to be better.
         """
-        at = start
-        while (variable := self.next_variable(at)) is not None:
-            found = self.children(at, variable)
-            weights = [self._weight(child) for child in found] if weighted else [1.0] * len(found)
-            if not any(weights):
-                self.dead += not found
-                return None
-            (at,) = self.chooser.choices(found, weights)
+        at: PartialAssignment | None = start
+        while at is not None and (variable := self.next_variable(at)) is not None:
+            at = self._drawn(at, variable, self._weight(at) if weighted else 1.0, weighted=weighted)
         return at
+
+    def _drawn(self, at: PartialAssignment, variable: int, most: float, *, weighted: bool) -> PartialAssignment | None:
+        """Return a child by the weights; None where all are 0.
+
+        A value is drawn, and kept with the probability that its weight is of its parent's, which is no less: most
+        values never have to be propagated. Where all are known, one is drawn by the weights.
+        """
+        bits, known = bits_of(at.masks[variable]), dict[int, tuple[PartialAssignment | None, float]]()
+        while len(known) < len(bits):
+            bit = self.chooser.choice(bits)
+            if bit not in known:
+                known[bit] = self._child(at, variable, bit, weighted=weighted)
+            child, weight = known[bit]
+            if weight and self.chooser.random() * most <= weight:
+                return child
+        if not any(weight for _, weight in known.values()):
+            self.dead += all(child is None for child, _ in known.values())
+            return None
+        ((child, _),) = self.chooser.choices(list(known.values()), [weight for _, weight in known.values()])
+        return child
+
+    def _child(
+        self, at: PartialAssignment, variable: int, bit: int, *, weighted: bool
+    ) -> tuple[PartialAssignment | None, float]:
+        try:
+            child = self.propagation.decide(at, variable, bit)
+        except ContradictionError:
+            return None, 0.0
+        return child, self._weight(child) if weighted else 1.0
 
     def _weight(self, candidate: PartialAssignment) -> float:
         bound = self.bound(candidate)

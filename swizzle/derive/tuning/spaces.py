@@ -1,4 +1,4 @@
-"""What `swizzle tune` searches: the choices of a sketch file, or the schedules of a computation, in one form."""
+"""What `swizzle tune` searches: the choices of a sketch file, or the schedules of a kernel with loops, in one form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 from cuda_out.devices.device import Device
-from swizzle.derive.schedules.candidates import Assignment, CandidateSpace, LowerBound
+from swizzle.derive.schedules.candidates import Assignment, LowerBound
+from swizzle.derive.schedules.nests import Nests
+from swizzle.derive.schedules.schedule_space import MOST_WORK, ScheduleSpace
 from swizzle.language.gpu import tuning_for
 from swizzle.sketches.choices import FileChoices
 from swizzle.sketches.loading import SketchFile
@@ -50,6 +52,9 @@ class Tunable(Protocol):
     def target(self, assignment: Assignment) -> tuple[str, Mapping[str, int]]:
         """Return the file of a complete assignment, FILE or FILE:NAME, and values of its parameters."""
 
+    def scale(self, assignment: Assignment) -> float:
+        """Return by what the time of that sketch is to be multiplied."""
+
 
 class ParameterSpace:
     """The choices of a sketch file, for one of its sketches."""
@@ -61,11 +66,6 @@ class ParameterSpace:
         with tuning_for(device):
             self.choices: FileChoices = file.choices(overrides)
             self.choices.require_known()
-            if not self.choices.declared:
-                raise SwizzleError(
-                    f"{file.path} declares no choices", expected='BM = choice("BM", (16, 32, 64)), at its top level',
-                    fix="write one for what may be varied (docs/tune.md)",
-                )  # fmt: skip
             self.space: GroundSpace = self.choices.space()
         self.selector = selector
         names = [choice for choice, _ in self.space.names]
@@ -90,6 +90,9 @@ class ParameterSpace:
             )  # fmt: skip
         return found[0]
 
+    def scale(self, assignment: Assignment) -> float:
+        return 1.0
+
     def bound(self, candidate: PartialAssignment, device: Device) -> LowerBound:
         """Return what a complete candidate has to write; before that there is no sketch, and nothing is known."""
         propagation = Propagator(self.space, ())
@@ -108,33 +111,46 @@ class ParameterSpace:
         )
 
 
-class ScheduleSpace:
-    """A space of schedules, whose candidates are texts of sketches that are kept in a folder."""
+class ScheduledKernels:
+    """The schedules of a kernel with loops: the text of each is a file in a folder, and is proved at a few tiles."""
 
     per_output = False
 
-    def __init__(self, candidates: CandidateSpace, folder: Path) -> None:
-        self.candidates, self.folder = candidates, folder
-        self.name, self.space, self.hash = candidates.name, candidates.space, candidates.hash
-        self.decisions = candidates.decisions
+    def __init__(self, schedules: ScheduleSpace, folder: Path) -> None:
+        self.schedules, self.folder = schedules, folder
+        self.name, self.space, self.hash = schedules.name, schedules.space, schedules.hash
+        self.decisions = schedules.decisions
 
     def bound(self, candidate: PartialAssignment, device: Device) -> LowerBound:
-        return self.candidates.bound(candidate, device)
-
-    def file(self, assignment: Assignment) -> Path:
-        """Write the text of a complete assignment into the folder, and return the file."""
-        text = self.candidates.text(assignment)
-        path = self.folder / f"{self.name}_{digest(text)[:12]}.py"
-        if not path.exists():
-            path.write_text(text, encoding="utf-8")
-        return path
+        return self.schedules.bound(candidate, device)
 
     def target(self, assignment: Assignment) -> tuple[str, Mapping[str, int]]:
-        return str(self.file(assignment)), {}
+        lengths = self.schedules.proof_lengths(assignment)
+        if (work := self.schedules.nests(assignment, lengths).work) > MOST_WORK:
+            raise SwizzleError(
+                f"its proof would run {work:,} statements, more than {MOST_WORK:,}",
+                expected="a schedule that repeats less", fix="fix other decisions, or smaller tiles",
+            )  # fmt: skip
+        text = self.schedules.text(assignment)
+        path = self.folder / f"{self.name}_{digest(text)[:12]}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return f"{path}:{self.name}", {}
 
     def sketch(self, assignment: Assignment) -> Sketch:
-        (found,) = SketchFile.read(self.file(assignment)).load(None, {})
+        path, _, name = self.target(assignment)[0].rpartition(":")
+        (found,) = SketchFile.read(path).load(name, {})
         return found
+
+    def scale(self, assignment: Assignment) -> float:
+        """Return how many more statements all threads execute at the lengths asked for than where it is proved."""
+        proved = self.schedules.proof_lengths(assignment)
+        return _executed(self.schedules.nests(assignment)) / _executed(self.schedules.nests(assignment, proved))
+
+
+def _executed(nests: Nests) -> float:
+    threads = prod(nests.size(loop.tile) for loop in nests.blocks) * prod(nests.threads)
+    return threads * nests.work / (threads + 100)
 
 
 def decided(space: Tunable, candidate: PartialAssignment) -> dict[str, Value]:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from swizzle.derive.tuning.candidate import Record
+from swizzle.derive.tuning.candidate import CandidateRecord
 from swizzle.solving.solution.seal import is_signed, signature
 from symbolic.choices.conditions import Value
 from symbolic.errors import SwizzleError
@@ -39,7 +39,7 @@ class CandidateStore:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self.records: dict[str, Record] = {}
+        self.records: dict[str, CandidateRecord] = {}
         self.by_decisions: dict[str, str] = {}
         self._broken = False
         if path is not None:
@@ -60,17 +60,17 @@ class CandidateStore:
                 body = json.loads(line)
                 signed = body.pop("signed")
                 if is_signed(_KIND, _in_order(body), signed):
-                    self._know(msgspec.convert(body["record"], Record), body["space"], body["decisions"])
+                    self._know(msgspec.convert(body["record"], CandidateRecord), body["space"], body["decisions"])
 
-    def _know(self, record: Record, space: str, decisions: Mapping[str, Value]) -> None:
+    def _know(self, record: CandidateRecord, space: str, decisions: Mapping[str, Value]) -> None:
         self.records[record.key] = record
         self.by_decisions[decisions_key(space, decisions)] = record.key
 
-    def known(self, space: str, decisions: Mapping[str, Value]) -> Record | None:
+    def known(self, space: str, decisions: Mapping[str, Value]) -> CandidateRecord | None:
         """Return the record of an assignment of a space, of this very file's text."""
         return self.records.get(self.by_decisions.get(decisions_key(space, decisions), ""))
 
-    def put(self, record: Record, space: str, decisions: Mapping[str, Value]) -> None:
+    def put(self, record: CandidateRecord, space: str, decisions: Mapping[str, Value]) -> None:
         """Keep a record; one write appends its whole line."""
         if self.known(space, decisions) == record:
             return

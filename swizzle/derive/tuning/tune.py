@@ -15,13 +15,13 @@ from msgspec import Struct, field
 
 from cuda_out.devices.device import Device
 from cuda_out.devices.device import device as device_table
-from swizzle.derive.schedules.candidates import CandidateSpace
-from swizzle.derive.tuning.candidate import Record, candidate_key, evaluate
+from swizzle.derive.schedules.schedule_space import ScheduleSpace
+from swizzle.derive.tuning.candidate import CandidateRecord, candidate_key, evaluate
 from swizzle.derive.tuning.elsewhere import PendingCandidates, TuningEngine, candidate_job
 from swizzle.derive.tuning.elsewhere import records as tried_by
 from swizzle.derive.tuning.files import winner_files
 from swizzle.derive.tuning.search import SEARCHES, CandidateSearch
-from swizzle.derive.tuning.spaces import ParameterSpace, ScheduleSpace, Tunable, decided
+from swizzle.derive.tuning.spaces import ParameterSpace, ScheduledKernels, Tunable, decided
 from swizzle.derive.tuning.store import CandidateStore
 from swizzle.language.gpu import USUAL, tuning_for
 from swizzle.sketches.loading import SketchFile
@@ -36,7 +36,9 @@ from symbolic.errors import SwizzleError
 from symbolic.limits import Interruption
 
 MOST_COUNTED: Final = 20_000
-"""Spaces of at most so many assignments are counted one by one."""
+"""Spaces of at most so many combinations of values are counted one by one."""
+WALKS: Final = 60
+"""Random walks that say how large others are."""
 EACH_SECONDS: Final = 60.0
 """What the search for one candidate's holes may take."""
 SearchName = Literal["tag", "bound", "random"]
@@ -82,7 +84,7 @@ class TriedCandidate(Struct, frozen=True):
     decisions: Mapping[str, Value]
     bound: float
     why: str
-    record: Record
+    record: CandidateRecord
     cost: float
 
     def as_json(self) -> dict[str, Any]:
@@ -101,6 +103,8 @@ class Tuned(Struct):
         choices: how many there are.
         size: how many candidates; exact where its ends are equal.
         device: the GPU that was counted for.
+        per_output: whether times are of one output.
+        open: the decisions that are open in the whole space.
         tried: all candidates in the order in which they were tried.
         cut: partial candidates that were left out for their bounds.
         best: the one with the least cost; None where none is proved.
@@ -116,6 +120,7 @@ class Tuned(Struct):
     size: SpaceSize
     device: Device
     per_output: bool
+    open: tuple[str, ...] = ()
     tried: list[TriedCandidate] = field(default_factory=list)
     cut: int = 0
     best: TriedCandidate | None = None
@@ -160,20 +165,24 @@ Listener = Callable[[Tuned], None]
 
 
 def space_of(
-    target: str | Path | CandidateSpace, selector: str | None, overrides: Mapping[str, int], table: Device, folder: Path
+    target: str | Path | ScheduleSpace, selector: str | None, overrides: Mapping[str, int], table: Device, folder: Path
 ) -> Tunable:
-    """Return the space of a file's choices, or of schedules that are given as such."""
-    if isinstance(target, str | Path):
-        return ParameterSpace(SketchFile.read(target), selector, overrides, table)
-    return ScheduleSpace(target, folder)
+    """Return the space of a file's choices; where it declares none, that of the schedules of its kernel with loops."""
+    if isinstance(target, ScheduleSpace):
+        return ScheduledKernels(target, folder)
+    file = SketchFile.read(target)
+    with tuning_for(table):
+        if not file.choices(overrides).declared:
+            return ScheduledKernels(ScheduleSpace(file, selector, overrides), folder)
+    return ParameterSpace(file, selector, overrides, table)
 
 
-def count_candidates(propagation: Propagator, root: PartialAssignment) -> SpaceSize:
+def count_candidates(propagation: Propagator, root: PartialAssignment, walks: int = WALKS) -> SpaceSize:
     """Return how many complete candidates there are, exactly where they are few, by random walks otherwise."""
-    number = 0
-    for number, _ in enumerate(assignments(propagation, root), 1):
-        if number > MOST_COUNTED:
-            return estimate(propagation, walks=400, candidate=root)
+    combinations = math.prod(root.masks[variable].bit_count() for variable in propagation.open_variables(root))
+    if combinations > MOST_COUNTED:
+        return estimate(propagation, walks=walks, candidate=root)
+    number = sum(1 for _ in assignments(propagation, root))
     return SpaceSize(number, number, number, 0, 0.0)
 
 
@@ -192,7 +201,7 @@ def start(space: Tunable) -> tuple[Propagator, PartialAssignment]:
 
 
 def tune(
-    target: str | Path | Sketch | CandidateSpace,
+    target: str | Path | Sketch | ScheduleSpace,
     name: str | None = None,
     *,
     device: str = USUAL,
@@ -208,7 +217,8 @@ def tune(
     """Search a space for its cheapest proved candidate.
 
     Args:
-        target: a sketch file with choices, one of its sketches, or a space of schedules.
+        target: a sketch file with choices, or with a kernel of one thread with loops; one of its sketches; or a space
+            of schedules.
         name: which of the file's sketches.
         device: the GPU, or the file of a table of one's own.
         budget: what the search may take: '300' or '5m' of processor time, 'wall:300', 'candidates:40'.
@@ -229,7 +239,7 @@ def tune(
     if isinstance(target, Sketch):
         name, target = target.name, target.place.file
     with tempfile.TemporaryDirectory(prefix="swizzle-tune-") as scratch, tuning_for(table):
-        space = space_of(target, name, fix or {}, table, folder or Path(scratch))
+        space = space_of(target, name, fix or {}, table, Path(scratch))
         run = _Run(space, table, limit, search, seed, folder, resume, progress)
         return run.run() if engine is None else run.run(engine, device)
 
@@ -243,7 +253,9 @@ class _Run:
         self.progress = progress
         self.propagation, self.root = start(space)
         size = count_candidates(self.propagation, self.root)
-        self.tuned = Tuned(space.name, space.hash, len(space.decisions), size, table, space.per_output)
+        left = {name: self.root.masks[variable] for name, variable in space.decisions.items()}
+        several = tuple(name for name, mask in left.items() if mask & (mask - 1) or isinstance(space, ParameterSpace))
+        self.tuned = Tuned(space.name, space.hash, len(space.decisions), size, table, space.per_output, several)
         self.store = CandidateStore(store_path(space.name, folder))
         self.bounds: dict[PartialAssignment, tuple[float, str]] = {}
         first = list(space.decisions.values())
@@ -281,7 +293,7 @@ class _Run:
                 self.run_on(engine, device_name)
             while engine is None and (leaf := self.next_leaf()) is not None:
                 found = self.made(leaf)
-                self.keep(leaf, found if isinstance(found, Record) else self.evaluated(*found))
+                self.keep(leaf, found if isinstance(found, CandidateRecord) else self.evaluated(*found))
         except KeyboardInterrupt:
             tuned.stopped = "interrupted"
         except Interruption as stopped:
@@ -299,12 +311,18 @@ class _Run:
         def ask() -> tuple[PartialAssignment, SweepJob] | None:
             while (leaf := self.next_leaf()) is not None and leaf not in under_way:
                 found = self.made(leaf)
-                if isinstance(found, Record):
+                if isinstance(found, CandidateRecord):
                     self.keep(leaf, found)
                     continue
                 under_way.add(leaf)
                 target, values = self.space.target(self.propagation.assignment(leaf))
-                return leaf, candidate_job(target, values, device_name, found[1], EACH_SECONDS, Path.cwd())
+                options = {
+                    "device": device_name,
+                    "key": found[1],
+                    "seconds": EACH_SECONDS,
+                    "any_length": self.space.per_output,
+                }
+                return leaf, candidate_job(target, values, options, Path.cwd())
             self.fresh -= leaf is not None
             pending.over = leaf is None
             return None
@@ -315,35 +333,37 @@ class _Run:
             self.elsewhere += seconds if self.budget.kind == "processor" else 0
             self.keep(leaf, record)
 
-    def made(self, leaf: PartialAssignment) -> Record | tuple[Sketch, str]:
+    def made(self, leaf: PartialAssignment) -> CandidateRecord | tuple[Sketch, str]:
         """Return a candidate's sketch and key; what came of it where that is known, or where there is no sketch."""
         try:
             sketch = self.space.sketch(self.propagation.assignment(leaf))
             name = candidate_key(sketch, self.table)
         except SwizzleError as error:
             decisions = decided(self.space, leaf)
-            return Record(f"refused {self.space.hash} {sorted(decisions.items())}", "refused", error.found)
+            return CandidateRecord(f"refused {self.space.hash} {sorted(decisions.items())}", "refused", error.found)
         return self.store.records.get(name) or (sketch, name)
 
-    def keep(self, leaf: PartialAssignment, record: Record) -> None:
+    def keep(self, leaf: PartialAssignment, record: CandidateRecord) -> None:
         """Keep what came of a candidate, and count it."""
         if record.status != "undecided":
             self.store.put(record, self.space.hash, decided(self.space, leaf))
         self.count(leaf, record)
 
-    def evaluated(self, sketch: Sketch, name: str) -> Record:
+    def evaluated(self, sketch: Sketch, name: str) -> CandidateRecord:
         """Prove and count a candidate; what was solved is kept of the best so far."""
-        record, result = evaluate(sketch, name, self.table, Limits(timeout=EACH_SECONDS))
+        limits, as_written = Limits(timeout=EACH_SECONDS), self.space.per_output
+        record, result = evaluate(sketch, name, self.table, limits, any_length=as_written)
         best = self.tuned.best
         self.results = {key: kept for key, kept in self.results.items() if best and key == best.record.key}
         self.results[name] = result
         return record
 
-    def count(self, leaf: PartialAssignment, record: Record) -> None:
+    def count(self, leaf: PartialAssignment, record: CandidateRecord) -> None:
         bound, why = self.bound(leaf), self.bounds[leaf][1]
         cost = math.inf
         if record.static is not None:
-            cost = max(record.static.seconds / (record.static.outputs if self.space.per_output else 1), bound)
+            scale = self.space.scale(self.propagation.assignment(leaf))
+            cost = max(record.static.seconds * scale / (record.static.outputs if self.space.per_output else 1), bound)
         tried = TriedCandidate(decided(self.space, leaf), bound, why, record, cost)
         self.tuned.tried.append(tried)
         if cost < self.search.best:
@@ -357,6 +377,8 @@ class _Run:
         """Write the best one; where it was proved by another run, prove it again: a file is no word for a kernel."""
         if self.best_leaf is None or self.tuned.best is None:
             return
+        if self.folder is not None and isinstance(self.space, ScheduledKernels):
+            self.space.folder = self.folder  # of all texts, the best one stays
         sketch, name = self.space.sketch(self.propagation.assignment(self.best_leaf)), self.tuned.best.record.key
         if name not in self.results:
             record = self.evaluated(sketch, name)

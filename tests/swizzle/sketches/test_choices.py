@@ -163,6 +163,15 @@ def test_a_requirement_without_choices_is_of_the_file_alone(tmp_path: Path) -> N
         load(path)
 
 
+@pytest.mark.parametrize("suffix", [".py", ".swz"])
+def test_what_is_set_has_to_be_declared(tmp_path: Path, suffix: str) -> None:
+    """As a choice or as a parameter."""
+    file = SketchFile.read(written(tmp_path, HEAD, suffix))
+    file.choices({"N": 3, "BM": 16}).require_known()
+    with pytest.raises(SwizzleError, match="declares no parameter M"):
+        file.choices({"M": 3}).require_known()
+
+
 def test_a_family_keeps_its_choices(tmp_path: Path) -> None:
     """Another size is asked with the same choices, though others would be the first ones there."""
     path = written(tmp_path, HEAD, ".py")

@@ -135,7 +135,7 @@ def test_a_search_is_resumed(file: Path, tmp_path: Path, monkeypatch: pytest.Mon
     evaluate = candidate.evaluate
     monkeypatch.setattr(
         "swizzle.derive.tuning.tune.evaluate",
-        lambda sketch, name, *others: made.append(name) or evaluate(sketch, name, *others),
+        lambda sketch, name, *others, **more: made.append(name) or evaluate(sketch, name, *others, **more),
     )
     out = tmp_path / "out"
     first = tune(file, budget="candidates:3", output=out)
@@ -156,7 +156,7 @@ def test_one_kernel_is_one_candidate(file: Path, tmp_path: Path, monkeypatch: py
     evaluate = candidate.evaluate
     monkeypatch.setattr(
         "swizzle.derive.tuning.tune.evaluate",
-        lambda sketch, name, *others: made.append(name) or evaluate(sketch, name, *others),
+        lambda sketch, name, *others, **more: made.append(name) or evaluate(sketch, name, *others, **more),
     )
     tuned = tune(file, fix={"V": 1}, output=tmp_path)
     assert len(tuned.tried) == 9 and len(made) == 3
@@ -189,7 +189,7 @@ def test_values_that_are_set_are_not_searched(file: Path, tmp_path: Path) -> Non
     (file.parent / "plain.py").write_text(
         SUMS.replace('choice("V", (1, 2, 4))', "1").replace('choice("WARPS", (1, 2, 3))', "1")
     )
-    with pytest.raises(SwizzleError, match="declares no choices"):
+    with pytest.raises(SwizzleError, match="a kernel of one thread"):
         tune(file.parent / "plain.py")
 
 
@@ -231,3 +231,37 @@ def test_a_candidate_is_compiled_and_counted(file: Path, tmp_path: Path) -> None
     assert one is not None and four is not None and one.architecture == four.architecture == "sm_90"
     assert 0 < four.per_output < one.per_output < 40 and not one.loops and one.registers > 5
     assert tuned.best is not None and tuned.best.decisions["V"] == 4
+
+
+PLAIN = """
+from swizzle import f32, parameter, sketch, spec
+
+N = parameter("N", 64, domain=range(1, 1 << 20))
+
+@spec
+def doubled(x):
+    return [2 * x[i] for i in range(N)]
+
+@sketch(spec=doubled, block=1, x=f32[N], y=f32.out[N])
+def twice(x, y):
+    for i in range(N):
+        y[i] = 2 * x[i]
+"""
+
+
+@pytest.mark.usefixtures("without_compiler")
+def test_a_kernel_with_loops_is_scheduled(tmp_path: Path) -> None:
+    """Without choices in its file; of the schedules that were tried, the best is written with its text, and checked."""
+    path = tmp_path / "twice.py"
+    path.write_text(PLAIN)
+    small = tune(path)
+    assert small.best is not None and small.optimal == "proved by the model" and len(small.tried) < small.size.low
+    assert small.best.cost == small.least, "nothing is below the bound of the whole space: how long one load takes"
+    path.write_text(PLAIN.replace('"N", 64', '"N", 1 << 16'))
+    tuned = tune(path, budget="candidates:3", output=tmp_path / "out")
+    assert len(tuned.tried) == 3 and tuned.best is not None and tuned.size.low > 100
+    assert any(name.startswith("size(") for name in tuned.best.decisions)
+    assert all(each.bound <= each.cost for each in tuned.tried) and tuned.least > 0
+    (text,) = (tmp_path / "out").glob("twice_*.py")
+    assert "block=" in text.read_text() and check(load(text)[0], emitted=False)
+    assert {path.name for path in tuned.files} == {"twice.cu", "twice.cuh", "twice.json", "twice.tuned.json"}
