@@ -74,7 +74,8 @@ def lines(tuned: Tuned) -> Iterator[str]:
         how = f"estimated by the table of {tuned.device.title}, not measured"
         yield f"  cost    {_cost(tuned, best)}, {how}; bound {seconds_text(best.bound)}: {best.why}"
         if tuned.optimal == "open":
-            yield "  best    of those that were tried; others may be better"
+            least = f"; none takes less than {seconds_text(tuned.least)} by this device table" if tuned.least else ""
+            yield f"  best    of those that were tried; others may be better{least}"
         else:
             yield (
                 f"  best    no candidate in this space (hash {tuned.space}) beats it by this device table "

@@ -111,6 +111,10 @@ class ParameterSpace:
         )
 
 
+class ProofTooLargeError(SwizzleError):
+    """A schedule that repeats so much that its proof is not tried: whether it is right, nobody says."""
+
+
 class ScheduledKernels:
     """The schedules of a kernel with loops: the text of each is a file in a folder, and is proved at a few tiles."""
 
@@ -127,7 +131,7 @@ class ScheduledKernels:
     def target(self, assignment: Assignment) -> tuple[str, Mapping[str, int]]:
         lengths = self.schedules.proof_lengths(assignment)
         if (work := self.schedules.nests(assignment, lengths).work) > MOST_WORK:
-            raise SwizzleError(
+            raise ProofTooLargeError(
                 f"its proof would run {work:,} statements, more than {MOST_WORK:,}",
                 expected="a schedule that repeats less", fix="fix other decisions, or smaller tiles",
             )  # fmt: skip

@@ -16,12 +16,12 @@ from msgspec import Struct, field
 from cuda_out.devices.device import Device
 from cuda_out.devices.device import device as device_table
 from swizzle.derive.schedules.schedule_space import ScheduleSpace
-from swizzle.derive.tuning.candidate import CandidateRecord, candidate_key, evaluate
+from swizzle.derive.tuning.candidate import CandidateRecord, Status, candidate_key, evaluate
 from swizzle.derive.tuning.elsewhere import PendingCandidates, TuningEngine, candidate_job
 from swizzle.derive.tuning.elsewhere import records as tried_by
 from swizzle.derive.tuning.files import winner_files
-from swizzle.derive.tuning.search import SEARCHES, CandidateSearch
-from swizzle.derive.tuning.spaces import ParameterSpace, ScheduledKernels, Tunable, decided
+from swizzle.derive.tuning.search import SEARCHES, BranchAndBound, CandidateSearch
+from swizzle.derive.tuning.spaces import ParameterSpace, ProofTooLargeError, ScheduledKernels, Tunable, decided
 from swizzle.derive.tuning.store import CandidateStore
 from swizzle.language.gpu import USUAL, tuning_for
 from swizzle.sketches.loading import SketchFile
@@ -41,6 +41,8 @@ WALKS: Final = 60
 """Random walks that say how large others are."""
 EACH_SECONDS: Final = 60.0
 """What the search for one candidate's holes may take."""
+MODEL_SECONDS: Final = 20.0
+"""Processor seconds that branch and bound over the bounds of schedules may take."""
 SearchName = Literal["tag", "bound", "random"]
 
 
@@ -109,7 +111,7 @@ class Tuned(Struct):
         cut: partial candidates that were left out for their bounds.
         best: the one with the least cost; None where none is proved.
         finished: whether nothing in the space is better by the model.
-        least: a time that no candidate of the space falls below by the device table, and whether it is the greatest.
+        least: a time that no candidate of the space falls below by the device table.
         stopped: why the search ended before it was finished; ''.
         files: what was written.
     """
@@ -138,8 +140,10 @@ class Tuned(Struct):
     @property
     def optimal(self) -> str:
         """'proved by the model' where no candidate is better by costs and bounds of the device table, or 'open'."""
-        undecided = any(each.record.status == "undecided" for each in self.tried)
-        return "proved by the model" if self.finished and self.best is not None and not undecided else "open"
+        if self.best is None or not self.finished:
+            return "open"
+        undecided = self.statuses["undecided"] and self.best.cost > self.least
+        return "open" if undecided else "proved by the model"
 
     def as_json(self) -> dict[str, Any]:
         best = None if self.best is None else self.best.as_json()
@@ -289,6 +293,8 @@ class _Run:
         tuned = self.tuned
         tuned.least = self.bound(self.root)
         try:
+            if not self.space.per_output:
+                self.try_least()
             if engine is not None:
                 self.run_on(engine, device_name)
             while engine is None and (leaf := self.next_leaf()) is not None:
@@ -299,10 +305,28 @@ class _Run:
         except Interruption as stopped:
             tuned.stopped = str(stopped)
         tuned.finished, tuned.cut = self.search.finished, self.search.cut
-        if tuned.finished and tuned.best is not None:
-            tuned.least = max(tuned.least, min(tuned.best.cost, tuned.least or tuned.best.cost))
         self.write()
         return tuned
+
+    def try_least(self) -> None:
+        """Find the schedule with the least bound, by branch and bound over bounds alone, and try it first.
+
+        Its bound is a time that no schedule of the space falls below, where the search for it comes to its end.
+        """
+        first, begun, best = list(self.space.decisions.values()), spent("processor"), None
+        search = BranchAndBound(self.propagation, self.root, first, self.bound)
+        for leaf in search.steps():
+            if leaf is not None:
+                best = leaf
+                search.tell(leaf, self.bound(leaf))
+            if spent("processor") - begun > MODEL_SECONDS:
+                break
+        else:
+            self.tuned.least = search.best
+        if best is not None:
+            found = self.made(best)
+            self.fresh += 1
+            self.keep(best, found if isinstance(found, CandidateRecord) else self.evaluated(*found))
 
     def run_on(self, engine: TuningEngine, device_name: str) -> None:
         """Have candidates tried by workers; a candidate that is under way is not asked for again."""
@@ -340,7 +364,8 @@ class _Run:
             name = candidate_key(sketch, self.table)
         except SwizzleError as error:
             decisions = decided(self.space, leaf)
-            return CandidateRecord(f"refused {self.space.hash} {sorted(decisions.items())}", "refused", error.found)
+            status: Status = "undecided" if isinstance(error, ProofTooLargeError) else "refused"
+            return CandidateRecord(f"{status} {self.space.hash} {sorted(decisions.items())}", status, error.found)
         return self.store.records.get(name) or (sketch, name)
 
     def keep(self, leaf: PartialAssignment, record: CandidateRecord) -> None:
