@@ -67,12 +67,12 @@ def cub(carrier: Carrier, head: Sequence[str]) -> str:
     lines += ["struct Words {", *(f"    {C_TYPES[dtype]} {members[word]};" for word, dtype in words.items()), "};", ""]
     lines += _functor(
         "Lift", parameters, {members[word]: lift.text(carrier.lift[word], words[word]) for word in words},
-        [] if words else [arguments[name] for name in loop.elements],
+        [arguments[name] for name in loop.elements if not any(name in each.names for each in carrier.lift.values())],
     )  # fmt: skip
     lines += _functor(
         "Combine", "const Words &a, const Words &b",
         {members[word]: combine.text(carrier.combine[word], words[word]) for word in words},
-        [] if words else ["a", "b"],
+        [side for side in "ab" if not any(name[0] == side for each in carrier.combine.values() for name in each.names)],
     )  # fmt: skip
     if carrier.identity is not None:
         empty = {members[word]: lift.text(carrier.identity[word], words[word]) for word in words}

@@ -19,6 +19,7 @@ from swizzle.operators.loop import BOOL
 from swizzle.operators.types import as_data, computed_in, infinite_summands, result_types, stand_in, whole_infinities
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.elements import wrapped
+from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import ONE, Expression, terms
 from symbolic.ir.program import DType
 
@@ -82,6 +83,13 @@ def python_text(carrier: Carrier, name: str, head: Sequence[str]) -> str:
     """
     check_printable(carrier)
     dialect, loop, words = DIALECTS[name], carrier.loop, carrier.words
+    if not words and not dialect.wraps:
+        raise SwizzleError(
+            f"{loop.name} has no words, as its result is the same of all elements",
+            place=loop.place,
+            expected="words that are arrays",
+            fix="return what the loop computes of its elements",
+        )
     taken = ["a", "b", "words", "tl", "jnp", "math", "cuda", "triton"]
     members, elements = c_names(words, taken=taken), c_names(loop.elements, taken=[*taken, *words])
     sides = {f"{side}.{word}": dtype for side in "ab" for word, dtype in words.items()}
@@ -91,18 +99,19 @@ def python_text(carrier: Carrier, name: str, head: Sequence[str]) -> str:
     )
     result = _ArrayPrinter(dialect, words, members.__getitem__, whole_infinities(carrier))
     lines = [*first_comment(head), "", *dialect.imports]
-    lifted = [
-        lift.of(each, words[word]) if each.names else lift.alike(each, words[word], next(iter(elements.values())))
-        for word, each in carrier.lift.items()
-    ]
+    lifted = lift.words(carrier.lift, words, next(iter(elements.values())))
     lines += _function(dialect, "lift", list(elements.values()), [], lifted)
     both = [[f"{members[word]}_{side}" for word in words] for side in "ab"]
+    combined = combine.words(carrier.combine, words, next(iter(both[0]), ""))
     if dialect.flat:
-        lines += _function(dialect, "combine", [*both[0], *both[1]], [], combine.words(carrier.combine, words))
+        lines += _function(dialect, "combine", [*both[0], *both[1]], [], combined)
     else:
         opened = [f"{_targets(some)} = {side}" for some, side in zip(both, "ab", strict=True) if some]
-        lines += _function(dialect, "combine", ["a", "b"], opened, combine.words(carrier.combine, words))
-    results = [result.of(each, dtype) for each, dtype in zip(carrier.result, result_types(carrier), strict=True)]
+        lines += _function(dialect, "combine", ["a", "b"], opened, combined)
+    results = [
+        result.for_all(each, dtype, next(iter(members.values()), ""))
+        for each, dtype in zip(carrier.result, result_types(carrier), strict=True)
+    ]
     if dialect.flat:
         lines += _function(dialect, "result", list(members.values()), [], results, single=True)
     else:
@@ -155,12 +164,14 @@ class _ArrayPrinter(Struct, frozen=True):
     spelled: Callable[[str], str]
     infinite: Mapping[str, int] = {}
 
-    def words(self, values: Mapping[str, Expression], types: Mapping[str, DType]) -> list[str]:
-        """Return a text for each word."""
-        return [self.of(values[word], dtype) for word, dtype in types.items()]
+    def words(self, values: Mapping[str, Expression], types: Mapping[str, DType], like: str = "") -> list[str]:
+        """Return a text for each word, of one element or of as many as `like` has."""
+        return [self.for_all(values[word], dtype, like) for word, dtype in types.items()]
 
-    def alike(self, node: Expression, dtype: DType, like: str) -> str:
-        """Return a number that does not depend on an element, for each of them."""
+    def for_all(self, node: Expression, dtype: DType, like: str) -> str:
+        """Return what is stored for a word, for as many elements as `like` has where it is one number of all."""
+        if node.names or not like:
+            return self.of(node, dtype)
         kind = "int32" if not self.dialect.booleans and dtype is BOOL else NUMPY_DTYPES[dtype].__name__
         kind = "bool_" if dtype is BOOL and self.dialect.booleans else kind
         value = int(node.value) if dtype is BOOL and not self.dialect.booleans else self._constant(node.value, dtype)

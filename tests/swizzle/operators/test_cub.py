@@ -18,6 +18,7 @@ from swizzle.operators import operator_of
 from swizzle.operators.cub import C_TYPES, cub
 from swizzle.operators.find import Found
 from swizzle.operators.samples import random_rows
+from swizzle.sketches.loading import load_names
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import bits, constant, modulo, multiply
 from tests.slow_cases import slow_unless
@@ -89,6 +90,19 @@ def test_the_printed_operator_computes_the_loop(name: str, tmp_path: Path) -> No
         done = subprocess.run([tmp_path / "main"], input=given, capture_output=True, text=True, check=True)
         result = [float(text) for text in done.stdout.split()]
         assert result == pytest.approx(_expected(found, rows), rel=1e-4)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+@pytest.mark.parametrize("step", ["s = v", "s, t = t, v", "s = 5 if s < 5 else 5\n        t = t + v"])
+def test_a_part_that_is_not_read_is_no_warning(step: str, tmp_path: Path) -> None:
+    """Nor is an element."""
+    text = f"@serial\ndef f(x: i32):\n    s, t = 0, 0\n    for v in x:\n        {step}\n    return s, t\n"
+    (tmp_path / "loops.py").write_text(f"from swizzle import i32, serial\n{text}")
+    judged = operator_of(load_names(tmp_path / "loops.py")["f"].loop)  # type: ignore[attr-defined]
+    (tmp_path / "main.cpp").write_text(printed(judged).replace("#pragma once", "") + "int main() { return 0; }\n")
+    assert COMPILER is not None
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    subprocess.run([COMPILER, *flags, "main.cpp"], cwd=tmp_path, check=True)
 
 
 @pytest.mark.sampled(8)

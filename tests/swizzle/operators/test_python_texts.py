@@ -8,15 +8,19 @@ import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from swizzle import SwizzleError
+from swizzle.operators import operator_of
 from swizzle.operators.find import Found
 from swizzle.operators.loop import BOOL
 from swizzle.operators.python_texts import DIALECTS, python_text
 from swizzle.operators.samples import random_rows
+from swizzle.sketches.loading import load_names
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from tests.swizzle.operators.found import found_of
 
@@ -147,6 +151,42 @@ def test_texts_scan_as_the_loops_do(library: str) -> None:
     for name in NAMES:
         assert found_of(name).status == "proved"
         check(name, library, run(python_text(found_of(name).with_identity, library, ["a test"])))
+
+
+SHIFTED = """from swizzle import i32, serial
+
+@serial
+def shifted(x: i32):
+    p, q = -1, 0
+    for v in x:
+        q = p if v == -1 else 3 * v
+        p = v * v
+    return q
+
+@serial
+def none(x: i32):
+    s = 0
+    for v in x:
+        s = s + v
+    return 3
+"""
+
+
+@pytest.mark.parametrize("library", DIALECTS)
+def test_a_word_that_is_a_number_after_two_parts(library: str, tmp_path: Path) -> None:
+    """It is an array like the others, and a part that is not read no warning; without a word nothing is scanned."""
+    (tmp_path / "loops.py").write_text(SHIFTED)
+    loops = load_names(tmp_path / "loops.py")
+    found = operator_of(loops["shifted"].loop)  # type: ignore[attr-defined]
+    assert any(each.constant for each in found.with_identity.combine.values())
+    given, state = columns(found, 13), found.loop.start()
+    got = scanned(run(python_text(found.with_identity, library, [])), library, given)
+    for place, value in enumerate(given[0].tolist()):
+        state = found.loop.after([[value]], state)
+        assert got[0][place] == found.loop.finished(state)[0]
+    if library != "numba":
+        with pytest.raises(SwizzleError, match="none has no words"):
+            python_text(operator_of(loops["none"].loop).with_identity, library, [])  # type: ignore[attr-defined]
 
 
 def test_an_operator_for_triton() -> None:
