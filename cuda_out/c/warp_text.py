@@ -141,7 +141,7 @@ def _packed(array: str, register: int, dtype: DType) -> str:
     if per == 1:
         return f"unsigned({array}[{register}])"
     unsigned = "unsigned char" if per == 4 else "unsigned short"
-    parts = [f"unsigned({unsigned}({array}[{per * register + each}]))" for each in range(per)]
+    parts = [f"unsigned(static_cast<{unsigned}>({array}[{per * register + each}]))" for each in range(per)]
     return " | ".join(part if not each else f"{part} << {dtype.bits * each}" for each, part in enumerate(parts))
 
 

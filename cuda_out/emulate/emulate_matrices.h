@@ -72,7 +72,15 @@ template <int PACKED, class T> auto factor(T value, int part) {
         return value;
     } else if constexpr (std::is_integral_v<T>) return int(value);
     else if constexpr (std::is_same_v<T, double>) return value;
-    else return float(value);
+    else if constexpr (std::is_convertible_v<T, float>) return float(value);
+    else {  // bfloat16, which is the upper half of a float
+        uint16_t bits;
+        std::memcpy(&bits, &value, 2);
+        const uint32_t whole = uint32_t(bits) << 16;
+        float number;
+        std::memcpy(&number, &whole, 4);
+        return number;
+    }
 }
 
 template <int M, int K, class C, class T, int NC, int NA, int NB>

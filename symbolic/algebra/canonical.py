@@ -123,6 +123,8 @@ class Canonical:
         return self._known(op, rows, lambda: self._rows(op, rows))
 
     def _rows(self, op: str, rows: Lanes) -> Lanes:
+        if len(rows) == 1:
+            return np.array([self.terms.apply(op, rows[0].tolist())], np.int64)
         if rows.shape[1] == 2:  # numbers of both terms in one, which is sorted several times as fast
             count = len(self.terms.nodes)
             distinct, inverse = np.unique(rows[:, 0] * count + rows[:, 1], return_inverse=True)

@@ -10,6 +10,7 @@ array lies in memory, row by row.
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -126,3 +127,13 @@ def unflattened(shape: Sequence[int], flat: int) -> tuple[int, ...]:
 def cell_name(name: str, shape: Sequence[int], flat: int) -> str:
     """Return `y[3]` or `y[1, 2]`; a scalar is `y`."""
     return f"{name}[{', '.join(map(str, unflattened(shape, flat)))}]" if shape else name
+
+
+def with_indices(text: str, shapes: Mapping[str, Sequence[int]]) -> str:
+    """Return a text in which elements of arrays have an index for each dimension: `x[5]` becomes `x[1, 2]`."""
+
+    def cell(found: re.Match[str]) -> str:
+        shape = shapes.get(found[1], ())
+        return cell_name(found[1], shape, int(found[2])) if len(shape) > 1 else found[0]
+
+    return re.sub(r"\b(\w+)\[(\d+)\]", cell, text)

@@ -90,6 +90,13 @@ class MatrixProduct(Struct, frozen=True):
             return 90 if self.m == 16 else 80
         return 75 if self.m == 8 or (self.a, self.k) == ("f16", 8) else 80
 
+    @property
+    def rounds(self) -> str:
+        """What the hardware rounds of factors and sums, in words; '' where it is no more than of any float's sum."""
+        if self.a == "tf32":
+            return f"{self.shape} takes its factors as tf32: the hardware leaves out the lower 13 bits of each f32"
+        return f"{self.shape} of {self.a} adds up in f16" if self.c == "f16" else ""
+
     def size(self, operand: OperandName) -> int:
         """Return how many elements of an operand a lane has."""
         across, along = {"a": (self.m, self.k), "b": (self.k, self.n), "c": (self.m, self.n)}[operand]

@@ -171,7 +171,11 @@ def _moved(node: WarpInstruction) -> Iterator[Stmt]:
     per, held = per_lane(source.dtype), []
     for element, (line, column) in enumerate(_own(node.row, source.dtype)):
         lanes = tuple(each * 4 + along // per for each, along in zip(line, column, strict=True))
-        sides = [_shuffled(_at(source, number), lanes) for number in range(per)]
+        sides: list[Expr] = []  # of neither side a lane may be missing, whichever it chooses
+        for number in range(per):
+            side = f"{node.row.name} {element} {number}"
+            yield ir.Assign(side, _shuffled(_at(source, number), lanes), node.place)
+            sides.append(ir.Var(side, source.dtype, node.place))
         odd = _table(tuple(along % per for along in column), node.place)
         zero = ir.Const(0, DType.INDEX, node.place)
         even = ir.Compare("==", odd, zero, node.place)

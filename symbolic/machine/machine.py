@@ -28,6 +28,7 @@ from symbolic.elements import is_exact
 from symbolic.errors import SwizzleError
 from symbolic.ir.functions import ChoiceFunction, Gather, StateFunction, defined_with, gathered, joined_of
 from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY, looked_up
+from symbolic.ir.matrices import MatrixProduct
 from symbolic.ir.program import (
     Accumulate,
     AccumulatorValue,
@@ -249,7 +250,12 @@ class Machine:
 
     def _together(self, node: WarpInstruction, mask: Vector) -> None:
         """Run what an instruction of a whole warp means."""
+        before = len(self.result.violations)
         self.rules.all_present(node, mask, self.shape.convergence_base, "lanes of the warp")
+        if len(self.result.violations) > before:
+            return
+        if isinstance(node.row, MatrixProduct) and isinstance(self.algebra, Canonical) and node.row.rounds:
+            self.algebra.terms.unrounded.setdefault(("product", node.row), node.row.rounds)
         row, heard = row_operand(node), self.arrays.on_access
         if row is not None:
             self.arrays.note_row(node, row, self._indices(row, mask), mask)

@@ -29,7 +29,19 @@ from symbolic.algebra.conversions import WIDEN
 from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers, as_numbers, float_limits
 from symbolic.algebra.terms import UNWRITTEN, Term
 from symbolic.ir.functions import ChoiceFunction, Gather, MathFunction, WordFunction, row_of
-from symbolic.ir.program import Apply, Binary, Cast, Const, DeclareAccumulator, DType, FunctionName, Program, Store
+from symbolic.ir.matrices import MatrixProduct
+from symbolic.ir.program import (
+    Apply,
+    Binary,
+    Cast,
+    Const,
+    DeclareAccumulator,
+    DType,
+    FunctionName,
+    Program,
+    Store,
+    WarpInstruction,
+)
 from symbolic.ir.walk import own_expressions, statements, subexpressions
 from symbolic.machine.machine import Machine
 
@@ -376,12 +388,15 @@ def _function(
 
 def _computed_in(program: Program) -> DType | None:
     """Return the least precise type that a kernel computes or keeps floats in; None where it only moves them. What
-    outputs round in the end does not count."""
+    outputs round in the end does not count. What factors lose that are truncated to tf32, of 11 bits and the exponents
+    of f32, is less than what bf16 rounds of their product."""
     stored = {p.name for p in outputs(program)}
     found = set[DType]()
     for stmt in statements(program.body):
         if isinstance(stmt, DeclareAccumulator):
             found.add(stmt.dtype)
+        if isinstance(stmt, WarpInstruction) and isinstance(stmt.row, MatrixProduct):
+            found |= {stmt.operands[-1].dtype} | ({DType.BF16} if stmt.row.a == "tf32" else set())
         for expr in own_expressions(stmt):
             rounds = expr if isinstance(stmt, Store) and expr is stmt.value and stmt.array in stored else None
             found |= {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Final
@@ -12,7 +11,7 @@ import numpy as np
 from swizzle.solving.problem.problem import Output, Problem
 from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import Place
-from symbolic.ir.index import cell_name
+from symbolic.ir.index import cell_name, with_indices
 from symbolic.ir.program import Accumulate, Expr, For, Stmt, Store
 from symbolic.ir.sites import Site, Sites, walk
 from symbolic.ir.walk import within_loops
@@ -84,15 +83,11 @@ class PartNames:
 
     def term(self, term: Term) -> str:
         """Return a term with the sketch's own indices; a long term is shortened."""
-        text = re.sub(r"\b(\w+)\[(\d+)\]", self._cell_of, self.terms.show(term))
+        text = with_indices(self.terms.show(term), self._shapes)
         if len(text) <= LONGEST_TERM:
             return text
         cut = text.rfind(" ", 0, LONGEST_TERM - 4)
         return text[: cut if cut > 0 else LONGEST_TERM - 4] + " ..."
-
-    def _cell_of(self, match: re.Match[str]) -> str:
-        shape = self._shapes.get(match[1])
-        return cell_name(match[1], shape, int(match[2])) if shape is not None else match[0]
 
     def atoms(self, terms: Iterable[Term]) -> str:
         """Return what some input elements are, in spans: 'x[0] to x[31] and w[0]'."""

@@ -26,6 +26,7 @@ from symbolic.algebra.terms import Terms
 from symbolic.errors import Place
 from symbolic.ir.copies import has_copies, synchronous
 from symbolic.ir.index import flat_index
+from symbolic.ir.matrices import MATRIX_ROWS, ROW_BYTES, MatrixMove
 from symbolic.ir.program import (
     Accumulate,
     AccumulatorValue,
@@ -41,10 +42,12 @@ from symbolic.ir.program import (
     Stmt,
     Store,
     Var,
+    WarpInstruction,
 )
 from symbolic.ir.python_text import python_text
 from symbolic.ir.sites import Site
 from symbolic.ir.walk import children, rewrite_expression
+from symbolic.ir.warp_meaning import row_operand
 from symbolic.machine.accesses import MemoryKind, WarpAccess, bytes_of
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.machine import HoleFunction, Machine
@@ -121,6 +124,7 @@ class Tracer(Machine):
         self.tops: list[Top] = []
         self.found: dict[Site, Any] = {}
         self.depth = 0
+        self.names_rows_of, self.rows_named = "", list[WarpAccess]()
         self.kinds = memory_kinds(program)
         self.steered: dict[str, tuple[int, ...]] = {}
         self.scalars[_THREAD] = shape.thread
@@ -301,12 +305,31 @@ class Tracer(Machine):
         )
         return Threads(np.where(on, number, -1), self.threads)
 
-    def _access(self, node: Load | Store, mask: Vector, *, writes: bool) -> tuple[WarpAccess, Lanes]:
-        """Return the block's access, and the address of each thread of the block (-1 where it is off)."""
+    def _together(self, node: WarpInstruction, mask: Vector) -> None:
+        """Run an instruction of a whole warp; what it takes of shared memory are the rows that lanes name."""
+        row = row_operand(node)
+        if row is not None:
+            assert isinstance(node.row, MatrixMove), "a product names no rows"
+            naming = self.shape.lane < MATRIX_ROWS * node.row.count
+            found, _ = self._access(row, mask, writes=node.row.kind == "stmatrix")
+            assert found is not None
+            cells = np.where(self._mine(naming), np.array(found.cells), -1)
+            self.rows_named = [replace(found, cells=tuple(cells.tolist()), width=ROW_BYTES // found.size)]
+            self.names_rows_of = row.array
+        super()._together(node, mask)
+        self.names_rows_of = ""
+
+    def _access(self, node: Load | Store, mask: Vector, *, writes: bool) -> tuple[WarpAccess | None, Lanes]:
+        """Return the block's access, and the address of each thread of the block (-1 where it is off).
+
+        Of an instruction that names rows, the first element has the access, and the others none.
+        """
         memory = self.memories[node.array]
         indices = tuple(self.index(i, mask) for i in node.indices)
         cells: Any = np.where(self._mine(mask), self._mine(flat_index(memory.shape, indices)), -1)
         address = np.where(cells >= 0, cells + self._mine(memory.base), -1)
+        if node.array == self.names_rows_of:
+            return self.rows_named.pop() if self.rows_named else None, address
         found = WarpAccess(
             node.array,
             self.kinds[node.array],

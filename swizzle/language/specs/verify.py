@@ -15,7 +15,7 @@ from msgspec import Struct
 from swizzle.language.specs.specification import Meaning, outputs, postcondition, symbolic_inputs
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
-from symbolic.ir.index import cell_name
+from symbolic.ir.index import cell_name, with_indices
 from symbolic.ir.program import Program
 from symbolic.machine.machine import HoleFunction, Machine
 from symbolic.machine.run import Run, Violation
@@ -94,5 +94,6 @@ def explain_mismatch(program: Program, spec: Callable[..., Any]) -> list[str]:
     lines = [str(violation.error()) for violation in run.violations[:3]]
     for bad in compare(program, run, wanted)[:3]:
         cell = cell_name(bad.array, shapes[bad.array], bad.address)
-        lines.append(f"{cell} is {terms.show(bad.got)}, the specification says {terms.show(bad.wanted)}")
+        got, want = (with_indices(terms.show(term), shapes) for term in (bad.got, bad.wanted))
+        lines.append(f"{cell} is {got}, the specification says {want}")
     return lines
