@@ -1,0 +1,60 @@
+"""The page on tensor cores: its tables of fragments and products, its example, and the case studies that it names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from swizzle import load, solve
+from swizzle.solving.solution.solution import Limits
+from symbolic.ir.matrices import PRODUCTS, SUMS, MatrixProduct
+from tests.pages import text_of
+from tests.sketches import kernel
+
+PAGE = text_of("tensor-cores.md")
+CASES = Path(__file__).parents[1] / "case_studies" / "tensor_cores"
+PRODUCT = MatrixProduct(16, 8, 16, "f16", "f16", "f32")
+
+
+def test_the_tables_of_fragments_are_right() -> None:
+    """Each shows, for each element of a matrix, the lane that has it and its number there."""
+    tables = re.findall(r"```text\n((?:[\d. ]+\n)+)```", PAGE)
+    assert len(tables) == 3
+    for operand, table in zip("cab", tables, strict=True):
+        wanted = {
+            (row, column): f"{lane}.{number}"
+            for number, (rows, columns) in enumerate(PRODUCT.places(operand))  # type: ignore[arg-type]
+            for lane, (row, column) in enumerate(zip(rows, columns, strict=True))
+        }
+        found = [line.split() for line in table.splitlines()]
+        assert {(r, c): text for r, line in enumerate(found) for c, text in enumerate(line)} == wanted
+
+
+def test_the_table_of_products_is_whole() -> None:
+    """Every product of the house is listed with its types and its least architecture."""
+    rows = re.findall(r"^\| (`m\d+.*?) \| (.*?) \| (.*?) \| (.*?) \|$", PAGE, re.MULTILINE)
+    listed = {(shape, kind) for shapes, kinds, _, _ in rows
+              for shape in re.findall(r"`(\w+)`", shapes) for kind in re.findall(r"`(\w+)`", kinds)}  # fmt: skip
+    held = {(f"m{m}n8k{k}", row.held.value) for row in PRODUCTS.values() if row.held for m, k in row.shapes}
+    assert listed == held
+    sums = {total for _, _, totals, _ in rows for total in re.findall(r"`(\w+)`", totals)}
+    assert {SUMS[name].value for row in PRODUCTS.values() for name in row.sums} <= sums
+
+
+def test_the_example_is_read() -> None:
+    """The statements at the top are of the language."""
+    (body,) = re.findall(r"```python\n(a = cuda.fragment.*?)```", PAGE, re.DOTALL)
+    body = body.replace("= sw_xform", "= ?sw_xform").replace("y[row, column] = c[0, i].value", "y[0] = c[0, 0].value")
+    sketch = kernel("tile = cuda.shared.array((16, 16), f16)\n" + body, arguments="x=f16[8], y=f32.out[8]", block=32,
+                    warp_size=32)  # fmt: skip
+    assert len(sketch.program.holes) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["hgemm", "int8_gemm"])
+def test_case_studies_are_solved_without_conflicts(name: str) -> None:
+    (sketch,) = load(CASES / f"{name}.py")
+    found = solve(sketch, Limits(cost=("conflicts",), timeout=1200))
+    assert found.status == "sat" and found.optimal and found.best.cost == {"conflicts": 0}
