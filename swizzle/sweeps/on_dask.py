@@ -98,7 +98,10 @@ class Cluster:
                     with dask.config.set(own):
                         where = self._open.enter_context(
                             LocalCluster(
-                                n_workers=self.workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
+                                n_workers=self.workers,
+                                threads_per_worker=1,
+                                dashboard_address="127.0.0.1:0",
+                                silence_logs=50,
                             )
                         )
                 self.connected_since = time.monotonic()
