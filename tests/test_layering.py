@@ -285,7 +285,9 @@ def test_every_room_is_on_the_plan() -> None:
     """A new folder is drawn into ROOMS, and what is drawn there exists."""
     folders = {path.parent for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
     rooms = {".".join(folder.relative_to(ROOT).parts) for folder in folders if set(folder.glob("[!_]*.py"))}
-    assert rooms - {"case_studies", "case_studies.cookbook", "case_studies.tuning", "case_studies.tensor_cores"} == set(ROOMS)
+    assert rooms - {"case_studies", "case_studies.cookbook", "case_studies.tuning", "case_studies.tensor_cores"} == set(
+        ROOMS
+    )
 
 
 def test_wings_import_each_other_without_a_circle() -> None:

@@ -197,6 +197,8 @@ class KeptPatterns(ReadPatterns):
         if memory == "registers":
             if (one := self._one_each(term, scope, kind)) is not None:
                 return one
+            if isinstance(term, Map) and term.kind == "lane" and isinstance(element_of(kind), NumberOf):
+                return self._in_lanes(term, scope, kind)
             out = self._registers(kind, kinds_of(term), "mine")
             self.write(term, out, scope)
             return out
@@ -241,6 +243,48 @@ class KeptPatterns(ReadPatterns):
             text = self.out.numbers.text(self.as_number(made))
         name = text if text.isidentifier() else self.out.assign(text, "mine")
         return self._spread(name, shape, [at < len(levels) for at in range(len(shape))], maps, (), element_of(kind))
+
+    def _in_lanes(self, term: Map, scope: PatternScope, kind: ValueType) -> PatternValue:
+        """Keep an array in the registers of a warp's lanes, element i in register i // 32 of lane i % 32."""
+        (count, *inner), lane = extents(kind), self.out.coordinate("lane")
+        if any(n > 1 for n in inner) or self.out.divergent:
+            self.out.refuse("arrays in the lanes of a warp", "numbers, and whole warps", "keep them in shared memory")
+        rounds = -(-count // WARP)
+        name = self.out.declare("mine", "local", [rounds], self._element_text(element_of(kind)))
+        source = view_of(self.value(term.array, scope))
+        for each in range(rounds):
+            index = self.indices.row(number(each), WARP, lane)
+            made = self._applied(term.function, [source.at(index)], term, scope)
+            while isinstance(made, PatternView):
+                made = made.at(number(0))
+            text, left = self.out.numbers.text(self.as_number(made)), count - WARP * each
+            self.out.emit(
+                f"{name}[{each}] = {text}" + (f" if {python_text(lane)} < {left} else 0" if left < WARP else "")
+            )
+
+        def one(value: PatternValue, sizes: Sequence[int]) -> PatternValue:
+            return PatternView(1, lambda _: one(value, sizes[1:])) if sizes else value
+
+        return PatternView(count, lambda i: one(self._asked(name, rounds, i), inner))
+
+    def _asked(self, name: str, rounds: int, i: Expr) -> PatternValue:
+        """Return element i of an array in the lanes of a warp, for which each lane asks another one."""
+        if self.out.divergent:
+            self.out.refuse("lanes that ask others where not all are there", "a whole warp", "let all lanes ask")
+        lane, ix = python_text(self.out.coordinate("lane")), self.indices
+        if "lanes" in self.holes:
+            around = "".join(f", {loop}" for loop in self.out.loops[-1:])
+            offered = f"{name}[sw_part({rounds}, {lane}{around})]" if rounds > 1 else f"{name}[0]"
+            text = f"cuda.shfl_sync(cuda.FULL_MASK, {offered}, sw_xform({lane}, {WARP}{around}))"
+            return number_name(self.out.assign(text, "other"))
+        asked = python_text(ix.made("%", i, WARP))
+        texts = [f"cuda.shfl_sync(cuda.FULL_MASK, {name}[{each}], {asked})" for each in range(rounds)]
+        found = [self.out.assign(text, "other") for text in texts]
+        index = python_text(i)
+        last = found.pop()
+        for each, own in reversed(list(enumerate(found, 1))):
+            last = f"{own} if {index} < {WARP * each} else {last}"
+        return number_name(self.out.assign(last, "asked") if found else last)
 
     def _cells(self, name: str, shape: tuple[int, ...], element: ValueType, at: tuple[Expr, ...] = ()) -> PatternValue:
         found = cells(name, shape, at, ones=False)

@@ -153,11 +153,16 @@ class DerivationCursor:
     def to_seq(self) -> DerivationCursor:
         return self._lowered("seq", "x")
 
-    def cached(self, memory: str = "shared", kind: str = "local", place: int = 0) -> DerivationCursor:
+    def cached(
+        self, memory: str = "shared", kind: str = "local", place: int = 0, lanes: object = None
+    ) -> DerivationCursor:
         """Copy what the map, or the reduction, here is given of each element into a memory first, by all threads.
 
-        Of tuples, `place` is the item.
+        Of tuples, `place` is the item. In the registers of a warp's lanes, `cached("registers", "lane", lanes=hole)`
+        leaves open whom each lane asks, and which of its registers that one offers.
         """
+        if lanes is hole:
+            self._progress.holes.add("lanes")
         outer = next((each for each in self._inside() if isinstance(each.term, Map | Reduce)), None)
         if outer is None:
             _refuse(f"no map{f' at {self._name}' if self._name else ''}", "a map, or a reduction", "at(...) one")

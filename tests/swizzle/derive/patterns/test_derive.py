@@ -248,3 +248,32 @@ def test_a_product_in_tiles_by_13_rules(tmp_path: Path) -> None:
     assert "  sizes   any length: A[n_y, n_k], B[n_k, n_x], y[n_y, n_x]\n" in out
     text = (tmp_path / "out" / "tiled.py").read_text()
     assert text.count("cuda.syncthreads()") == 3 and "            acc += tile[j, tx] * tile_2[ty, j]\n" in text
+
+
+LANES = """\
+from swizzle import f32
+from swizzle.derive.patterns import add, derivation, hole, map, mul, reduce, slide
+
+
+def convolution(x, w):
+    def window(elements):
+        return reduce(add, map(mul, elements, w), 0)
+
+    return map(window, slide(3, 1, x))
+
+
+@derivation(spec=convolution, x=f32["n + 2"], w=f32.const[3], n=128)
+def registers(d):
+    d.tiles(32).split(2).to_blocks().to_warps()
+    d.at("window").to_lanes()
+    d.at("tiles").cached("registers", "lane", lanes=hole)
+"""
+
+
+@pytest.mark.parametrize("lanes", ["hole", "None"])
+def test_a_tile_in_the_lanes_of_a_warp(lanes: str, tmp_path: Path) -> None:
+    """With holes, the solver finds whom each lane asks, and which of two registers; without, both are asked."""
+    status, out, _ = derive(LANES.replace("lanes=hole", f"lanes={lanes}"), tmp_path, "", "-o", str(tmp_path / "out"))
+    assert status == 0 and "registers: derived in 11 steps, equal to its specification" in out
+    assert ("  part1 = 0 if lane >= i else 1\n  xform1 = (lane + i) % 32\n" in out) is (lanes == "hole")
+    assert "  sizes   any length: x[n + 2], w[3], y[n]\n" in out

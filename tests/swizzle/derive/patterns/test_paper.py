@@ -25,9 +25,11 @@ from tests.symbolic.rewriting import figures
 
 def is_equal(name: str, text: str) -> bool:
     """Tell whether the kernels of a file are their specification, for all inputs."""
-    made = read_text(f"{name}.py", text).instance({})
+    file = read_text(f"{name}.py", text)
+    made = file.instance({})
     if name in made.hosts:
         return not composed(filled_host(made.hosts[name], without_holes)).findings
+    file.load(name, {})  # a mistake in it is told
     found = verify(made.sketches[name].program, made.sketches[name].spec)
     return not (found.violations or found.mismatches)
 
