@@ -8,16 +8,19 @@ import pickle
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from cuda_out.compile.toolchain import CompileError
 from cuda_out.numba.module_text import NotPrinted
 from cuda_out.ptx.running.memory import Misaligned, ReadOnly
 from cuda_out.tiling.translation import _Stop
+from swizzle.sketches.choices import NothingLeftError
 from swizzle.strangers.proving.proof import ProofFinding
 from swizzle.strangers.proving.running import Undefined
 from symbolic.errors import Place, SwizzleError
 from symbolic.limits import Interruption, OutOfTime, limited
+from symbolic.rewriting.rule import NotApplicable
 
 ROOT = Path(__file__).resolve().parent.parent
 CALL = Place("kernel.py", 30, 5, 9)
@@ -31,6 +34,8 @@ MADE: dict[type, Callable[[Any], BaseException]] = {
     Misaligned: lambda kind: kind("16 bytes at once", "x", 16),
     ReadOnly: lambda kind: kind("x is not to be written", "x"),
     _Stop: lambda kind: kind("a product", PLACE),
+    NothingLeftError: lambda kind: kind(SimpleNamespace(rules=(), declared={"BM": 16}), ["both tiles fit"]),
+    NotApplicable: lambda kind: kind("4 does not divide n", "divides"),
 }
 """How one is made of each class that has an initializer of its own, and of those that inherit it."""
 

@@ -55,17 +55,17 @@ FINE: Final = 1 << 10
 MOST_WORDS: Final = 6
 SECONDS: Final = 0.5
 PLACE: Final = "_place"
-Pair: TypeAlias = tuple[Expression, Expression]
+PlacePair: TypeAlias = tuple[Expression, Expression]
 
 
 @dataclass(frozen=True)
-class Record:
+class PlaceRecord:
     """Two words of a loop: the greatest of keys, or where `sign` is below 0 the least, and what goes with it; `last`
     tells whether the last one of equal keys counts."""
 
     key: str
     place: str
-    candidate: Pair
+    candidate: PlacePair
     sign: int
     last: bool
 
@@ -78,7 +78,7 @@ def with_places(loop: Loop, domain: Domain) -> Iterator[Carrier]:
                 yield _Packing(loop, record).carrier(domain, floors)
 
 
-def _records(loop: Loop, domain: Domain) -> Iterator[Record]:
+def _records(loop: Loop, domain: Domain) -> Iterator[PlaceRecord]:
     """Yield the pairs of words of which the second one changes with the first one only."""
     for place in loop.live:
         step, own = loop.step[place], name_of(place, loop.state[place])
@@ -98,7 +98,7 @@ def _records(loop: Loop, domain: Domain) -> Iterator[Record]:
                 candidate = select(rest, key, LEAST if sign > 0 else GREATEST)
                 claim = loop.step[name], (maximum if sign > 0 else minimum)(old, candidate)
                 if decide([claim], loop.sorts(_of_numbers(domain)), effort=SECONDS).verdict == "proved":
-                    yield Record(name, place, (candidate, new), sign, compared.operator == "<=")
+                    yield PlaceRecord(name, place, (candidate, new), sign, compared.operator == "<=")
 
 
 def negation_of(test: Expression) -> Expression:
@@ -117,8 +117,8 @@ class _Packing:
     """A loop of pairs, as one of numbers."""
 
     loop: Loop
-    record: Record
-    names: dict[Pair, str] = field(default_factory=dict)
+    record: PlaceRecord
+    names: dict[PlacePair, str] = field(default_factory=dict)
     """The words of the new loop: what their keys and their places are of the old state, without numbers."""
 
     def __post_init__(self) -> None:
@@ -212,14 +212,14 @@ class _Packing:
         (keys, more), (places, besides) = self._split(key), self._split(place)
         return add(self._word(keys, places), self._number(more, besides))
 
-    def _chosen(self, test: Expression, sides: list[Pair]) -> Expression:
+    def _chosen(self, test: Expression, sides: list[PlacePair]) -> Expression:
         """Return a choice between pairs: by a test of elements and flags, or by the greater key."""
         yes, no = (self._pair(*(decided(each, test, holds) for each in side))
                    for side, holds in zip(sides, (True, False), strict=True))  # fmt: skip
         state = test.names & self.loop.state.keys()
         return select(test, yes, no) if all(self.loop.state[each] is BOOL for each in state) else maximum(yes, no)
 
-    def _split(self, sum_of: Expression) -> Pair:
+    def _split(self, sum_of: Expression) -> PlacePair:
         """Return a sum as what it is of the old state, and what else."""
         old = self.loop.state.keys()
         state, rest = list[Expression](), list[Expression]()
@@ -282,11 +282,11 @@ class _Unpacking:
     places: Mapping[str, str]
     infinite: frozenset[str]
 
-    def unpacked(self, node: Expression) -> Pair:
+    def unpacked(self, node: Expression) -> PlacePair:
         """Return the key and the place that a number is; of a condition, twice itself."""
         return bottom_up(node, lambda node: () if node.truth else node.arguments, self._made)
 
-    def _made(self, node: Expression, inner: list[Pair]) -> Pair:
+    def _made(self, node: Expression, inner: list[PlacePair]) -> PlacePair:
         if node.truth:
             return node, node
         match node.operator:
@@ -316,14 +316,14 @@ class _Unpacking:
                 return found
         raise NotLinear
 
-    def _constant(self, value: Any) -> Pair:
+    def _constant(self, value: Any) -> PlacePair:
         if isinstance(value, float) and math.isinf(value):
             return (LEAST if self.sign > 0 else GREATEST), ZERO
         key = Fraction(round(Fraction(value) * FINE / BIG), FINE)
         place = value - key * BIG
         return constant(self.sign * key), constant(self.of_place * place)
 
-    def _better(self, a: Pair, b: Pair) -> Pair:
+    def _better(self, a: PlacePair, b: PlacePair) -> PlacePair:
         """Return the pair of the better key; of equal keys that of the better place."""
         above: Callable[[Expression, Expression], Expression] = less if self.sign < 0 else lambda p, q: less(q, p)
         choose, extreme = (maximum if each > 0 else minimum for each in (self.of_place, self.sign))
