@@ -12,7 +12,7 @@ from swizzle.answers.emit.any_length.conditions import FixedSize, any_length
 from swizzle.answers.emit.any_length.reductions import along_loops
 from swizzle.derive.schedules.barriers import BARRIER
 from swizzle.derive.schedules.candidates import Assignment
-from swizzle.derive.schedules.schedule_space import MOST_WORK, KernelSchedules
+from swizzle.derive.schedules.schedule_space import MOST_WORK, ScheduleSpace
 from swizzle.language.specs.verify import Verification, verify
 from swizzle.sketches.loading import SketchFile
 from swizzle.sketches.sketch import Sketch
@@ -48,7 +48,7 @@ def sketch_of(text: str, name: str) -> Sketch:
     return sketch
 
 
-def prove_schedule(space: KernelSchedules, assignment: Assignment, text: str | None = None) -> ScheduleProof:
+def prove_schedule(space: ScheduleSpace, assignment: Assignment, text: str | None = None) -> ScheduleProof:
     """Prove a schedule, or another text of it, at small lengths.
 
     A violation or a mismatch is a rule that the space lacks.
@@ -80,7 +80,7 @@ class ScheduleLengths(Struct, frozen=True):
         return f"proved for every {' and '.join(self.free)}{kept if self.kept else ''}"
 
 
-def every_length(space: KernelSchedules, proof: ScheduleProof) -> ScheduleLengths:
+def every_length(space: ScheduleSpace, proof: ScheduleProof) -> ScheduleLengths:
     """Prove a schedule for every length: of its grid by moving blocks, of a loop by an induction over its trips.
 
     The conditions are those of printed kernels (`swizzle/answers/emit/any_length`): each block does what block 0 does,
@@ -98,7 +98,7 @@ def every_length(space: KernelSchedules, proof: ScheduleProof) -> ScheduleLength
     return ScheduleLengths(sizes, tuple(n for n in lengths if n in free), tuple(n for n in lengths if n not in free))
 
 
-def least_barriers(space: KernelSchedules, assignment: Assignment) -> tuple[str, int]:
+def least_barriers(space: ScheduleSpace, assignment: Assignment) -> tuple[str, int]:
     """Return the text of a schedule of whose barriers none can be left out, and how many there are.
 
     A barrier is left out where the kernel is proved equal, and without a race, all the same. Where a loop is too long

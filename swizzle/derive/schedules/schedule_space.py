@@ -21,6 +21,7 @@ from swizzle.derive.schedules.nests import Nests
 from swizzle.derive.schedules.reading import Sizes, backbone_of
 from swizzle.language.source.kernel_source import Source, parse, split_lines
 from swizzle.sketches.loading import SketchFile
+from symbolic.choices.conditions import GenericChoice
 from symbolic.choices.grounding import GroundSpace, ground
 from symbolic.choices.propagation import PartialAssignment
 
@@ -28,7 +29,7 @@ MOST_WORK: Final = 1_500_000
 """What a proof runs at most, in about a second: legal schedules may repeat loads a hundredfold."""
 
 
-class KernelSchedules:
+class ScheduleSpace:
     """A `CandidateSpace`: all schedules of a kernel within some limits.
 
     Attributes:
@@ -72,9 +73,9 @@ class KernelSchedules:
         self.bounds: dict[str, ScheduleBound] = {}
 
     @staticmethod
-    def of(path: str | Path, name: str | None = None, **given: object) -> KernelSchedules:
+    def of(path: str | Path, name: str | None = None, **given: object) -> ScheduleSpace:
         """Return the schedules of a kernel in a file."""
-        return KernelSchedules(SketchFile.read(path), name, **given)  # type: ignore[arg-type]
+        return ScheduleSpace(SketchFile.read(path), name, **given)  # type: ignore[arg-type]
 
     @property
     def name(self) -> str:
@@ -89,11 +90,16 @@ class KernelSchedules:
         return hashlib.sha256(shown.encode()).hexdigest()[:16]
 
     @cached_property
-    def decisions(self) -> dict[str, int]:
+    def variables(self) -> list[int]:
         """The variables in the order of section 5.4: sizes, kinds, threads, memory, orders."""
         weight = {"size": 0, "kind": 1, "threads": 2, "memory": 3, "order": 4}
-        chosen = sorted(range(self.space.choices), key=lambda n: weight[self.space.names[n][0].name])  # type: ignore[union-attr]
-        return {self.space.label(n): n for n in chosen}
+        about = [choice.name for choice, _ in self.space.names if isinstance(choice, GenericChoice)]
+        return sorted(range(self.space.choices), key=lambda number: weight[about[number]])
+
+    @cached_property
+    def decisions(self) -> dict[str, int]:
+        """All but the orders, of which there are too many for a person to look at; the text shows them."""
+        return {self.space.label(n): n for n in self.variables if self.space.names[n][0] is not self.choices.order}
 
     def nests(self, assignment: Assignment, lengths: Mapping[str, int] | None = None) -> Nests:
         """Return what an assignment says of loops and statements, at some lengths in place of those that are asked."""

@@ -7,7 +7,7 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from swizzle.derive.schedules.schedule_space import KernelSchedules
+from swizzle.derive.schedules.schedule_space import ScheduleSpace
 from swizzle.sketches.loading import SketchFile
 from symbolic.choices.propagation import ContradictionError, PartialAssignment, Propagator
 from symbolic.choices.search import bits_of
@@ -204,22 +204,22 @@ SMALL = {"i": ((2, 4), (1, 2)), "j": ((2, 4), (1, 2)), "k": ((2,),)}
 """Levels of a few elements, so that proofs are short."""
 
 
-def schedules(name: str, **given: Any) -> KernelSchedules:
-    """Return the schedules of one of the kernels; `given` is what `KernelSchedules` takes."""
+def schedules(name: str, **given: Any) -> ScheduleSpace:
+    """Return the schedules of one of the kernels; `given` is what `ScheduleSpace` takes."""
     text, file = KERNELS[name], f"<{name}>.py"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    return KernelSchedules(SketchFile(file, text), **given)
+    return ScheduleSpace(SketchFile(file, text), **given)
 
 
 def descent(
-    space: KernelSchedules, propagation: Propagator, root: PartialAssignment, chooser: random.Random
+    space: ScheduleSpace, propagation: Propagator, root: PartialAssignment, chooser: random.Random
 ) -> list[PartialAssignment]:
     """Return the candidates of a random descent, the last one complete; an empty list for a dead end.
 
     Each value that is not refuted at once is as likely as the others, as in section 5.2.
     """
     path = [root]
-    for variable in space.decisions.values():
+    for variable in space.variables:
         while (mask := path[-1].masks[variable]) & (mask - 1):
             bits = bits_of(mask)
             chooser.shuffle(bits)

@@ -10,14 +10,14 @@ import pytest
 from swizzle.derive.schedules.barriers import BARRIER, KernelLine, NestedLines, rendered, with_barriers
 from swizzle.derive.schedules.candidates import Assignment
 from swizzle.derive.schedules.proof import every_length, least_barriers, prove_schedule
-from swizzle.derive.schedules.schedule_space import KernelSchedules
+from swizzle.derive.schedules.schedule_space import ScheduleSpace
 from symbolic.choices.propagation import Propagator
 from tests.swizzle.derive.schedules.kernels import SMALL, descent, schedules
 
 
 def in_shared_memory(
     name: str, copies: tuple[str, ...], count: int, **decided: str | int
-) -> Iterator[tuple[KernelSchedules, Assignment]]:
+) -> Iterator[tuple[ScheduleSpace, Assignment]]:
     """Yield random schedules of a kernel with tiles in shared memory, and other decisions."""
     space, chooser = schedules(name, sizes=SMALL), random.Random(4)
     propagation = Propagator(space.space)
