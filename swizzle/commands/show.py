@@ -10,16 +10,20 @@ from typing import Any, Literal, TextIO
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from swizzle.answers.emit.files import write_whole
 from swizzle.answers.show.picture import Picture, drawable, picture_of
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.output import DONE
 from swizzle.commands.progress import wants_colour
 from swizzle.commands.solve import SolveArguments, answer, exit_status, solved
 from swizzle.commands.target import Target
+from swizzle.derive.patterns.deriving import SCRIPT
+from swizzle.derive.patterns.picture import derivation_svg
 from swizzle.solving.solution.in_words import count
 from swizzle.solving.solution.saved import load_saved
 from swizzle.solving.solution.solution import Solution
 from symbolic.errors import SwizzleError, printable
+from symbolic.rewriting.derivation import replay
 
 
 class ShowArguments(Struct, frozen=True):
@@ -39,8 +43,12 @@ class ShowArguments(Struct, frozen=True):
 
 
 def show(arguments: ShowArguments, out: TextIO, err: TextIO) -> int:
-    """Draw a kernel, solved first where it has holes; print what its holes do and what its accesses cost."""
+    """Draw a kernel, solved first where it has holes; print what its holes do and what its accesses cost.
 
+    Of a saved derivation its steps are drawn.
+    """
+    if arguments.target.endswith(SCRIPT):
+        return _derivation(arguments, out)
     if arguments.output is not None:
         drawable(arguments.output)
     bounds = Bounds(arguments.timeout, arguments.memory)
@@ -58,6 +66,28 @@ def show(arguments: ShowArguments, out: TextIO, err: TextIO) -> int:
         else:
             name = picture.program.name
             out.write(f"  to see it: -o {name}.html, a page to explore, or -o {name}.svg, a figure\n")
+    return DONE
+
+
+def _derivation(arguments: ShowArguments, out: TextIO) -> int:
+    """Print the steps of a derivation that `swizzle derive -o` wrote, taken again, and draw them."""
+    path = Path(arguments.target)
+    name = path.name.removesuffix(SCRIPT)
+    try:
+        made = replay(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SwizzleError(
+            f"{printable(str(path))} cannot be read: {error}", expected="a derivation that `swizzle derive -o` wrote",
+            fix="write it again",
+        ) from None  # fmt: skip
+    out.write(f"{name}: derived in {count(len(made.steps), 'step')}\n{made.text()}\n")
+    if arguments.output is None:
+        out.write(f"  to see it: -o {name}.svg, a figure\n")
+        return DONE
+    if arguments.output.suffix != ".svg":
+        raise SwizzleError(f"{arguments.output} for a derivation", expected="a figure", fix=f"-o {name}.svg")
+    write_whole(arguments.output, derivation_svg(made, name))
+    out.write(f"  wrote {printable(str(arguments.output))}\n")
     return DONE
 
 
