@@ -350,6 +350,46 @@ def test_registers_that_are_no_accumulators_are_added_to() -> None:
     assert not equal(sketch_of(text.replace("2 * c[i]", "c[i]")))
 
 
+CHAIN = """\
+@spec
+def chain_spec(x, w, v):
+    c = [[f16(sum(f32(x[r, k]) * f32(w[j, k]) for k in range(16))) for j in range(16)] for r in range(16)]
+    return [[sum(f32(c[r][j]) * f32(v[n, j]) for j in range(16)) for n in range(8)] for r in range(16)]
+
+@sketch(spec=chain_spec, block=32, x=f16[16, 16], w=f16[16, 16], v=f16[8, 16], y=f32.out[16, 8])
+def chain(x, w, v, y):
+    a = cuda.fragment("A", "m16n8k16", f16)
+    b = cuda.fragment("B", "m16n8k16", f16)
+    c = cuda.local.array((2, 4), f32)
+    d = cuda.fragment("C", "m16n8k16", f32)
+    g, t = cuda.laneid // 4, cuda.laneid % 4
+    for i in range(8):
+        a[i] = x[g + 8 * (i // 2 % 2), i // 4 * 8 + 2 * t + i % 2]
+    for h in range(2):
+        for i in range(4):
+            c[h, i] = f32(0)
+            b[i] = w[8 * h + g, 8 * (i // 2) + 2 * t + i % 2]
+        cuda.mma("m16n8k16", a, b, c[h])
+    for i in range(8):
+        e = {element}
+        a[i] = f16(c[e // 4, e % 4])
+    for i in range(4):
+        b[i] = v[g, 8 * (i // 2) + 2 * t + i % 2]
+    cuda.mma("m16n8k16", a, b, d)
+    for i in range(4):
+        y[g + 8 * (i // 2), 2 * t + i % 2] = d[i].value
+"""
+
+
+@pytest.mark.slow
+def test_sums_become_factors() -> None:
+    """Which sum is which factor of the next product, as attention has it: the identity, found as a hole."""
+    assert equal(sketch_of(CHAIN.format(element="i")))
+    assert not equal(sketch_of(CHAIN.format(element="i ^ 2")))
+    found = solve(sketch_of(CHAIN.format(element="?sw_xform(i, 8)")), Limits(timeout=600))
+    assert found.status == "sat" and found.best.holes[0].formula == "i"
+
+
 @pytest.mark.slow
 @needs_gcc
 def test_no_mutant_is_accepted_that_numbers_tell_apart() -> None:
