@@ -302,6 +302,22 @@ def test_what_is_wrong_is_said(old: str, new: str, said: str) -> None:
     assert said in "\n".join(explain_mismatch(wrong.program, wrong.spec))
 
 
+def test_exchanged_matrices_are_named() -> None:
+    """Matrices 1 and 2 of ldmatrix.x4, the mistake that everybody makes."""
+    text = TILE.format(k=64, cell=XOR, row="lane", place="lane")
+    old = "tile[p % 16, cell(p % 16, k0 // 8 + p // 16) * 8]"
+    assert old in text
+    wrong = text.replace(old, "tile[p // 16 * 8 + p % 8, cell(p // 16 * 8 + p % 8, k0 // 8 + p // 8 % 2) * 8]")
+    sketch = sketch_of(wrong)
+    said = [line for line in explain_mismatch(sketch.program, sketch.spec) if line.startswith("line ")]
+    assert said == [
+        "line 26: a[2..3] hold rows 0-7, columns 8-15 of x; they belong to rows 8-15, columns 0-7",
+        "line 26: a[4..5] hold rows 8-15, columns 0-7 of x; they belong to rows 0-7, columns 8-15",
+    ]
+    right = sketch_of(text.replace("2 * (o % 4) + i % 2", "2 * (o % 4) + 1 - i % 2"))
+    assert not [line for line in explain_mismatch(right.program, right.spec) if line.startswith("line ")]
+
+
 MISTAKES = [
     ('cuda.mma("m16n8k16", a, b, c)', 'cuda.mma("m16n8k8", a, b, c)', "a has 8 elements"),
     ('cuda.mma("m16n8k16", a, b, c)', 'cuda.mma("m16n8k15", a, b, c)', "as the shape of a product"),

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
+from swizzle.language.specs.fragments import misplaced_parts
 from swizzle.language.specs.specification import Meaning, outputs, postcondition, symbolic_inputs
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.index import cell_name, with_indices
 from symbolic.ir.program import Program
+from symbolic.ir.walk import warp_instructions
 from symbolic.machine.machine import HoleFunction, Machine
 from symbolic.machine.run import Run, Violation
 
@@ -96,4 +98,6 @@ def explain_mismatch(program: Program, spec: Callable[..., Any]) -> list[str]:
         cell = cell_name(bad.array, shapes[bad.array], bad.address)
         got, want = (with_indices(terms.show(term), shapes) for term in (bad.got, bad.wanted))
         lines.append(f"{cell} is {got}, the specification says {want}")
+    if lines and warp_instructions(program.body):
+        lines += misplaced_parts(program, terms)
     return lines
