@@ -11,7 +11,7 @@ from typing import Protocol
 from cuda_out.devices.device import Device
 from swizzle.derive.schedules.candidates import Assignment, LowerBound
 from swizzle.derive.schedules.nests import Nests
-from swizzle.derive.schedules.schedule_space import MOST_WORK, KernelSchedules
+from swizzle.derive.schedules.schedule_space import MOST_WORK, ScheduleSpace
 from swizzle.language.gpu import tuning_for
 from swizzle.sketches.choices import FileChoices
 from swizzle.sketches.loading import SketchFile
@@ -120,7 +120,7 @@ class ScheduledKernels:
 
     per_output = False
 
-    def __init__(self, schedules: KernelSchedules, folder: Path) -> None:
+    def __init__(self, schedules: ScheduleSpace, folder: Path) -> None:
         self.schedules, self.folder = schedules, folder
         self.name, self.space, self.hash = schedules.name, schedules.space, schedules.hash
         self.decisions = schedules.decisions

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from cuda_out.devices.device import Device
 from cuda_out.devices.device import device as device_table
-from swizzle.derive.schedules.schedule_space import KernelSchedules
+from swizzle.derive.schedules.schedule_space import ScheduleSpace
 from swizzle.derive.tuning.candidate import CandidateRecord, Status, candidate_key, evaluate
 from swizzle.derive.tuning.elsewhere import PendingCandidates, TuningEngine, candidate_job
 from swizzle.derive.tuning.elsewhere import records as tried_by
@@ -169,19 +169,19 @@ Listener = Callable[[Tuned], None]
 
 
 def space_of(
-    target: str | Path | KernelSchedules,
+    target: str | Path | ScheduleSpace,
     selector: str | None,
     overrides: Mapping[str, int],
     table: Device,
     folder: Path,
 ) -> Tunable:
     """Return the space of a file's choices; where it declares none, that of the schedules of its kernel with loops."""
-    if isinstance(target, KernelSchedules):
+    if isinstance(target, ScheduleSpace):
         return ScheduledKernels(target, folder)
     file = SketchFile.read(target)
     with tuning_for(table):
         if not file.choices(overrides).declared:
-            return ScheduledKernels(KernelSchedules(file, selector, overrides), folder)
+            return ScheduledKernels(ScheduleSpace(file, selector, overrides), folder)
     return ParameterSpace(file, selector, overrides, table)
 
 
@@ -209,7 +209,7 @@ def start(space: Tunable) -> tuple[Propagator, PartialAssignment]:
 
 
 def tune(
-    target: str | Path | Sketch | KernelSchedules,
+    target: str | Path | Sketch | ScheduleSpace,
     name: str | None = None,
     *,
     device: str = USUAL,
