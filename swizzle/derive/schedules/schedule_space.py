@@ -21,9 +21,9 @@ from swizzle.derive.schedules.nests import Nests
 from swizzle.derive.schedules.reading import Sizes, backbone_of
 from swizzle.language.source.kernel_source import Source, parse, split_lines
 from swizzle.sketches.loading import SketchFile
-from symbolic.choices.conditions import GenericChoice
+from symbolic.choices.conditions import GenericChoice, Value
 from symbolic.choices.grounding import GroundSpace, ground
-from symbolic.choices.propagation import PartialAssignment
+from symbolic.choices.propagation import PartialAssignment, Propagator
 
 MOST_WORK: Final = 1_500_000
 """What a proof runs at most, in about a second: legal schedules may repeat loads a hundredfold."""
@@ -100,6 +100,15 @@ class ScheduleSpace:
     def decisions(self) -> dict[str, int]:
         """All but the orders, of which there are too many for a person to look at; the text shows them."""
         return {self.space.label(n): n for n in self.variables if self.space.names[n][0] is not self.choices.order}
+
+    def decide(
+        self, propagation: Propagator, candidate: PartialAssignment, decisions: Mapping[str, Value]
+    ) -> PartialAssignment:
+        """Return a candidate with some decisions taken, by name; ContradictionError where they do not go together."""
+        for name, value in decisions.items():
+            variable = self.decisions[name]
+            candidate = propagation.decide(candidate, variable, 1 << self.space.values[variable].index(value))
+        return candidate
 
     def nests(self, assignment: Assignment, lengths: Mapping[str, int] | None = None) -> Nests:
         """Return what an assignment says of loops and statements, at some lengths in place of those that are asked."""

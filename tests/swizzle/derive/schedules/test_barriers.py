@@ -21,10 +21,8 @@ def in_shared_memory(
     """Yield random schedules of a kernel with tiles in shared memory, and other decisions."""
     space, chooser = schedules(name, sizes=SMALL), random.Random(4)
     propagation = Propagator(space.space)
-    at = propagation.root()
-    for label, value in {**{f"memory({copy})": "SHARED" for copy in copies}, **decided}.items():
-        variable = space.decisions[label]
-        at = propagation.decide(at, variable, 1 << space.space.values[variable].index(value))
+    shared = {f"memory({copy})": "SHARED" for copy in copies}
+    at = space.decide(propagation, propagation.root(), {**shared, **decided})
     while count:
         if path := descent(space, propagation, at, chooser):
             count -= 1

@@ -84,12 +84,8 @@ def test_decisions_raise_the_bound() -> None:
     turned = schedules("transposition", lengths={"M": 1024, "N": 1024})
     propagation = Propagator(turned.space)
     root = propagation.root()
-    kind = turned.space.values[turned.decisions["kind(load_x.i1)"]].index("THREAD.x")
-    along = propagation.decide(root, turned.decisions["kind(load_x.j1)"], 1 << kind)
-    along = propagation.decide(along, turned.decisions["size(j1)"], 1 << 4)
+    along = turned.decide(propagation, root, {"kind(load_x.j1)": "THREAD.x", "size(j1)": 32})
     assert "first cache" in turned.bound(along, gpu).why
     assert "first cache" not in turned.bound(root, gpu).why
-    at = root
-    for axis in ("x", "y", "z"):
-        at = propagation.decide(at, turned.decisions[f"threads(THREAD.{axis})"], 1)
+    at = turned.decide(propagation, root, {f"threads(THREAD.{axis})": 1 for axis in "xyz"})
     assert "1 lane of a warp" in turned.bound(at, gpu).why
