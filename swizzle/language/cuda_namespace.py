@@ -211,28 +211,61 @@ def _wait_copies(n: int = 0) -> None:
     kernel_only("cuda.wait_copies")
 
 
-def _shfl_sync(mask: int, value: Any, src_lane: int) -> Any:
+def _shfl_sync(mask: int, value: Any, src_lane: int, width: int = 32) -> Any:
     """Return the value that lane `src_lane` (modulo the warp size) of the same warp passes to this shuffle.
 
     Every lane of the warp must get here, and `mask` must name them all (`cuda.FULL_MASK`, or -1). The source lane
-    evaluates `value`. Needs a block of whole warps.
+    evaluates `value`. Needs a block of whole warps. With a `width`, a power of two, each part of so many lanes keeps to
+    itself. A constant `mask` of some lanes is for an `if` that just these take.
     """
     kernel_only("cuda.shfl_sync")
 
 
-def _shfl_up_sync(mask: int, value: Any, delta: int) -> Any:
+def _shfl_up_sync(mask: int, value: Any, delta: int, width: int = 32) -> Any:
     """Return the value of the lane `delta` below; the lowest `delta` lanes get their own. Same rules as shfl_sync."""
     kernel_only("cuda.shfl_up_sync")
 
 
-def _shfl_down_sync(mask: int, value: Any, delta: int) -> Any:
+def _shfl_down_sync(mask: int, value: Any, delta: int, width: int = 32) -> Any:
     """Return the value of the lane `delta` above; the highest `delta` lanes get their own. Same rules as shfl_sync."""
     kernel_only("cuda.shfl_down_sync")
 
 
-def _shfl_xor_sync(mask: int, value: Any, lane_mask: int) -> Any:
+def _shfl_xor_sync(mask: int, value: Any, lane_mask: int, width: int = 32) -> Any:
     """Return the value of lane `laneid ^ lane_mask`: pairs of lanes swap. Same rules as shfl_sync."""
     kernel_only("cuda.shfl_xor_sync")
+
+
+def _any_sync(mask: int, predicate: Any) -> Any:
+    """Tell whether a lane of the warp says yes. Of a predicate made of indices it is a condition, which may steer; of a
+    comparison of data it is data: an i32, 0 or 1. Same rules as shfl_sync."""
+    kernel_only("cuda.any_sync")
+
+
+def _all_sync(mask: int, predicate: Any) -> Any:
+    """Tell whether all lanes of the warp say yes, as `cuda.any_sync` does."""
+    kernel_only("cuda.all_sync")
+
+
+def _ballot_sync(mask: int, predicate: Any) -> Any:
+    """Return a u32 with a bit for each lane of the warp, set where it says yes. `cuda.popc` of a ballot on indices is
+    an index."""
+    kernel_only("cuda.ballot_sync")
+
+
+def _popc(value: Any) -> Any:
+    """Return how many of 32 bits are set: an index of an index, which is not negative, an i32 of data."""
+    kernel_only("cuda.popc")
+
+
+def _clz(value: int) -> int:
+    """Return how many of the 32 bits of an index are 0 above its highest; 32 for 0."""
+    kernel_only("cuda.clz")
+
+
+def _brev(value: Any) -> Any:
+    """Return 32 bits in the other order: `cuda.brev(k) >> 27` of a lane `k`; of data a u32."""
+    kernel_only("cuda.brev")
 
 
 def _jit(*given: Any, device: bool = False, **other: Any) -> Callable[[Function], Function]:
@@ -323,6 +356,12 @@ class Cuda:
     copy_async = staticmethod(_copy_async)
     commit_copies = staticmethod(_commit_copies)
     wait_copies = staticmethod(_wait_copies)
+    any_sync = staticmethod(_any_sync)
+    all_sync = staticmethod(_all_sync)
+    ballot_sync = staticmethod(_ballot_sync)
+    popc = staticmethod(_popc)
+    clz = staticmethod(_clz)
+    brev = staticmethod(_brev)
     shfl_sync = staticmethod(_shfl_sync)
     shfl_up_sync = staticmethod(_shfl_up_sync)
     shfl_down_sync = staticmethod(_shfl_down_sync)

@@ -17,7 +17,7 @@ _REDUCE: Final = (
 )
 _VOTE: Final = "data steers nothing: choose with where(a < b, x, y), and exchange values with cuda.shfl_sync"
 _VOTES: Final = (
-    *("ballot_sync", "any_sync", "all_sync", "eq_sync", "match_any_sync", "match_all_sync", "activemask"),
+    *("eq_sync", "match_any_sync", "match_all_sync", "activemask"),
     *("syncthreads_and", "syncthreads_or", "syncthreads_count"),
 )
 _LETTERS: Final = {"float": "f", "int": "i", "uint": "u", "f": "f", "i": "i", "u": "u", "bfloat": "bf", "bf": "bf"}
@@ -52,9 +52,9 @@ _NAMES: Final = {
     **dict.fromkeys(
         ("tl", "triton"), "a sketch is what one thread does: cuda.blockIdx.x, cuda.threadIdx.x, x[i] under `if`"
     ),
-    **dict.fromkeys(
-        ("ffs", "popc", "clz", "brev"), "write it in // % & ^ << >>, or read it from a table that is an input"
-    ),
+    "ffs": "write it in // % & ^ << >>, or by cuda.popc, cuda.clz and cuda.brev",
+    **{f"__{name}": f"write cuda.{name}(v)" for name in ("popc", "clz", "brev")},
+    **{f"__{name}_sync": f"write cuda.{name}_sync(...)" for name in ("any", "all", "ballot")},
     "sum": 'write s = accumulator(f32, outer="+"), s.accumulate(...) in a loop, and s.value',
     "pow": "write math.pow(x, y), or x * x",
     "round": "write math.rint(v), which rounds half to even, or math.floor, math.ceil, math.trunc",

@@ -405,6 +405,8 @@ def undo(terms: Terms, op: str, known: Term | None, right: bool, wanted: Term) -
         return tuple(operand for (operand,) in terms.spellings(op, wanted))
     if op == "/" and (found := _undo_by_factor(terms, known, right, wanted)) is not None:
         return found
+    if op in ("<<", ">>"):
+        return tuple(args[right] for args in terms.spellings(op, wanted) if args[not right] == known)
     made_by, arguments = terms.nodes[wanted]
     if made_by != op:
         return ()

@@ -26,6 +26,7 @@ from symbolic.algebra.conversions import ROUNDED, WIDEN, holds, may_keep
 from symbolic.algebra.exact import content, folded, is_finite, over
 from symbolic.algebra.joined_words import JoinedWords
 from symbolic.algebra.operator_laws import LAWS, Law, find_law, infix, law_of
+from symbolic.algebra.shifts import is_bit_field, shifted, shifts
 from symbolic.algebra.states import StateLaw, States
 from symbolic.algebra.whole_ranges import WholeRanges
 from symbolic.ir.functions import (
@@ -166,9 +167,11 @@ class Terms:
             return UNWRITTEN
         law = LAWS.get(op) or find_law(op)
         if law is None:
-            if may_keep(op) and self._is_kept(op, args[0]):
+            if self._keeps(op, args[0]):
                 return args[0]
             match op:
+                case "<<" | ">>" if self.is_const(args[1]):
+                    return shifted(self, op, *args)
                 case "/" if (factor := self.as_factor(args[1])) is not None:
                     return self.apply("*", (args[0], self.const(factor)))
                 case FunctionName(row=ChoiceFunction()):
@@ -329,6 +332,8 @@ class Terms:
             if op == "const":
                 if not 0 <= args[0] < 2**31:
                     return False
+            elif op == "&" and is_bit_field(self, args):
+                continue
             elif op != "atom" and op not in _CUT:
                 divides = op in ("//", "%", ">>") and self.is_const(args[1])
                 if not (divides or op in ("min", "max", "&", "|", "^") or is_choice(op)):
@@ -338,14 +343,23 @@ class Terms:
                 seen.update(items)
         return True
 
+    def _keeps(self, op: str, term: Term) -> bool:
+        """Say whether an operator is a conversion that leaves a term as it is."""
+        if op in ("to_i32", "to_u32"):
+            made_by, args = self.nodes[term]
+            return made_by == "&" and is_bit_field(self, args)
+        return may_keep(op) and self._is_kept(op, term)
+
     def spellings(self, op: str, term: Term) -> Iterable[tuple[Term, ...]]:
         """Return all arguments of which an operator that knows no law but those of choices makes a term."""
         if is_choice(op):
             return self.choices.spellings(op, term)
         if isinstance(op, FunctionName) and isinstance(op.row, StateFunction):
             return self.states.spellings(op, op.row, term)
+        if op in ("<<", ">>"):
+            return [*shifts(self, op, term)]
         made_by, arguments = self.nodes[term]
-        kept = [(term,)] if may_keep(op) and self._is_kept(op, term) else []
+        kept = [(term,)] if self._keeps(op, term) else []
         return [arguments, *kept] if made_by == op else kept
 
     # -- linear forms ---------------------------------------------------------------------------------------

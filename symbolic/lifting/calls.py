@@ -159,6 +159,8 @@ class FunctionCalls(Expressions):
                 )  # fmt: skip
             if _is_list(holder) or (type(holder) is tuple and node.func.attr in ("count", "index")):
                 return self._list_method(node, holder, state)
+            if node.func.attr == "bit_length" and isinstance(holder, int) and not (node.args or node.keywords):
+                return holder.bit_length()
             function = self._looked_up(node.func, holder, state)
         else:
             function = self.value(node.func, state)

@@ -30,6 +30,7 @@ from symbolic.ir.functions import ChoiceFunction, Gather, StateFunction, defined
 from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY, looked_up
 from symbolic.ir.matrices import MatrixProduct
 from symbolic.ir.program import (
+    LANES,
     Accumulate,
     AccumulatorValue,
     Apply,
@@ -448,6 +449,8 @@ class Machine:
 
     def _binary(self, node: Binary, mask: Vector) -> Value:
         if node.dtype.is_data:
+            if node.op in ("<<", ">>") and steers(node.right):
+                self._within(node, self.index(node.right.operand, mask), mask)
             return self._data(node.op, node, self.value(node.left, mask), self.value(node.right, mask))
         left, right = self.index(node.left, mask), self.index(node.right, mask)
         scalar, lanes = BINARY[node.op]
@@ -471,6 +474,24 @@ class Machine:
                 )
             right = np.where(wrong, 1, right)
         return lift(scalar, lanes, left, right)
+
+    def _within(self, node: Binary, amount: Vector, mask: Vector) -> None:
+        """Require that data is shifted by fewer bits than it has."""
+        bits = node.dtype.bits
+        wrong = lift(lambda n: not 0 <= n < bits, lambda n: (n < 0) | (n >= bits), amount)
+        on = conjunction(wrong, mask)
+        if isinstance(on, Deferred) or on.any():
+            t = 0 if isinstance(on, Deferred) else int(np.flatnonzero(on)[0])
+            by = "what a hole decides" if isinstance(amount, Deferred) else int(amount[t])
+            where = "" if isinstance(on, Deferred) else f" ({self.shape.describe(t)})"
+            raise SwizzleError(
+                f"`{node.op}` of {node.dtype.value} data by {by}{where}",
+                place=node.right.place,
+                expected=f"an amount from 0 to {bits - 1}, for every thread that gets here",
+                fix="guard it with `if`; of what a hole decides, take the remainder by a number, or a table's entry"
+                if isinstance(on, Deferred)
+                else "guard it with `if`, or shift by a remainder",
+            )
 
     def _built(self, node: Apply, op: str, *operands: Any) -> DataVector:
         """Apply an operator, or a function that nothing defines."""
@@ -566,17 +587,9 @@ class Machine:
     def _shuffle(self, node: Shuffle, mask: Vector) -> Value:
         value, lane = self.value(node.value, mask), self.index(node.lane, mask)
         shape, size = self.shape, self.program.warp_size
-        if node.mask is not None:
-            named = self.index(node.mask, mask)
-            full = (1 << min(size, 32)) - 1
-            if isinstance(named, Deferred) or ((named & full) != full).any():
-                raise SwizzleError(
-                    "this shuffle's mask does not name every lane of the warp",
-                    place=node.mask.place,
-                    expected="cuda.FULL_MASK",
-                    fix="let all lanes take part in the shuffle and ignore what some of them receive",
-                )
-        self.rules.all_present(node, mask, shape.convergence_base, "lanes of the warp")
+        named = self._partly(node.mask, mask)
+        if named is None:
+            self.rules.all_present(node, mask, shape.convergence_base, "lanes of the warp")
         if node.mode == "idx":
             source = lift(lambda i: i % size, lambda i: i % size, lane)
         else:
@@ -590,6 +603,8 @@ class Machine:
                 return np.where((moved >= 0) & (moved < size), moved, own)
 
             source = lift(one, lanes, lane, shape.lane)
+        if named is not None:
+            self.rules.named_present(node, mask, named, source)
         base = shape.warp_base
         if (shape.warp_lanes < size).any():
             raise SwizzleError(
@@ -606,6 +621,23 @@ class Machine:
             return self._moved(value, giver) if isinstance(value, Deferred) else Gathered(value, giver)
         assert not isinstance(value, Deferred), "an index of another lane, which a hole chooses"
         return Shuffled(value, source, base, size)
+
+    def _partly(self, node: Expr | None, mask: Vector) -> int | None:
+        """Return the lanes that a mask names, None for all of the warp."""
+        if node is None:
+            return None
+        size = self.program.warp_size
+        named, full = self.index(node, mask), (1 << min(size, LANES)) - 1
+        if not isinstance(named, Deferred) and ((named & full) == full).all():
+            return None
+        if not isinstance(node, Const) or size != LANES:
+            raise SwizzleError(
+                "this shuffle's mask does not name every lane of the warp",
+                place=node.place,
+                expected=f"cuda.FULL_MASK, or a constant in warps of {LANES}",
+                fix="let all lanes take part in the shuffle and ignore what some of them receive",
+            )
+        return int(node.value) & full
 
     def _moved(self, value: Deferred, giver: Lanes) -> Deferred:
         """Return what other threads have of a vector that depends on holes."""

@@ -18,14 +18,14 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from symbolic.errors import Place
+from symbolic.errors import Place, SwizzleError
 from symbolic.ir.index import cell_name
-from symbolic.ir.program import LANES, CopyAsync, CopyGroup, Load, Store
+from symbolic.ir.program import LANES, CopyAsync, CopyGroup, Load, Shuffle, Store
 from symbolic.ir.sites import Key, Site, Sites
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.run import PassedBarrier, Run, Violation
 from symbolic.values.guard import TRUE, Guard
-from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, guard_at
+from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, guard_at
 
 K = TypeVar("K", bound=Hashable)
 Apart: TypeAlias = Callable[[int, int], bool]
@@ -252,6 +252,39 @@ class Rules:
                 f"not all {who} get here: {self.shape.describe(absent)} is missing",
                 "move it out of the `if`; predicate what is stored instead",
             )
+
+    def named_present(self, node: Shuffle, mask: Vector, named: int, source: Vector) -> None:
+        """Require that just the lanes that a mask names get to a shuffle, and that they ask each other."""
+        inside = (named >> self.shape.lane & 1).astype(bool)
+        if isinstance(mask, Deferred):
+            raise SwizzleError(
+                "a shuffle of some lanes under a condition that depends on a hole",
+                place=node.place,
+                expected="the same lanes, whatever the holes become",
+                fix="let all lanes shuffle, with cuda.FULL_MASK, and choose what is used",
+            )
+        warp, names = self.shape.warp_base, f"the mask 0x{named:x}"
+        some = np.zeros(self.shape.count, np.bool_)
+        some[warp[mask]] = True  # the warps of which a lane is on
+        if len(bad := np.flatnonzero(some[warp] & (mask != inside))):
+            t = int(bad[0])
+            here = "gets here, and is not named by" if mask[t] else "is named by"
+            message = f"{self.shape.describe(t)} {here} {names}" + ("" if mask[t] else ", and does not get here")
+            self.violate(node, "present", t, message, "name the lanes that get here, or put the shuffle in an `if`")
+            return
+        if isinstance(source, Deferred):
+
+            def oblige(encoding: Encoding, t: int, when: Guard = TRUE) -> None:
+                if mask[t]:
+                    for lane, guard in at(source, encoding, t).values.items():
+                        if not named >> lane & 1:
+                            encoding.guards.add((-when, -guard))
+
+            self.result.obligations[self.key(node, "named")] = oblige
+        elif len(bad := np.flatnonzero(mask & ~inside[np.clip(source, 0, LANES - 1) + warp])):
+            t = int(bad[0])
+            message = f"{self.shape.describe(t)} asks lane {int(source[t])}, which {names} does not name"
+            self.violate(node, "named", t, message, "name that lane as well, and let it get here")
 
     def note_access(
         self,

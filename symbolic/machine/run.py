@@ -20,6 +20,7 @@ EXPECTED: Final = {
     "unwritten": "a cell that was written before, by every path to this read",
     "aligned": "a row of 16 bytes that begins at a multiple of 16 bytes, for every lane that names one",
     "present": "all of them or none: the condition must be the same for all",
+    "named": "lanes that are named, and so get here",
     "access": "one thread's use of a cell, or a barrier between a write and the others' uses",
     "copy": "one thread's use of a cell, or a wait for its copy and a barrier before the others' uses",
     "arrival": "a barrier between the wait for a copy and the others' uses",

@@ -355,6 +355,23 @@ class Forward:
 
         self.must.append(Lazy(compute))
 
+    def _among(self, node: ir.Shuffle, named: int, mask: Lazy, lane: Lazy) -> None:
+        """Demand that where a lane is on, just those are which a mask names, and that they ask each other."""
+        own, base = self.shape.lane.tolist(), self.shape.warp_base.tolist()
+        inside = {t: bool(named >> own[t] & 1) for t in range(self.count)}
+
+        def compute(t: int) -> FNode:
+            wrong = [mask(u) if not inside[u] else no(mask(u)) for u in range(base[t], base[t] + LANES)]
+            asked = [f for i, f in lane(t).items() if not named >> self._source(node, own[t], i) & 1]
+            return self._if(mask, t, lambda: no(some_of([*wrong, *asked])))
+
+        self.must.append(Lazy(compute))
+
+    def _source(self, node: ir.Shuffle, own: int, i: int) -> int:
+        """Return the lane that a lane asks, in a warp of the hardware."""
+        moved = {"idx": i % LANES, "up": own - i, "down": own + i, "xor": own ^ i}[node.mode]
+        return moved if 0 <= moved < LANES else own
+
     def _accumulate(self, statement: ir.Accumulate, mask: Lazy) -> None:
         slot = self._slot(statement.accumulator, statement.indices, mask)
         condition = None if statement.condition is None else self._value(statement.condition, mask)
@@ -486,7 +503,11 @@ class Forward:
 
     def _shuffle(self, node: ir.Shuffle, mask: Lazy) -> Lazy:
         value, lane, size = self._value(node.value, mask), self._value(node.lane, mask), self.shape.warp_size
-        self._together(mask, max(size, LANES))
+        named = None if node.mask is None else self._uniform(node.mask, mask)
+        if named is None or named & (1 << LANES) - 1 == (1 << LANES) - 1:
+            self._together(mask, max(size, LANES))
+        else:
+            self._among(node, named, mask, lane)
         own, base = self.shape.lane.tolist(), self.shape.warp_base.tolist()
 
         def source(t: int, i: int) -> int:

@@ -9,6 +9,7 @@ from typing import Final
 from swizzle.language.frontend import operators
 from swizzle.language.frontend.calls import positional
 from swizzle.language.frontend.expressions import ExpressionReader
+from swizzle.language.frontend.functions import chosen_by_data
 from swizzle.language.frontend.operators import INDEX, Value, coerce, settled
 from swizzle.language.frontend.scope import (
     AccumulatorName,
@@ -238,7 +239,7 @@ def augmented(reader: ExpressionReader, node: ast.AugAssign) -> Stmt:
             target, f"an assignment to the loop variable {target.id}", "a variable of your own", "use another name"
         )
     old_value = reader.value(ast.copy_location(ast.Name(target.id, ast.Load()), target))
-    right = reader.value(node.value)
+    right = _counted(reader, node.value, operators.dtype_of(old_value))
     held, given = operators.dtype_of(old_value), operators.dtype_of(right)
     if held is INDEX and (given is None or given.is_data):
         dtype = "f32" if given is None else given.value
@@ -249,6 +250,15 @@ def augmented(reader: ExpressionReader, node: ast.AugAssign) -> Stmt:
             f"begin with data: {target.id} = {dtype}(0)",
         )
     return store(reader, target, operators.binary(op, old_value, right, place), node)
+
+
+def _counted(reader: ExpressionReader, node: ast.expr, dtype: DType | None) -> Value:
+    """Read what is added: a comparison counts as 1 where it holds, and as 0."""
+    if not isinstance(node, ast.Compare) or dtype is DType.BOOL:
+        return reader.value(node)
+    place, of = reader.kernel.source.place(node), dtype or INDEX
+    one, zero = (Const(float(n) if of.is_float else n, of, place) for n in (1, 0))
+    return chosen_by_data(reader, node, one, zero, place)
 
 
 def _reads(scope: Scope, value: Value, targets: Sequence[ast.expr]) -> bool:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final, Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 from typing_extensions import assert_never
 
 from swizzle.language.cuda_namespace import DeviceFunction
 from swizzle.language.element_types import VectorType
 from swizzle.language.frontend import operators
+from swizzle.language.frontend.calls_of_bits import BIT_CALLS, read_bits
 from swizzle.language.frontend.expressions import ExpressionReader
 from swizzle.language.frontend.functions import made_state, read_function, read_where, read_words
 from swizzle.language.frontend.gathers import read_gather
@@ -22,6 +24,7 @@ from swizzle.language.frontend.operators import BOOL, INDEX, Value, VectorValue
 from swizzle.language.frontend.refused_calls import foreign, misplaced, not_a_function
 from swizzle.language.frontend.resolve import MISSING, element_type
 from swizzle.language.frontend.scope import AccumulatorName, ArrayName, GivenName, VectorArrayName
+from swizzle.language.frontend.votes import VOTES, count_votes, of_width, read_vote
 from swizzle.language.mathematics import data_function
 from swizzle.language.operators import Operator, WordsFunction
 from swizzle.language.surface import ELEMENT_TYPES, FUNCTION_NAMES
@@ -46,6 +49,8 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
     if device is not None:
         assert reader.devices is not None
         return reader.devices.value(node, device)
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "bit_length" and not (node.args or node.keywords):
+        return read_bits(reader, "bit_length", reader.index(node.func.value, "what `.bit_length()` is of"), node)
     found = reader.resolve(node.func)
     place = reader.kernel.source.place(node)
     if isinstance(found, Operator):
@@ -67,6 +72,13 @@ def read_call(reader: ExpressionReader, node: ast.Call) -> Value:
         return _hole(reader, BY_SPELLING[name], bind(reader, name, function, node), node)
     if name in SHUFFLES:
         return _shuffle(reader, name, bind(reader, name, function, node), node)
+    if name in VOTES:
+        given = bind(reader, name, function, node)
+        require_whole_warps(reader, node, name)
+        return read_vote(reader, name, read_mask(reader, given["mask"]), given["predicate"], node)
+    if name in BIT_CALLS:
+        (argument,) = positional(reader, node, name, 1, 1)
+        return _bits(reader, name, argument, node)
     if name in ELEMENT_TYPES:
         (argument,) = positional(reader, node, name, 1, 1)
         return operators.cast(reader.value(argument), ELEMENT_TYPES[name].dtype, place)
@@ -209,7 +221,7 @@ def bind(reader: ExpressionReader, name: str, function: Any, node: ast.Call) -> 
     except TypeError as error:
         missing = str(error).partition("argument: ")[2].strip("'")
         fix = f"add {missing}" if missing else "leave the others out"
-        if missing and name.startswith("cuda.shfl") and len(node.args) == len(signature.parameters) - 1:
+        if missing and name in SHUFFLES and len(node.args) == len(signature.parameters) - 2:
             fix = f"begin with the mask: {name}(cuda.FULL_MASK, {', '.join(map(ast.unparse, node.args))})"
         reader.mistake(node, f"{name}: {error}", _spelled(reader, name, signature), fix)
     return bound.arguments
@@ -324,11 +336,43 @@ def _hole_size(reader: ExpressionReader, kind: HoleKind, name: str, node: ast.ex
     return size
 
 
-def _shuffle(reader: ExpressionReader, name: str, arguments: Arguments, node: ast.Call) -> Shuffle:
+class ShuffleCall(Struct, frozen=True):
+    """A call of a shuffle: what is offered, and the shuffle of one number."""
+
+    value: ast.expr
+    number: Callable[[Expr], Expr]
+
+
+def shuffle_of(reader: ExpressionReader, node: ast.Call) -> ShuffleCall | None:
+    """Return the shuffle that is called, None for other calls."""
+    function = reader.resolve(node.func)
+    name = FUNCTION_NAMES.get(id(function), "") if function is not MISSING else ""
+    if name not in SHUFFLES:
+        return None
+    arguments = bind(reader, name, function, node)
+    return ShuffleCall(arguments["value"], lambda value: _shuffle(reader, name, arguments, node, value))
+
+
+def _shuffle(
+    reader: ExpressionReader, name: str, arguments: Arguments, node: ast.Call, value: Expr | None = None
+) -> Shuffle:
+    """Read a shuffle, of what its argument is, or of another value."""
+    found = _whole_shuffle(reader, name, arguments, node, value)
+    if (given := arguments.get("width")) is None:
+        return found
+    width, size = reader.static(given, f"the width of {name}"), reader.launch.warp_size
+    if not 1 <= width <= size or width & width - 1:
+        reader.mistake(given, f"a width of {width}", f"a power of two up to {size}", "leave it out for whole warps")
+    return found if width == size else of_width(found, width)
+
+
+def _whole_shuffle(
+    reader: ExpressionReader, name: str, arguments: Arguments, node: ast.Call, value: Expr | None
+) -> Shuffle:
     mode, lane_name = SHUFFLES[name]
     require_whole_warps(reader, node, name)
     mask = read_mask(reader, arguments["mask"])
-    value = reader.scalar(arguments["value"])
+    value = reader.scalar(arguments["value"]) if value is None else value
     if value.dtype is BOOL:
         reader.mistake(arguments["value"], f"{name} of a condition", "an index or data", "write `1 if ... else 0`")
     lane = reader.index(arguments[lane_name], f"the {lane_name} of {name}")
@@ -345,6 +389,18 @@ def require_whole_warps(reader: ExpressionReader, node: ast.Call, name: str) -> 
             f"a block of whole warps of {launch.warp_size}",
             f"write block={-(-launch.threads // launch.warp_size) * launch.warp_size} in @sketch(...)",
         )
+
+
+def _bits(reader: ExpressionReader, name: str, argument: ast.expr, node: ast.Call) -> Value:
+    """Read a count of bits; that of a ballot is a vote of its own."""
+    ballot = isinstance(argument, ast.Call) and device_called(reader, argument) is None
+    if name == "cuda.popc" and ballot and isinstance(argument, ast.Call):
+        called_name, function = called(reader, argument)
+        if called_name == "cuda.ballot_sync":
+            given = bind(reader, called_name, function, argument)
+            require_whole_warps(reader, argument, called_name)
+            return count_votes(reader, read_mask(reader, given["mask"]), given["predicate"], argument)
+    return read_bits(reader, name, reader.value(argument), node)
 
 
 def _length(reader: ExpressionReader, node: ast.Call) -> Value:

@@ -114,17 +114,18 @@ def read_where(reader: ExpressionReader, nodes: Sequence[ast.expr], place: Place
     yes, no = reader.value(then), reader.value(otherwise)
     if operators.dtype_of(yes) is BOOL or operators.dtype_of(no) is BOOL:
         operators.fail(place, "`where` of conditions", "data or indices", "combine conditions with `and` and `or`")
-    return _chosen(reader, condition, yes, no, place)
+    return chosen_by_data(reader, condition, yes, no, place)
 
 
-def _chosen(reader: ExpressionReader, node: ast.expr, yes: Value, no: Value, place: Place) -> Value:
+def chosen_by_data(reader: ExpressionReader, node: ast.expr, yes: Value, no: Value, place: Place) -> Value:
+    """Read a condition that may be a comparison of data, as the choice of one of two values by it."""
     match node:
         case ast.Name(id=name) if (known := _named(reader, name)) is not None:
             if name not in reader.scope.assigned:
                 reader.local(node)  # it may have no value here
             return _chosen_by(known, yes, no, place)
         case ast.UnaryOp(op=ast.Not() | ast.Invert(), operand=operand) if _compares(reader, operand):
-            return _chosen(reader, operand, no, yes, place)
+            return chosen_by_data(reader, operand, no, yes, place)
         case ast.BoolOp(op=op, values=nodes):
             return _combined(reader, type(op), nodes, yes, no, place)
         case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr() as op, right=right) if _compares(reader, left):
@@ -173,7 +174,7 @@ def _chosen_by(known: ComparisonName, yes: Value, no: Value, place: Place) -> Va
 
 def named_comparison(reader: ExpressionReader, target: ast.expr, node: ast.expr) -> list[Stmt] | None:
     """Read `c = a < b` of data, whose operands are kept for each `where(c, x, y)`; None for other assignments."""
-    if not isinstance(target, ast.Name) or not _of_data(reader, node):
+    if not isinstance(target, ast.Name) or not is_of_data(reader, node):
         return None
     earlier = reader.scope.meanings.get(target.id)
     if earlier is not None and not isinstance(earlier, ComparisonName):
@@ -207,7 +208,7 @@ def _variables(known: ComparisonName) -> Iterator[str]:
             yield part.name
 
 
-def _of_data(reader: ExpressionReader, node: ast.expr) -> bool:
+def is_of_data(reader: ExpressionReader, node: ast.expr) -> bool:
     """Say whether a node is a comparison of data: whether it is refused as a condition for that."""
     bits = not isinstance(node, ast.BinOp) or type(node.op) in _BITS
     compared = (
@@ -280,9 +281,9 @@ def _combined(
 ) -> Value:
     first, *rest = nodes
     if not rest:
-        return _chosen(reader, first, yes, no, place)
+        return chosen_by_data(reader, first, yes, no, place)
     inner = _combined(reader, op, rest, yes, no, place)
-    return _chosen(reader, first, *((inner, no) if op is ast.And else (yes, inner)), place)
+    return chosen_by_data(reader, first, *((inner, no) if op is ast.And else (yes, inner)), place)
 
 
 def _is_literal(value: Value) -> bool:

@@ -194,6 +194,11 @@ def binary(op: BinaryOp, left: Value, right: Value, place: Place) -> Value:
         return logic("and" if op == "&" else "or", coerce(left, BOOL, ""), coerce(right, BOOL, ""), place)
     if _is_number(left) and _is_number(right):
         return _fold(op, left, right, place)
+    if op in ("<<", ">>") and (dtype_of(left) or INDEX).is_data and dtype_of(right) is INDEX and not _is_number(right):
+        left, right = settled(left), settled(right)
+        _check_width(left.dtype, f"`{op}`", place)
+        _check_operator(op, left.dtype, place)
+        return Binary(op, left, Cast(right, left.dtype, right.place), left.dtype, place)  # which the machine checks
     dtype = common_dtype(left, right, f"`{op}`", place)
     refuse_state(dtype, f"`{op}`", place)
     _check_operator(op, dtype, place)
@@ -221,7 +226,7 @@ def _check_shift(op: BinaryOp, amount: Value, dtype: DType) -> None:
         fail(
             amount.place,
             f"`{op}` of {dtype.value} data by {describe(amount)}",
-            f"a constant amount, from 0 to {bits - 1}",
+            f"a constant or an index, from 0 to {bits - 1}",
             "write a number, or multiply or divide by a power of two",
         )
     if not 0 <= amount.value < bits:

@@ -289,6 +289,11 @@ class StatementReader:
         what = self._declaration(value)
         if what is not None:
             return self._declare(target, value, what, node)
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            kinds = [self._declaration(each) or viewed(self.expressions, each) for each in value.elts]
+            if all(kinds):
+                pairs = zip(target.elts, value.elts, strict=True)
+                return tuple(stmt for each, made in pairs for stmt in self._assign(each, made, node))
         view = viewed(self.expressions, value)
         if view is not None:
             return self._view(target, view)

@@ -13,7 +13,7 @@ from typing import Protocol
 from swizzle.language.element_types import COMPONENTS, VECTOR_TYPES, VectorType
 from swizzle.language.frontend import operators
 from swizzle.language.frontend.assignments import kind, store
-from swizzle.language.frontend.calls import device_called, positional
+from swizzle.language.frontend.calls import device_called, positional, shuffle_of
 from swizzle.language.frontend.expressions import ExpressionReader
 from swizzle.language.frontend.operators import INDEX, Value, VectorValue, coerce
 from swizzle.language.frontend.resolve import spell
@@ -38,6 +38,12 @@ def read_vector(reader: ExpressionReader, node: ast.expr) -> Value | VectorValue
     match node:
         case ast.Call() if isinstance(made := reader.resolve(node.func), VectorType):
             return _made(reader, made, node)
+        case ast.Call() if (shuffled := shuffle_of(reader, node)) is not None and (
+            moved := reader.vector(shuffled.value)
+        ) is not None:
+            return VectorValue(
+                moved.type, place, tuple(map(shuffled.number, map(moved.number, range(moved.type.lanes))))
+            )
         case ast.Call() if (device := device_called(reader, node)) is not None:
             assert reader.devices is not None
             return reader.devices.any_value(node, device)
@@ -186,6 +192,9 @@ def holds_vector(reader: ExpressionReader, node: ast.expr) -> bool:
         case ast.Subscript(value=ast.Name(id=name)):
             return isinstance(reader.scope.meanings.get(name), VectorArrayName)
         case ast.Call():
+            shuffled = shuffle_of(reader, node)
+            if shuffled is not None:
+                return holds_vector(reader, shuffled.value)
             return isinstance(reader.resolve(node.func), VectorType)
         case ast.IfExp():
             return holds_vector(reader, node.body)

@@ -72,8 +72,8 @@ _NAMES: Final[dict[str, str]] = {
 }
 
 
-METHODS: Final = ("append", "extend", "insert", "pop", "clear", "reverse", "copy", "count", "index")
-"""The methods of lists."""
+METHODS: Final = ("append", "extend", "insert", "pop", "clear", "reverse", "copy", "count", "index", "bit_length")
+"""The methods of lists, and one of ints."""
 BUILTINS: Final = (
     "sum", "range", "len", "min", "max", "minimum", "maximum", "abs", "zip", "enumerate", "any", "all", "zeros", "list",
     "tuple", "reversed", "map", "sorted", "divmod", "pow", "bool", "int", "where", "gather",

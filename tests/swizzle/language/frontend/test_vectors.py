@@ -362,7 +362,7 @@ MISTAKES = {
     "v = cuda.float4(1, 2, 3, w=4)": "a wrong call of cuda.float4",
     "v = cuda.float4(1, 2, 3, i32(4))": "the component w of cuda.float4 is i32 data",
     "s = p[0] if cuda.laneid < 2 else f32(0)": "a choice between a float4 and f32 data",
-    "s = cuda.shfl_sync(-1, p[0], 1)": "a float4 where one number is needed",
+    "s = 1 + cuda.shfl_sync(-1, p[0], 1)": "a float4 where one number is needed",
     "s = cuda.float4(1, 2, 3, 4) * 2": "a float4 where one number is needed",
     "warp_load(p, x)": "the source of warp_load is an array of float4",
     "x4 = x.view(cuda.int4)": "a view of x, which is f32 data, as cuda.int4",
