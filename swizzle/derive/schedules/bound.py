@@ -18,6 +18,7 @@ from swizzle.derive.schedules.decisions import (
     BLOCK,
     LOOP,
     MERGED,
+    PADDED,
     SHARED,
     THREADS,
     UNROLLED,
@@ -321,7 +322,9 @@ class _Parts:
         A clock serves one word of each bank. So the words that a warp takes in a nest, unrolled loops included, need
         as many clocks as there are different ones in one bank.
         """
-        cells = []
+        cells: list[tuple[str, int, Value]] = []
+        if PADDED in self.values(self.choices.layout(copy.name)):
+            return 0.0
         for tile in self.backbone.tiles(copy):
             if tile.sizes:
                 dim = LoopDimension(copy.name, tile.name)

@@ -28,6 +28,8 @@ THREADS: Final = ("THREAD.x", "THREAD.y", "THREAD.z")
 UNROLLED: Final = (UNROLL, VECTOR)
 _DEPTH: Final = {BLOCK: 0, LOOP: 1, **dict.fromkeys(THREADS, 2), UNROLL: 3, VECTOR: 4}
 REGISTER, SHARED = "REGISTER", "SHARED"
+PLAIN, PADDED = "PLAIN", "PADDED"
+"""Rows of a shared tile follow each other, or their pitch is a hole."""
 
 ANY: Final = frozenset(ORDERS)
 COMPOSED: Final[Mapping[tuple[Value, Value], Iterable[Value]]] = {
@@ -93,6 +95,7 @@ class ScheduleChoices(Struct, frozen=True):
         kind: of a dimension.
         order: of two statements or dimensions.
         memory: of a copy.
+        layout: of a copy's tile in shared memory.
         threads: how many there are along a hardware dimension.
     """
 
@@ -101,6 +104,7 @@ class ScheduleChoices(Struct, frozen=True):
     kind: GenericChoice
     order: GenericChoice
     memory: GenericChoice
+    layout: GenericChoice
     threads: GenericChoice
 
 
@@ -140,6 +144,7 @@ class _Declaration:
         self.size = space.integer("size", [self.T], lambda name: self.tile[name].sizes)
         self.kind = space.enum("kind", [self.D], tuple(_DEPTH))
         self.memory = space.enum("memory", [self.C], (REGISTER, SHARED))
+        self.layout = space.enum("layout", [self.C], (PLAIN, PADDED))
         widths = {1, *(size for tile in self.tile.values() for size in tile.sizes)}
         fitting = tuple(sorted(width for width in widths if width <= limits.threads[1]))
         self.threads = space.integer("threads", [self.H], lambda _: fitting)
@@ -165,10 +170,13 @@ class _Declaration:
         for statement in self.backbone.statements:
             if statement.kind in ("begin", "accumulate", "store"):
                 self.once(statement)
+            if statement.kind == "copy":
+                rows = holds(_has_rows, self.memory(statement.name), self.layout(statement.name))
+                self.require("only shared tiles have a pitch", rows)
         self.blocks()
         self.hardware_threads()
         self.resources()
-        return ScheduleChoices(self.space, self.size, self.kind, self.order, self.memory, self.threads)
+        return ScheduleChoices(self.space, self.size, self.kind, self.order, self.memory, self.layout, self.threads)
 
     # What may be decided of one dimension, and of two.
 
@@ -369,6 +377,10 @@ def _point_to_point(maker: str, user: str, order: str) -> bool:
     if order == MERGED:
         return maker == user
     return (maker in UNROLLED and user in UNROLLED) or (maker == user and maker in THREADS)
+
+
+def _has_rows(memory: str, layout: str) -> bool:
+    return memory == SHARED or layout == PLAIN
 
 
 def _in_registers(memory: str, order: str) -> bool:

@@ -53,6 +53,7 @@ class _Lowering:
         of_grid = grid[0] if len(grid) == 1 else f"({', '.join(grid)})"
         return "\n".join(
             [
+                *self.pitches(),
                 f"@sketch(spec={spec}, block={block}, grid={of_grid}{arguments})",
                 f"def {backbone.name}({', '.join(backbone.arguments)}):",
                 *("    " + line for line in [*self.arrays(), *names]),
@@ -142,13 +143,31 @@ class _Lowering:
         made = []
         for statement in self.backbone.statements:
             if statement.kind == "copy" and self.nests.in_shared(statement.name):
-                shape = [size for _, size in self.shape(statement, self.nests.shared_cells(statement))]
+                shape: list[int | str] = [size for _, size in self.tile_shape(statement)]
+                if self.has_pitch(statement):
+                    shape[-1] = self.pitch(statement)
                 made.append(f"{self.shared(statement)} = cuda.shared.array({_shape(shape)}, {statement.dtype})")
             registers = statement.dtype and self.nests.source(statement) == statement and not self.is_stored(statement)
             if registers and (cells := self.nests.register_cells(statement)):
                 shape = [self.nests.size(tile.name) for tile in cells]
                 made.append(f"{self.register(statement)} = cuda.local.array({_shape(shape)}, {statement.dtype})")
         return made
+
+    def tile_shape(self, copy: Statement) -> list[tuple[str, int]]:
+        return self.shape(copy, self.nests.shared_cells(copy))
+
+    def has_pitch(self, copy: Statement) -> bool:
+        """Say whether the distance between rows of a shared tile is a hole."""
+        return self.nests.is_padded(copy.name) and len(self.tile_shape(copy)) > 1
+
+    def pitch(self, copy: Statement) -> str:
+        return f"{copy.name.removeprefix('copy_').upper()}_PITCH"
+
+    def pitches(self) -> list[str]:
+        """Return the lines above the kernel that declare holes in shapes."""
+        copies = [s for s in self.backbone.statements if s.kind == "copy" and self.nests.in_shared(s.name)]
+        lines = [f"{self.pitch(s)} = sw_pad({self.tile_shape(s)[-1][1]})" for s in copies if self.has_pitch(s)]
+        return [*lines, "", ""] if lines else []
 
     def is_stored(self, statement: Statement) -> bool:
         return statement.kind == "load" and self.nests.stored_by(statement) is not None
@@ -240,5 +259,5 @@ def _mentions(text: str, name: str) -> bool:
     return re.search(rf"\b{name}\b", text) is not None
 
 
-def _shape(shape: Sequence[int]) -> str:
+def _shape(shape: Sequence[int | str]) -> str:
     return str(shape[0]) if len(shape) == 1 else f"({', '.join(map(str, shape))})"

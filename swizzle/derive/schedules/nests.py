@@ -13,6 +13,7 @@ from swizzle.derive.schedules.decisions import (
     BLOCK,
     MERGED,
     OUTER,
+    PADDED,
     SHARED,
     THREADS,
     UNROLLED,
@@ -106,6 +107,10 @@ class Nests:
     def in_shared(self, copy: str) -> bool:
         """Say whether a copy is taken from shared memory."""
         return self.value(self.choices.memory(copy)) == SHARED
+
+    def is_padded(self, copy: str) -> bool:
+        """Say whether the pitch of a copy's shared tile is a hole."""
+        return self.value(self.choices.layout(copy)) == PADDED
 
     def stored_by(self, load: Statement) -> str | None:
         """Return the copy that takes a load's value from shared memory; None where it stays in registers."""

@@ -91,8 +91,8 @@ class ScheduleSpace:
 
     @cached_property
     def variables(self) -> list[int]:
-        """The variables in the order of section 5.4: sizes, kinds, threads, memory, orders."""
-        weight = {"size": 0, "kind": 1, "threads": 2, "memory": 3, "order": 4}
+        """The variables in the order of section 5.4: sizes, kinds, threads, memory, layouts, orders."""
+        weight = {"size": 0, "kind": 1, "threads": 2, "memory": 3, "layout": 4, "order": 5}
         about = [choice.name for choice, _ in self.space.names if isinstance(choice, GenericChoice)]
         return sorted(range(self.space.choices), key=lambda number: weight[about[number]])
 
@@ -160,9 +160,9 @@ class ScheduleSpace:
                         changes.append((node.lineno, node.end_lineno or 0, line))
                 case ast.ImportFrom("swizzle", names):
                     known = {name.asname or name.name for name in names}
-                    wanted = sorted({*(ast.unparse(name) for name in names), *({"accumulator", "cuda"} - known)})
-                    unused = {"accumulator"} if "accumulator(" not in kernel else set()
-                    line = f"from swizzle import {', '.join(name for name in wanted if name not in unused)}\n"
+                    added = {name for name in ("cuda", "sw_pad") if f"{name}." in kernel or f"{name}(" in kernel}
+                    wanted = sorted({*(ast.unparse(name) for name in names), *(added - known)})
+                    line = f"from swizzle import {', '.join(wanted)}\n"
                     changes.append((node.lineno, node.end_lineno or 0, line))
         for first, last, text in sorted(changes, reverse=True):
             made[first - 1 : last] = [text]
