@@ -114,7 +114,7 @@ class _Reader(Struct):
                 pass
             case _:
                 self.refuse(length, f"a loop to `{ast.unparse(length)}`", _LOOPS)
-        own = self.fresh(variable)
+        own = self.fresh_loop(variable)
         self.lengths[own] = ast.unparse(length), extent, stmt
         outer = self.meaning.get(variable)
         self.meaning[variable] = ast.Name(own)
@@ -124,6 +124,14 @@ class _Reader(Struct):
         self.meaning.pop(variable)
         if outer is not None:
             self.meaning[variable] = outer
+
+    def fresh_loop(self, variable: str) -> str:
+        """Return a name for a loop, none of whose levels has the name of another loop or level: `k`, then `kb`."""
+        taken: set[str] = {*self.arrays, *(name for loop in self.lengths for name in (loop, *_levels(loop)))}
+        for suffix in ("", *"bcdefgh", *(f"_{n}_" for n in range(len(taken) + 1))):
+            if not taken & {variable + suffix, *_levels(variable + suffix)}:
+                return variable + suffix
+        raise AssertionError("more names are tried than are taken")
 
     def fresh(self, name: str) -> str:
         known = {*self.lengths, *self.arrays, *(statement.name for statement in self.statements)}
@@ -269,6 +277,10 @@ def with_copies(backbone: Backbone) -> Backbone:
             taken[statement.name] = copy
             made.append(replace(statement, name=copy, kind="copy", reads=(statement.name,), index=()))
     return replace(backbone, statements=tuple(made))
+
+
+def _levels(loop: str) -> list[str]:
+    return [f"{loop}{level}" for level in range(3)]
 
 
 def _copied(expr: ast.expr) -> ast.expr:
