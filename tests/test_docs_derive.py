@@ -45,3 +45,11 @@ def test_the_product_by_rules_takes_any_lengths(tmp_path: Path) -> None:
     assert "tiled: derived in 13 steps, equal to its specification, verified for all inputs" in out.getvalue()
     assert "  sizes   any length: A[n_y, n_k], B[n_k, n_x], y[n_y, n_x]\n" in out.getvalue()
     assert (tmp_path / "tiled.py").read_text().count("cuda.syncthreads()") == 2
+
+
+@pytest.mark.slow
+def test_tiles_that_a_function_says_are_spread_and_proved() -> None:
+    out, err = io.StringIO(), io.StringIO()
+    assert execute(["derive", str(DOCS / "examples" / "derive" / "tiles.py")], out, err) == 0, err.getvalue()
+    found = re.findall(r"^(\w+): derived in (\d+) steps?, equal to its specification", out.getvalue(), re.MULTILINE)
+    assert found == [("registers", "16"), ("shared", "10"), ("norm", "1")]
