@@ -48,6 +48,13 @@ from swizzle.sketches.sketch import Sketch
 ROOT = Path(__file__).resolve().parent.parent
 HAND = ROOT / "bench" / "hand"
 SKETCHES = "bench/gpu/sketches"
+TUNED = "case_studies/tuning/filters.py"
+TUNED_2D = {
+    3: {"columns": 4, "rows": 8, "warps": 8},
+    5: {"columns": 4, "rows": 8, "warps": 8},
+    7: {"columns": 2, "rows": 8, "warps": 8},
+}
+"""What `swizzle tune` found for a filter in two dimensions, by its width."""
 WANTED = 1.1  # times the instructions of the best kernel written by hand
 DEFAULTS = {"S": 1, "V": 1, "U": 1, "T": 8, "R": 1}
 
@@ -128,9 +135,12 @@ def rows() -> Iterator[Row]:
         yield Row(f"case_studies/{case}.py", {}, 1, one_d)
         for columns in (4, 8):
             yield Row(f"{SKETCHES}/conv1d.py:{ours}", {"columns": columns}, columns, one_d)
+        if case == "conv1d":
+            yield Row(f"{TUNED}:conv1d", {"columns": 8, "warps": 8}, 8, one_d)
     average = windows("average_2d", 3, 1, 4, 8)
     yield Row("case_studies/stencil2d.py", {}, 1, average)
     yield Row(f"{SKETCHES}/conv2d.py:average", {"rows": 16, "min_blocks": 32}, 64, average)
+    yield Row(f"{TUNED}:stencil2d", {"columns": 4, "rows": 8, "warps": 8}, 32, average)
     for k in (3, 5, 7):
         filter_2d = windows("filter_2d", k, 1, 4, 8)
         yield Row("case_studies/conv2d.py", {"K": k}, 1, filter_2d)
@@ -138,6 +148,9 @@ def rows() -> Iterator[Row]:
         columns, rows, blocks = {3: (4, 16, 32), 5: (2, 16, 24), 7: (2, 14, 24)}[k]
         shape = {"columns": columns, "rows": rows, "min_blocks": blocks}
         yield Row(f"{SKETCHES}/conv2d.py:packed", {"K": k, **shape, **by_value}, columns * rows, filter_2d)
+        yield Row(
+            f"{TUNED}:conv2d", {"K": k, **TUNED_2D[k]}, prod((TUNED_2D[k]["columns"], TUNED_2D[k]["rows"])), filter_2d
+        )
         if k > 3:  # fewer instructions, and fewer warps
             yield Row(f"{SKETCHES}/conv2d.py:packed", {"K": k, "rows": 8}, 32, filter_2d)
     tiles = (Hand("others.cu:transpose_tile", {"T": 8}, 4), Hand("others.cu:transpose_tile", {"T": 4}, 8))

@@ -7,6 +7,8 @@ With few outputs a thread, each input is loaded for many of them; with many, few
 from swizzle import accumulator, choice, cuda, f32, gpu, parameter, require, sketch, spec
 
 K = parameter("K", 3, domain=(3, 5, 7))
+GRID_X = parameter("grid_x", 1, domain=range(1, 65))
+GRID_Y = parameter("grid_y", 1, domain=range(1, 65))
 COLUMNS = choice("columns", (1, 2, 4, 8, 16))
 ROWS = choice("rows", (1, 2, 4, 8))
 WARPS = choice("warps", (1, 2, 4, 8))
@@ -15,9 +17,9 @@ MIN_BLOCKS = choice("min_blocks", (0, 8, 16))
 require(COLUMNS * ROWS <= 32, "outputs of a thread stay in registers")
 require(gpu.threads_per_multiprocessor >= 32 * WARPS * MIN_BLOCKS, "as many blocks fit a multiprocessor")
 
-WIDTH = 32 * COLUMNS
-HEIGHT = WARPS * ROWS
-LENGTH = WIDTH * WARPS
+WIDTH = 32 * COLUMNS * GRID_X
+HEIGHT = WARPS * ROWS * GRID_Y
+LENGTH = 32 * WARPS * COLUMNS * GRID_X
 
 
 @spec
@@ -44,6 +46,7 @@ def window_average(x):
 @sketch(
     spec=conv1d_spec,
     block=32 * WARPS,
+    grid=GRID_X,
     min_blocks=MIN_BLOCKS,
     x=f32[LENGTH + K - 1],
     w=f32.const[K],
@@ -65,13 +68,15 @@ def conv1d(x, w, y):
 @sketch(
     spec=conv2d_spec,
     block=(32, WARPS),
+    grid=(GRID_X, GRID_Y),
     min_blocks=MIN_BLOCKS,
     x=f32[HEIGHT + K - 1, WIDTH + K - 1],
     w=f32.const[K, K],
     y=f32.out[HEIGHT, WIDTH],
 )
 def conv2d(x, w, y):
-    column, row = cuda.threadIdx.x * COLUMNS, cuda.threadIdx.y * ROWS
+    column = (cuda.blockIdx.x * 32 + cuda.threadIdx.x) * COLUMNS
+    row = (cuda.blockIdx.y * WARPS + cuda.threadIdx.y) * ROWS
     out = accumulator(f32, outer="+", inner="*", shape=(ROWS, COLUMNS))
     line = cuda.local.array(COLUMNS + K - 1, f32)
     for i in range(ROWS + K - 1):
@@ -89,12 +94,14 @@ def conv2d(x, w, y):
 @sketch(
     spec=window_average,
     block=(32, WARPS),
+    grid=(GRID_X, GRID_Y),
     min_blocks=MIN_BLOCKS,
     x=f32[HEIGHT + K - 1, WIDTH + K - 1],
     y=f32.out[HEIGHT, WIDTH],
 )
 def stencil2d(x, y):
-    column, row = cuda.threadIdx.x * COLUMNS, cuda.threadIdx.y * ROWS
+    column = (cuda.blockIdx.x * 32 + cuda.threadIdx.x) * COLUMNS
+    row = (cuda.blockIdx.y * WARPS + cuda.threadIdx.y) * ROWS
     out = accumulator(f32, outer="+", shape=(ROWS, COLUMNS), final=lambda s: s / (K * K))
     line = cuda.local.array(COLUMNS + K - 1, f32)
     for i in range(ROWS + K - 1):

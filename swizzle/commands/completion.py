@@ -33,7 +33,7 @@ MOST_VALUES: Final = 100
 
 
 class Declaration(Struct, frozen=True):
-    """A `parameter(...)` of a file as it is spelled; `values` where its domain is made of literals."""
+    """A `parameter(...)` or `choice(...)` of a file as it is spelled; `values` where its domain is made of literals."""
 
     name: str
     summary: str
@@ -119,14 +119,16 @@ def declared_parameters(target: str) -> list[Declaration]:
     found = []
     for node in _statements(file):
         for call in ast.walk(node) if isinstance(node, ast.Assign) else ():
-            if not isinstance(call, ast.Call) or _called(call) != "parameter":
+            if not isinstance(call, ast.Call) or _called(call) not in ("parameter", "choice"):
                 continue
-            given = dict(zip(("name", "default"), call.args, strict=False))
+            of_values = "domain" if _called(call) == "parameter" else "values"
+            second = "default" if of_values == "domain" else of_values
+            given = dict(zip(("name", second), call.args, strict=False))
             given.update({str(keyword.arg): keyword.value for keyword in call.keywords})
             name = given.get("name")
             if isinstance(name, ast.Constant) and isinstance(name.value, str):
-                texts = [f"{part} {ast.unparse(given[part])}" for part in ("default", "domain") if part in given]
-                found.append(Declaration(name.value, ", ".join(texts), _literal_values(given.get("domain"))))
+                texts = [f"{part} {ast.unparse(given[part])}" for part in ("default", of_values) if part in given]
+                found.append(Declaration(name.value, ", ".join(texts), _literal_values(given.get(of_values))))
     return found
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from swizzle.language.operators import HandedIn, Operator, find_operator, handed_in, handing_in
 from swizzle.language.other_names import here
@@ -261,6 +262,15 @@ class SketchFile(Struct):
 
     def choices(self, overrides: Mapping[str, int]) -> FileChoices:
         """Return the file's choices, of which some may be set, and what is required of them."""
+        found = self._read_choices(overrides)
+        self._choices = frozenset(found.declared)
+        return found
+
+    def alone(self) -> SketchFile:
+        """Return the same file without its instances, for one of very many."""
+        return replace(self, _known={})
+
+    def _read_choices(self, overrides: Mapping[str, int]) -> FileChoices:
         if not self.path.endswith(".swz"):
 
             def runner(nodes: Sequence[ast.stmt]) -> SliceRun:
@@ -285,9 +295,7 @@ class SketchFile(Struct):
         """Return the values of the choices that are not set."""
         if "choice" not in self.text or (self._choices is not None and self._choices <= overrides.keys()):
             return {}
-        choices = self.choices(overrides)
-        self._choices = frozenset(choices.declared)
-        return choices.first()
+        return self.choices(overrides).first()
 
     def _again(self, name: str, values: Mapping[str, int]) -> Sketch:
         (made,) = (sketch for sketch in dict.fromkeys(self.instance(values).sketches.values()) if sketch.name == name)

@@ -82,7 +82,7 @@ class ParameterSpace:
 
     def sketch(self, assignment: Assignment) -> Sketch:
         with tuning_for(self._device):
-            found = self._file.load(self.selector, self.target(assignment)[1])
+            found = self._file.alone().load(self.selector, self.target(assignment)[1])
         if len(found) > 1:
             raise SwizzleError(
                 f"{self._file.path} holds {len(found)} sketches: {', '.join(each.name for each in found)}",

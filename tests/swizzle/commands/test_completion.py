@@ -154,3 +154,11 @@ def test_the_command_prints_the_script() -> None:
     for shell in SHELLS:
         assert "_SWIZZLE_COMPLETE" in script(shell)
     assert isinstance(cli.commands["completion"], click.Command)
+
+
+def test_choices_are_completed_as_parameters_are(tmp_path: Path) -> None:
+    """With their values."""
+    file = tmp_path / "tile.swz"
+    file.write_text('BM = choice("BM", (16, 32))\nBN = choice(name="BN", values=(8,))\n')
+    declared = declared_parameters(str(file))
+    assert [each.name for each in declared] == ["BM", "BN"] and declared[0].values == (16, 32)
