@@ -28,6 +28,7 @@ from symbolic.core.values import bitvector, boolean, integer, real
 from symbolic.elements import limits
 from symbolic.errors import Place, SwizzleError, near
 from symbolic.expressions.expression import Expression, constant, either, select, subexpressions
+from symbolic.expressions.formulas import MORE
 from symbolic.expressions.reading import Unreadable, cancelled_in, expression_of
 from symbolic.ir.program import DType
 from symbolic.lifting.builtins import elementary_functions
@@ -48,7 +49,7 @@ THE_RESULT: Final = "the result"
 REACHED: Final = 3
 """Comparisons are looked at of the states before so many rounds."""
 MOST_COMPARED: Final = 32
-"""More comparisons in one part are not looked at of these states."""
+"""More comparisons are not looked at of these states, and refused."""
 BITS: Final = 512
 """A constant of a formula has at most so many bits."""
 _HUGE: Final = 1 << BITS
@@ -359,8 +360,19 @@ class _Reader:
         if counter is not None:
             after[counter] = symbols[counter] + 1
         kinds = {name: values for name, values in self._compared.items() if name in (A_ROUND, THE_RESULT) and values[1]}
-        if not any(len(noted) <= MOST_COMPARED for _, noted in kinds.values()):
+        numbers = {symbol.formula for symbol in symbols.values()}
+        kinds = {name: (values, {each: what for each, what in noted.items() if numbers & each.get_free_variables()})
+                 for name, (values, noted) in kinds.items()}  # fmt: skip
+        asked = [what for _, noted in kinds.values() for what in noted.values()]
+        if not asked:
             return
+        if len(asked) > MOST_COMPARED * MORE.get():
+            raise SwizzleError(
+                f"{len(asked)} comparisons ask about the state, too many to look for tests of NaN among them",
+                place=asked[0].place,
+                expected=f"at most {MOST_COMPARED}",
+                fix="--effort, which looks at so many times more",
+            )
         known = [name for name, value in begun.items() if not isinstance(value, float)]
         elements = {name: self._symbol(name, dtype).formula for name, dtype in self.elements.items()}
         promised = self._promised.formula if isinstance(self._promised, Boolean) else None
@@ -378,10 +390,9 @@ class _Reader:
             premises += [] if promised is None else [promised.substitute(others)]
         premises += [] if promised is None else [promised]
         for some, noted in kinds.values():
-            if len(noted) <= MOST_COMPARED:
-                of_reached = [Boolean(each.formula.substitute(reached)) for each in some if hasattr(each, "formula")]
-                of_state = {each.substitute(reached): what for each, what in noted.items()}
-                check_comparisons(of_reached, of_state, Boolean(manager().And(premises)))
+            of_reached = [Boolean(each.formula.substitute(reached)) for each in some if hasattr(each, "formula")]
+            of_state = {each.substitute(reached): what for each, what in noted.items()}
+            check_comparisons(of_reached, of_state, Boolean(manager().And(premises)))
 
     # -- what is promised ----------------------------------------------------------------------------------------
 

@@ -196,8 +196,9 @@ def without_settled(loop: Loop, domain: Domain) -> Loop | None:
     states = random_states(loop)
     rows = random_rows(loop, random.Random(6), len(states))
     bounds = [
-        (node, bound) for word in loop.live for node in subexpressions(loop.step[word]) for bound in _bounds(node)
-    ]
+        (node, bound) for word in loop.live for node in subexpressions(loop.step[word])
+        if node.operator == "select" and not node.truth for bound in _bounds(node)
+    ]  # fmt: skip
     claims = [*((atom, each) for atom in atoms for each in (TRUE, FALSE)), *bounds]
     check = function_of([*loop.state, *loop.elements], [equal(*each) for each in claims])
     try:
@@ -228,7 +229,7 @@ def without_settled(loop: Loop, domain: Domain) -> Loop | None:
 
 def _bounds(node: Expression) -> Iterator[Expression]:
     """Yield what a choice by a comparison of a number with a constant may be: one of its sides, within that."""
-    test = node.arguments[0] if node.operator == "select" and not node.truth else node
+    test = node.arguments[0]
     numbers = [each for each in test.arguments if each.constant] if test.operator in ("<", "<=") else []
     for number, side, choose in itertools.product(numbers, node.arguments[1:], (maximum, minimum)):
         if side.names and side.operator != "name":

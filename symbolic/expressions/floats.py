@@ -28,7 +28,7 @@ from pysmt.typing import BOOL, REAL
 
 from symbolic.bottom_up import bottom_up
 from symbolic.expressions.expression import FALSE, NAME, TRUE, expanded, same_ratio, subtract, terms
-from symbolic.expressions.formulas import REALS, decide
+from symbolic.expressions.formulas import MORE, REALS, decide
 from symbolic.expressions.reading import Unreadable, read_formula
 from symbolic.solve.answer import IRRATIONAL, Sat, Unknown, Unsat
 from symbolic.solve.evaluate import Value, evaluate
@@ -108,7 +108,7 @@ class _Check:
             kind = self._kind(node, path) if node in self.noted else ""
             if kind:
                 return node, kind
-            longer = path if len(self._seen) < MOST else ()
+            longer = path if len(self._seen) < MOST * MORE.get() else ()
             pending.extend(reversed(list(self._inside(node, longer))))
         return None
 
@@ -145,7 +145,7 @@ class _Check:
         near = self._near(node, (*self.premises, *path[-TESTS:]))
         if len(near) > len(self.premises):
             self._asked += 1
-            near = near if self._asked <= QUESTIONS else self._near(node, self.premises)
+            near = near if self._asked <= QUESTIONS * MORE.get() else self._near(node, self.premises)
         if not near and _is_open(node):
             return ""
         known = _by_functions(node)

@@ -371,3 +371,43 @@ def lowest_end(x: i32):
         if here <= low:
             low, end = here, n
     return end, here
+
+
+# ---- words whose sum goes on by itself, saturating counters, decaying extremes ------------------------------------
+
+
+@serial(length=1 << 20)
+def matched_brackets(x: bool):
+    depth, pairs = 0, 0
+    for opens in x:
+        if opens:
+            depth += 1
+        elif depth > 0:
+            depth, pairs = depth - 1, pairs + 1
+    return pairs
+
+
+@serial(length=1 << 20)
+def greatest_odd_of_ones(x: bool):
+    here, most, odd = 0, 0, 0
+    for v in x:
+        here = here + 1 if v else 0
+        most = max(most, here)
+        odd = most if most % 2 == 1 else odd
+    return odd
+
+
+@serial
+def decaying(x: f32):
+    m = 0
+    for v in x:
+        m = max(v, 0.5 * m)
+    return m
+
+
+@serial
+def leaky(x: f32):
+    m = 0
+    for v in x:
+        m = min(max(0.5 * m + v, 0), 3)
+    return m

@@ -284,3 +284,14 @@ def test_what_is_written_says_it_too(tmp_path: Path) -> None:
     operator(OperatorArguments(str(tmp_path / "loops.py"), output=tmp_path / "out"), out, out)
     assert "  rounding       t is 0: what it leaves of s, t, v, which cancel, is dropped\n" in out.getvalue()
     assert "// rounding: t is 0: what it leaves of s, t, v" in (tmp_path / "out" / "f.cuh").read_text()
+
+
+def test_comparisons_of_elements_do_not_hide_one_of_the_state(tmp_path: Path) -> None:
+    """As many as there are, those about the state are looked at in the states that are reached, or refused."""
+    head = "@serial\ndef f(x: f32):\n    s, r = 0, 0\n    for v in x:\n        r += {}\n        t = 0\n"
+    body = "        for k in range({}):\n            t += 1 if {} > k else 0\n        s += {}\n    return s\n"
+    with pytest.raises(SwizzleError, match="r >= 0 asks for NaN"):
+        read(tmp_path, head.format("v * v") + body.format(34, "v", "t if r >= 0 else 7"))
+    with pytest.raises(SwizzleError, match="40 comparisons ask about the state, too many") as caught:
+        read(tmp_path, head.format("v") + body.format(40, "r", "t"))
+    assert "--effort" in str(caught.value) and "loops.py:14:" in str(caught.value)
