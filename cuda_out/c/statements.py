@@ -347,7 +347,8 @@ class StatementPrinter:
         inside = self.expressions.inside(stmt.array, stmt.indices, facts)
         if stmt.atomic:
             assert not inside, "a kernel with atomic additions keeps its sizes"
-            self.out.line(f"atomicAdd(&{self.expressions.element(stmt.array, stmt.indices, facts)}, {value});")
+            name = {"+": "Add", "&": "And", "|": "Or", "^": "Xor"}.get(stmt.joins, stmt.joins.capitalize())
+            self.out.line(f"atomic{name}(&{self.expressions.element(stmt.array, stmt.indices, facts)}, {value});")
             return
         if inside and any(isinstance(part, ir.Shuffle) for part in subexpressions(stmt.value)):
             # All lanes shuffle, also those whose element is out of range.

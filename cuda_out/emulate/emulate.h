@@ -117,6 +117,13 @@ unsigned atomic_add(unsigned* address, unsigned value);
 unsigned long long atomic_add(unsigned long long* address, unsigned long long value);
 float atomic_add(float* address, float value);
 double atomic_add(double* address, double value);
+#define SWIZZLE_ATOMIC(NAME, T) T NAME(T* address, T value);
+#define SWIZZLE_ATOMICS(T) SWIZZLE_ATOMIC(atomic_and, T) SWIZZLE_ATOMIC(atomic_or, T) SWIZZLE_ATOMIC(atomic_xor, T) \
+    SWIZZLE_ATOMIC(atomic_min, T) SWIZZLE_ATOMIC(atomic_max, T)
+SWIZZLE_ATOMICS(int) SWIZZLE_ATOMICS(unsigned) SWIZZLE_ATOMICS(unsigned long long)
+SWIZZLE_ATOMIC(atomic_min, long long) SWIZZLE_ATOMIC(atomic_max, long long)
+#undef SWIZZLE_ATOMICS
+#undef SWIZZLE_ATOMIC
 void copy_async(void* to, const void* from, unsigned bytes, unsigned copied);  // the rest is filled with zeros
 void commit_copies();
 void wait_copies(unsigned left);
@@ -167,6 +174,11 @@ inline At at(const char* name, int line, int id) { return At{{name, line, id}}; 
 
 #define SWIZZLE_AT(name) swizzle_emulation::at(#name, __LINE__, __COUNTER__)
 #define atomicAdd swizzle_emulation::atomic_add
+#define atomicAnd swizzle_emulation::atomic_and
+#define atomicOr swizzle_emulation::atomic_or
+#define atomicXor swizzle_emulation::atomic_xor
+#define atomicMin swizzle_emulation::atomic_min
+#define atomicMax swizzle_emulation::atomic_max
 #define __shfl_sync SWIZZLE_AT(__shfl_sync).index
 #define __shfl_up_sync SWIZZLE_AT(__shfl_up_sync).up
 #define __shfl_down_sync SWIZZLE_AT(__shfl_down_sync).down

@@ -264,17 +264,25 @@ void swap_shared_memory(Shared (&other)[2]) {
     }
 }
 
-#define ADD(T)                                                                                \
-    T atomic_add(T* address, T value) {                                                       \
+#define JOIN(NAME, T, RESULT)                                                                 \
+    T NAME(T* address, T value) {                                                             \
         touch(uintptr_t(address), sizeof(T), true, uintptr_t(__builtin_return_address(0)), true); \
         show_stores_to(uintptr_t(address), sizeof(T));                                        \
         made_progress();                                                                      \
         const T old = *address;                                                               \
-        *address = old + value;                                                               \
+        *address = RESULT;                                                                    \
         return old;                                                                           \
     }
+#define ADD(T) JOIN(atomic_add, T, old + value)
+#define BITS(T) JOIN(atomic_and, T, old & value) JOIN(atomic_or, T, old | value) JOIN(atomic_xor, T, old ^ value)
+#define ENDS(T) JOIN(atomic_min, T, old < value ? old : value) JOIN(atomic_max, T, old < value ? value : old)
 ADD(int) ADD(unsigned) ADD(unsigned long long) ADD(float) ADD(double)
+BITS(int) BITS(unsigned) BITS(unsigned long long)
+ENDS(int) ENDS(unsigned) ENDS(long long) ENDS(unsigned long long)
 #undef ADD
+#undef BITS
+#undef ENDS
+#undef JOIN
 
 // ---- asynchronous copies -----------------------------------------------------------------------------------------
 

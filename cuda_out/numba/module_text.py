@@ -152,7 +152,8 @@ _INDICES: Final = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 _COORDINATES: Final = frozenset(("cuda.laneid", *(f"cuda.{name}.{axis}" for name in _INDICES for axis in AXES)))
 _FUNCTIONS: Final = (
     TYPES
-    | {"range", "min", "max", "abs", "cuda.syncthreads", "cuda.syncwarp", "cuda.atomic.add"}
+    | {"range", "min", "max", "abs", "cuda.syncthreads", "cuda.syncwarp"}
+    | {f"cuda.atomic.{name}" for name in ("add", "min", "max", "and_", "or_", "xor")}
     | {
         f"cuda.{name}"
         for name in ("local.array", "shared.array", "shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync")

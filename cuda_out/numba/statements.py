@@ -94,7 +94,8 @@ class NumbaStatements:
         if stmt.atomic:
             name, _, index = element.partition("[")
             at = index.removesuffix("]")
-            self.out.line(f"cuda.atomic.add({name}, {f'({at})' if len(stmt.indices) > 1 else at}, {value})")
+            function = {"+": "add", "&": "and_", "|": "or_", "^": "xor"}.get(stmt.joins, stmt.joins)
+            self.out.line(f"cuda.atomic.{function}({name}, {f'({at})' if len(stmt.indices) > 1 else at}, {value})")
             return
         if inside and any(isinstance(part, ir.Shuffle) for part in subexpressions(stmt.value)):
             # All lanes shuffle, also those whose element is out of range.

@@ -118,6 +118,31 @@ def _atomic_add(array: Any, index: int | tuple[int, ...], value: Any) -> None:
     kernel_only("cuda.atomic.add")
 
 
+def _atomic_min(array: Any, index: int | tuple[int, ...], value: Any) -> None:
+    """Keep the least of an element and of what threads give, in any order; integers of 32 or 64 bits."""
+    kernel_only("cuda.atomic.min")
+
+
+def _atomic_max(array: Any, index: int | tuple[int, ...], value: Any) -> None:
+    """Keep the greatest of an element and of what threads give, in any order; integers of 32 or 64 bits."""
+    kernel_only("cuda.atomic.max")
+
+
+def _atomic_and(array: Any, index: int | tuple[int, ...], value: Any) -> None:
+    """Keep the bits that an element and all that threads give have; of i32, u32 or u64."""
+    kernel_only("cuda.atomic.and_")
+
+
+def _atomic_or(array: Any, index: int | tuple[int, ...], value: Any) -> None:
+    """Set the bits in an element that threads give; of i32, u32 or u64."""
+    kernel_only("cuda.atomic.or_")
+
+
+def _atomic_xor(array: Any, index: int | tuple[int, ...], value: Any) -> None:
+    """Change the bits in an element that threads give, each as often; of i32, u32 or u64."""
+    kernel_only("cuda.atomic.xor")
+
+
 def _dp4a(a: Any, b: Any, c: int) -> Any:
     """Return c and the products of four pairs of bytes: `c + a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w`.
 
@@ -168,6 +193,11 @@ def _movmatrix(target: Any, source: Any) -> None:
 
 class _Atomic:
     add = staticmethod(_atomic_add)
+    min = staticmethod(_atomic_min)
+    max = staticmethod(_atomic_max)
+    and_ = staticmethod(_atomic_and)
+    or_ = staticmethod(_atomic_or)
+    xor = staticmethod(_atomic_xor)
 
     def __repr__(self) -> str:
         return "cuda.atomic"
@@ -408,7 +438,11 @@ NAMESPACES: Final = (Cuda, Dim3, _Atomic, _Local, _Shared, ElementType)
 CUDA_NAMES: Final[dict[int, str]] = {
     **{id(value): f"cuda.{name}" for name, value in vars(Cuda).items() if isinstance(value, Dim3 | KernelOnly)},
     **{id(value.__func__): f"cuda.{name}" for name, value in vars(Cuda).items() if isinstance(value, staticmethod)},
-    id(_atomic_add): "cuda.atomic.add",
+    **{
+        id(value.__func__): f"cuda.atomic.{name}"
+        for name, value in vars(_Atomic).items()
+        if isinstance(value, staticmethod)
+    },
     id(_local_array): "cuda.local.array",
     id(_shared_array): "cuda.shared.array",
 }

@@ -36,8 +36,10 @@ _NAMES: Final = {
     "__shared__": "write tile = cuda.shared.array(shape, f32)",
     **{f"__sync{what}": f"write cuda.sync{what}()" for what in ("threads", "warp")},
     **{f"__shfl{way}_sync": f"write cuda.shfl{way}_sync(...)" for way in ("", "_up", "_down", "_xor")},
-    **dict.fromkeys(("atomicMax", "atomicMin", "atomicXor", "atomicOr", "atomicAnd"), _REDUCE),
-    "atomicAdd": "write cuda.atomic.add(array, index, value)",
+    **{
+        f"atomic{name.strip('_').capitalize()}": f"write cuda.atomic.{name}(array, index, value)"
+        for name in ("add", "max", "min", "xor", "or_", "and_")
+    },
     **dict.fromkeys(("reduce_sync", "__reduce_add_sync"), "reduce by shuffles: docs/cookbook.md has the kernel"),
     **dict.fromkeys(_VOTES, _VOTE),
     "selp": "write where(a < b, x, y)",

@@ -233,7 +233,8 @@ class Assign(Struct, frozen=True):
 class Store(Struct, frozen=True):
     """`array[indices] = value` to a local or shared array or an `out` / `inout` parameter.
 
-    `atomic`: `cuda.atomic.add(array, indices, value)`, which adds the values of all threads, in any order.
+    `atomic`: `cuda.atomic.add(array, indices, value)`, which joins the values of all threads, in any order, by the
+    operator `joins`.
     """
 
     array: str
@@ -242,6 +243,7 @@ class Store(Struct, frozen=True):
     place: Place
     atomic: bool = False
     accumulates: bool = False
+    joins: Literal["+", "min", "max", "&", "|", "^"] = "+"
 
 
 class DeclareArray(Struct, frozen=True):

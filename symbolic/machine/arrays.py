@@ -269,7 +269,7 @@ class LaunchArrays:
             values = found[threads[group]]
             total = memory.data[cells[group[:1]]]
             found[threads[group]] = self.algebra.reduce(
-                "+", [np.ones(1, np.bool_)] * (len(group) + 1), [total, *values[:, None]], None, memory.dtype
+                node.joins, [np.ones(1, np.bool_)] * (len(group) + 1), [total, *values[:, None]], None, memory.dtype
             )[0]
         return found
 

@@ -311,7 +311,7 @@ class Rules:
                     address[threads],
                     self.block_epoch[threads],
                     self.warp_epoch[threads],
-                    atomic="add" if isinstance(node, Store) and node.atomic else "",
+                    atomic=node.joins if isinstance(node, Store) and node.atomic else "",
                 )
             )
 

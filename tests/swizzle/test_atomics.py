@@ -14,7 +14,7 @@ from swizzle import Sketch, SwizzleError, solve
 from swizzle.answers.checking.compare import compare, on_cpu, sizes_to_try
 from swizzle.answers.checking.difference import numeric_difference
 from swizzle.answers.emit.any_length.conditions import FixedSize, any_length
-from swizzle.answers.emit.emitters import cuda_source
+from swizzle.answers.emit.emitters import cuda_source, numba_source
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.language.parameters import Parameters
 from swizzle.language.specs.specification import Meaning
@@ -147,3 +147,54 @@ def test_the_ptx_is_the_specification(name: str) -> None:
     assert plain != source.text
     for text, verdict in ((source.text, "equal"), (plain, "different")):
         assert validator.validate(compile_to_ptx(text), source.entry).verdict == verdict
+
+
+JOINS = """\
+@spec
+def ends_spec(x, least, most, both, some, odd):
+    small, big, every, one, parity = least[0], most[0], both[0], some[0], odd[0]
+    for v in x:
+        small, big, every = min(small, v), max(big, v), every & v
+        one, parity = one | v, parity ^ v
+    return [small], [big], [every], [one], [parity]
+
+@sketch(spec=ends_spec, block=32, grid=1, x=i32[8], least=i32.inout[1], most=i32.inout[1],
+        both=i32.inout[1], some=i32.inout[1], odd=i32.inout[1])
+def ends(x, least, most, both, some, odd):
+    t = cuda.laneid
+    if t < 8:
+        v = x[t]
+        cuda.atomic.min(least, 0, v)
+        cuda.atomic.max(most, 0, v)
+        cuda.atomic.and_(both, 0, v)
+        cuda.atomic.or_(some, 0, v)
+        cuda.atomic.xor(odd, 0, v)
+"""
+
+
+def test_minima_and_bits_are_joined() -> None:
+    """To terms, on the CPU, in numba's text, and in PTX."""
+    sketch = sketches(JOINS)["ends"]
+    program = sketch.program
+    assert verify(program, sketch.spec).equal
+    source = cuda_source(program)
+    x = np.array([5, -3, 12, 7, -9, 1, 0, 6], np.int32)
+    wanted = [min(2, *x), max(2, *x), np.bitwise_and.reduce(x) & 2, np.bitwise_or.reduce(x) | 2]
+    wanted.append(np.bitwise_xor.reduce(x) ^ 2)
+    if shutil.which("g++"):
+        arrays = [np.array([2], np.int32) for _ in wanted]
+        emulate(source.text, source.entry, program.grid, program.block, [x, *arrays], order=1)
+        assert [int(each[0]) for each in arrays] == [int(each) for each in wanted]
+    text = numba_source(program).text
+    assert all(f"cuda.atomic.{name}(" in text for name in ("min", "max", "and_", "or_", "xor"))
+    if available_tools():
+        meaning = Meaning.of(program, sketch.spec)
+        validator = Validator(program, meaning.wanted, WrittenOut(meaning.terms, program.parameters), source.alignment)
+        assert validator.validate(compile_to_ptx(source.text, "sm_80"), source.entry).verdict == "equal"
+
+
+def test_two_kinds_of_joins_race() -> None:
+    sketch = sketches(JOINS.replace("max(most", "max(least"))["ends"]
+    assert "race on least[0]" in verify(sketch.program, sketch.spec).violations[0].message
+    with pytest.raises(SwizzleError, match=r"cuda\.atomic\.m.. on f32 data"):
+        sketches(JOINS.replace("i32", "f32"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Literal
 
 from swizzle.language.frontend import operators
 from swizzle.language.frontend.calls import positional
@@ -174,12 +174,21 @@ ADDED: Final = frozenset({DType.F32, DType.F64, DType.I32, DType.U32, DType.U64}
 """The types that CUDA's atomicAdd takes on every architecture."""
 
 
-def atomic_addition(reader: ExpressionReader, node: ast.Call) -> Stmt:
-    """Read `cuda.atomic.add(array, index, value)`; the index of several dimensions is a tuple."""
-    target, index, value = positional(reader, node, "cuda.atomic.add", 3, 3)
+JOINED: Final = frozenset({DType.I32, DType.U32, DType.U64})
+"""The types of the other atomic operations; those of minima are also signed numbers of 64 bits."""
+ATOMICS: Final[dict[str, Literal["+", "min", "max", "&", "|", "^"]]] = {
+    "cuda.atomic.add": "+", "cuda.atomic.min": "min", "cuda.atomic.max": "max", "cuda.atomic.and_": "&",
+    "cuda.atomic.or_": "|", "cuda.atomic.xor": "^",
+}  # fmt: skip
+
+
+def atomic_addition(reader: ExpressionReader, name: str, node: ast.Call) -> Stmt:
+    """Read `cuda.atomic.add(array, index, value)` and its kin; the index of several dimensions is a tuple."""
+    called, op = name, ATOMICS[name]
+    target, index, value = positional(reader, node, called, 3, 3)
     place = reader.kernel.source.place(node)
     if not isinstance(target, ast.Name) or not isinstance(reader.scope.meanings.get(target.id), ArrayName):
-        reader.mistake(target, "an atomic addition to this", "the name of an array", "write cuda.atomic.add(y, i, v)")
+        reader.mistake(target, "an atomic addition to this", "the name of an array", f"write {called}(y, i, v)")
     element = ast.copy_location(ast.Subscript(target, index, ast.Load()), node)
     element.end_lineno, element.end_col_offset = index.end_lineno, index.end_col_offset
     try:
@@ -193,14 +202,21 @@ def atomic_addition(reader: ExpressionReader, node: ast.Call) -> Stmt:
         ) from None  # fmt: skip
     _require_writable(reader, target, name, meaning)
     reader.require_readable(target, name, meaning)
-    if meaning.dtype not in ADDED or meaning.memory == "local":
+    allowed = ADDED if op == "+" else JOINED | {DType.I64} if op in ("min", "max") else JOINED
+    if op != "+" and (meaning.dtype not in allowed or meaning.memory == "local"):
+        types = ", ".join(dtype.value for dtype in DType if dtype in allowed)
+        reader.mistake(
+            target, f"{called} on {'a local array' if meaning.memory == 'local' else f'{meaning.dtype.value} data'}",
+            f"an inout or shared array of {types}", "reduce by shuffles, and let one thread store",
+        )  # fmt: skip
+    if meaning.dtype not in allowed or meaning.memory == "local":
         what = "a local array" if meaning.memory == "local" else f"{meaning.dtype.value} data"
         reader.mistake(
             target, f"an atomic addition to {what}", "an inout or shared array of f32, f64, i32, u32 or u64",
             "write +=: no other thread sees it" if meaning.memory == "local" else "add in i32, or in f32",
         )  # fmt: skip
     added = coerce(reader.value(value), meaning.dtype, f"the value added to {name}")
-    return Store(reader.scope.named(name), indices, added, place, atomic=True)
+    return Store(reader.scope.named(name), indices, added, place, atomic=True, joins=op)
 
 
 def augmented(reader: ExpressionReader, node: ast.AugAssign) -> Stmt:

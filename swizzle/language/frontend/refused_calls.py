@@ -24,7 +24,7 @@ STATEMENTS: Final = frozenset(
         "exchange",
         "cuda.syncthreads",
         "cuda.syncwarp",
-        "cuda.atomic.add",
+        *(f"cuda.atomic.{name}" for name in ("add", "min", "max", "and_", "or_", "xor")),
         *WARP_INSTRUCTIONS,
         "cuda.copy_async",
         "cuda.commit_copies",

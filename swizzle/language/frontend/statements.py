@@ -17,7 +17,7 @@ from swizzle.language.frontend.accumulators import (
     read_beginning,
     read_element_type,
 )
-from swizzle.language.frontend.assignments import assign_tuple, atomic_addition, augmented, kind, store
+from swizzle.language.frontend.assignments import ATOMICS, assign_tuple, atomic_addition, augmented, kind, store
 from swizzle.language.frontend.async_copies import COPY_CALLS, read_copy
 from swizzle.language.frontend.calls import bind, called, device_called, read_mask
 from swizzle.language.frontend.constant_loops import as_progression, assignment_of, index_of, read_columns, wrong_range
@@ -168,8 +168,8 @@ class StatementReader:
             kept, statements = lower_exchange(reader, bind(reader, name, found, node), node)
             self.scratch.append(kept)
             return statements
-        if name == "cuda.atomic.add":
-            return (atomic_addition(reader, node),)
+        if name in ATOMICS:
+            return (atomic_addition(reader, name, node),)
         if name in WARP_INSTRUCTIONS:
             return (read_instruction(reader, name, bind(reader, name, found, node), node),)
         if name in COPY_CALLS:
