@@ -18,9 +18,13 @@ from swizzle.answers.checking.difference import numeric_difference
 from swizzle.answers.emit.emitters import cuda_source, numba_source
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.language.specs.specification import Meaning
-from swizzle.language.specs.verify import explain_mismatch, verify
+from swizzle.language.specs.verify import explain_mismatch, run_canonical, verify
 from swizzle.solving.audit.second_count import extra_turns
+from swizzle.solving.costs.cost import Filled
+from swizzle.solving.costs.counted import Conflicts
+from swizzle.solving.problem.problem import Problem
 from swizzle.solving.solution.solution import Limits
+from symbolic.algebra.terms import Terms
 from symbolic.ir.program import Program, WarpInstruction
 from symbolic.machine.accesses import BANKS, WORD
 from tests.sketches import sketch_of
@@ -265,6 +269,11 @@ def test_conflicts_are_those_of_eight_rows(cell: str, turns: int) -> None:
     found = tile(cell)
     assert equal(found)
     assert conflicts(found.program) == (16 * turns, 16 * turns)
+    cost, problem = Conflicts(), Problem.of(tile(cell, place=HOLE).program, found.spec)
+    assert cost.floor(problem) == 16 * turns
+    assert Conflicts(16, 4).floor(problem) <= Conflicts(16, 4).of_run(
+        Filled(found.program, (), lambda program: run_canonical(program, Terms()))
+    )
 
 
 def test_rows_places_and_layout_are_found_together() -> None:

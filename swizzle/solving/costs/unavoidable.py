@@ -32,11 +32,13 @@ from msgspec import Struct
 from cuda_out.passes.vectors import LONGEST
 from swizzle.solving.problem.problem import Problem
 from symbolic.ir import program as ir
+from symbolic.ir.matrices import ROW_BYTES
 from symbolic.ir.program import Expr
 from symbolic.ir.sites import Site, Sites, walk
 from symbolic.ir.walk import Body, bodies, children, statements, trips_of
 from symbolic.limits import look
 from symbolic.machine.accesses import bytes_of, lanes_at_once, turns
+from symbolic.machine.arrays import NamedRows
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.values.vector import Deferred, Lanes, Vector, reach
 
@@ -159,7 +161,16 @@ def least_conflicts(problem: Problem, banks: int, word: int) -> int:
             left -= counted.size(address)
             if isinstance(mask, np.ndarray) and left >= 0:
                 found += counted.beyond(mask, address)
-    return found
+    return found + sum(_beyond_one(rows, banks, word) for rows in problem.rows)
+
+
+def _beyond_one(rows: NamedRows, banks: int, word: int) -> int:
+    """Return the turns beyond one for each matrix, of rows that no hole decides; no pass drops such instructions."""
+    if not (isinstance(rows.cells, np.ndarray) and isinstance(rows.naming, np.ndarray)):
+        return 0
+    words = np.where(rows.naming, rows.cells * bytes_of(rows.row.dtype) // word, -1)
+    found = turns(words.reshape(-1, lanes_at_once(ROW_BYTES, banks, word)), max(1, ROW_BYTES // word), banks)
+    return int((found - 1).clip(min=0).sum())
 
 
 def _never_side_by_side(rounds: Rounds, place: int) -> bool:
