@@ -53,7 +53,7 @@ def test_the_example_is_read() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["hgemm", "int8_gemm"])
+@pytest.mark.parametrize("name", ["hgemm", "hgemm_stages", "int8_gemm"])
 def test_case_studies_are_solved_without_conflicts(name: str) -> None:
     (sketch,) = load(CASES / f"{name}.py")
     found = solve(sketch, Limits(cost=("conflicts",), timeout=1200))
