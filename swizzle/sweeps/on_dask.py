@@ -36,6 +36,9 @@ SILENT: Final = "30 s"
 """How long a worker of a cluster of ours may say nothing; jobs run in other processes, so it always can."""
 LOOKS: Final = 2.0
 """Seconds between two looks at how many workers there are."""
+DESERTED: Final = 20.0
+"""Seconds without a worker after which a cluster of ours is made anew: one that is killed while it starts is given up
+by Dask."""
 PATIENCE: Final = 60.0
 """Seconds for which a scheduler that is gone is looked for."""
 
@@ -151,7 +154,7 @@ class _Driver:
         self.over: queue.SimpleQueue[Future] = queue.SimpleQueue()
         self.sendings = 0
         self.mean = SHORT
-        self.threads, self.looked = 0, -LOOKS
+        self.threads, self.looked, self.manned = 0, -LOOKS, time.monotonic()
 
     def run(self) -> Iterator[JobAnswer | None]:
         while True:
@@ -174,14 +177,17 @@ class _Driver:
         """Wait for a scheduler that is gone, or make a cluster anew; see how many workers there are."""
         while self.cluster.client.status == "connecting":
             time.sleep(WAIT)
-        if self.cluster.client.status != "running":
+        deserted = self.cluster.address is None and time.monotonic() > self.manned + DESERTED
+        if self.cluster.client.status != "running" or deserted:
             self.lost += [asked for some in self.sent.values() for asked in some]
             self.sent.clear()
             self.cluster.again()
+            self.manned = time.monotonic()
         if time.monotonic() > self.looked + LOOKS:
             with suppress(OSError, TimeoutError):
                 self.threads = self.cluster.threads
             self.looked = time.monotonic()
+            self.manned = self.looked if self.threads else self.manned
 
     def _window(self) -> int:
         return self.threads * (2 if self.mean < SHORT else 1)

@@ -86,6 +86,30 @@ def test_a_scheduler_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert journal.statuses() == {"done": 300}
 
 
+def test_a_cluster_that_has_lost_all_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask gives up a worker that is killed while it starts: then another cluster goes on."""
+    monkeypatch.setattr(on_dask, "DESERTED", 4.0)
+    made: list[on_dask.Cluster] = []
+
+    class SeenCluster(on_dask.Cluster):
+        def __init__(self, address: str | None, workers: int) -> None:
+            super().__init__(address, workers)
+            made.append(self)
+
+    monkeypatch.setattr(on_dask, "Cluster", SeenCluster)
+    with Journal(tmp_path / "j") as journal:
+        journal.enlist(SweepJob("sleep", set={"n": n}, options={"seconds": 0.02}) for n in range(100))
+        said = 0
+        for answer in drive(journal, CALL, engine="dask", workers=2):
+            said += answer is not None
+            if said == 20 and answer is not None:
+                own = made[0].client.cluster
+                for nanny in own.workers.values():
+                    own.sync(nanny.close)
+        assert made[0].client.cluster is not own
+        assert said == 100
+
+
 def test_nothing_outlives_a_cluster(tmp_path: Path) -> None:
     """Whoever stops a sweep stops Dask's workers and ours, also where one is in a job."""
     with Journal(tmp_path / "j") as journal:
