@@ -179,7 +179,7 @@ def _report(made: LoweredDerivation, answer: DerivedAnswer, files: list[str], se
         given = ", ".join(f"{own}={value}" for own, value in each.arguments.items())
         more = [f"at {each.at}" if each.at else "", given, "; ".join(each.facts)]
         lines.append(
-            "  ".join([f"  {each.number:3}", f"{each.figure:11}", f"{each.rule:{width}}", *filter(None, more)])
+            "  ".join([f"  {each.number:3}", f"{each.figure:11}", f"{each.rule:{width}}", *filter(None, more)]).rstrip()
         )
     lines += [f"  {hole['name']} = {hole['formula']}" for hole in _holes(said)]
     lines += [f"  {finding}" for finding in said.get("findings", ())]
