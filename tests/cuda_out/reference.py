@@ -76,7 +76,8 @@ class Block:
         elif isinstance(stmt, ir.Store):
             places, values = self.places(stmt.array, stmt.indices, lanes), self.values(stmt.value, lanes)
             for t in lanes:
-                self.cells(stmt.array, t)[places[t]] = NUMPY[self.types[stmt.array]](values[t])
+                cells, value = self.cells(stmt.array, t), NUMPY[self.types[stmt.array]](values[t])
+                cells[places[t]] = OPERATORS[stmt.joins](cells[places[t]], value) if stmt.atomic else value
         elif isinstance(stmt, ir.DeclareArray):
             self.shapes[stmt.name], self.types[stmt.name] = stmt.shape, stmt.dtype
             if stmt.memory == "shared":

@@ -24,6 +24,7 @@ from swizzle.solving.audit.random_check import disagreement
 from swizzle.solving.solution.in_words import assumed
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from tests.cuda_out.numba_stand_in import module
+from tests.cuda_out.reference import run as reference
 
 needs_gcc = pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="no C++ compiler")
 needs_cuda = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
@@ -185,6 +186,8 @@ def test_minima_and_bits_are_joined() -> None:
         arrays = [np.array([2], np.int32) for _ in wanted]
         emulate(source.text, source.entry, program.grid, program.block, [x, *arrays], order=1)
         assert [int(each[0]) for each in arrays] == [int(each) for each in wanted]
+    given = {p.name: np.array([2], np.int32) for p in program.parameters[1:]} | {"x": x}
+    assert [int(each[0]) for each in list(reference(program, given).values())[1:]] == [int(each) for each in wanted]
     text = numba_source(program).text
     assert all(f"cuda.atomic.{name}(" in text for name in ("min", "max", "and_", "or_", "xor"))
     if available_tools():
