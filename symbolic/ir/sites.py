@@ -54,6 +54,11 @@ class Sites:
         """Return where a node stands."""
         return self._known[id(node)][1]
 
+    @property
+    def nodes(self) -> dict[Site, Stmt | Expr]:
+        """Every node by its site, those of what instructions of warps mean among them."""
+        return {site: node for node, site in self._known.values()}
+
     def meaning(self, node: WarpInstruction) -> Body:
         """Return what an instruction means, whose nodes have sites, too."""
         return self._meanings[id(node)]

@@ -17,6 +17,7 @@ from swizzle.answers.checking.compare import compare, on_cpu, sizes_to_try
 from swizzle.answers.checking.difference import numeric_difference
 from swizzle.answers.emit.emitters import cuda_source, numba_source
 from swizzle.answers.emit.filled import FilledKernel
+from swizzle.answers.explain.explain import explain
 from swizzle.language.specs.specification import Meaning
 from swizzle.language.specs.verify import explain_mismatch, run_canonical, verify
 from swizzle.solving.audit.second_count import extra_turns
@@ -457,3 +458,10 @@ def mutations() -> list[tuple[str, str]]:
         "o % 8 + 8 * (i // 2), 2 * (o // 8) + i % 2", "15 - (o // 4 + 8 * (i // 2)), 2 * (o % 4) + i % 2",
     )]  # fmt: skip
     return found
+
+
+@pytest.mark.slow
+def test_explain_names_what_an_instruction_does() -> None:
+    """What cannot be produced behind ldmatrix and mma, with its reason."""
+    found = explain(tile(row="?sw_xform(lane % 8, 8)"), Limits(space="1", timeout=120))
+    assert found.outputs and any("it needs x[0, 8] to x[0, 15]" in reason for reason in map(str, found.reasons))

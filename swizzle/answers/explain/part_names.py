@@ -13,7 +13,7 @@ from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import Place
 from symbolic.ir.index import cell_name, with_indices
 from symbolic.ir.program import Accumulate, Expr, For, Stmt, Store
-from symbolic.ir.sites import Site, Sites, walk
+from symbolic.ir.sites import Site, Sites
 from symbolic.ir.walk import within_loops
 from templates.holes import Point, kind_of
 
@@ -58,7 +58,7 @@ class PartNames:
     @cached_property
     def nodes(self) -> dict[Site, Stmt | Expr]:
         """Every statement and expression of the program by its site; executions are named by sites."""
-        return dict(walk(self.program))
+        return Sites.in_program(self.program).nodes
 
     @cached_property
     def loops(self) -> dict[Site, tuple[For, ...]]:
