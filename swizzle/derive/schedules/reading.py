@@ -128,7 +128,8 @@ class _Reader(Struct):
     def fresh_loop(self, variable: str) -> str:
         """Return a name for a loop, none of whose levels has the name of another loop or level: `k`, then `kb`."""
         taken: set[str] = {*self.arrays, *(name for loop in self.lengths for name in (loop, *_levels(loop)))}
-        for suffix in ("", *"bcdefgh", *(f"_{n}_" for n in range(len(taken) + 1))):
+        suffixes: list[str] = ["", *"bcdefgh", *(f"_{n}_" for n in range(len(taken) + 1))]
+        for suffix in suffixes:
             if not taken & {variable + suffix, *_levels(variable + suffix)}:
                 return variable + suffix
         raise AssertionError("more names are tried than are taken")
