@@ -34,7 +34,6 @@ OUTSIDE = {
     "atomics": "cuda.atomic.add(y, i, x[i])",
     "votes": "y[i] = cuda.ballot_sync(cuda.FULL_MASK, i < 3)",
     "barrier under a condition": "if i < 3:\n        cuda.syncthreads()\n    y[i] = x[i]",
-    "hole in a hole": "y[i] = x[?sw_xform(?sw_xform(i, 32), 32)]",
     "hole in a bound": "for k in range(?sw_part(2, i)):\n        y[i] = x[i]",
 }
 

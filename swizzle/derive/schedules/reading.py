@@ -131,7 +131,7 @@ class _Reader(Struct):
         suffixes: list[str] = ["", *"bcdefgh", *(f"_{n}_" for n in range(len(taken) + 1))]
         for suffix in suffixes:
             if not taken & {variable + suffix, *_levels(variable + suffix)}:
-                return variable + suffix
+                return f"{variable}{suffix}"
         raise AssertionError("more names are tried than are taken")
 
     def fresh(self, name: str) -> str:
