@@ -15,10 +15,23 @@ import numpy as np
 from msgspec import Struct
 
 from symbolic.algebra.numbers import Algebra
+from symbolic.elements import is_exact
 from symbolic.errors import SwizzleError
 from symbolic.ir.index import cell_name, extend, extend_lanes
 from symbolic.ir.matrices import MATRIX_ROWS, ROW_BYTES, MatrixMove
-from symbolic.ir.program import Apply, Cast, CopyAsync, DeclareArray, Expr, Load, Parameter, Store, WarpInstruction
+from symbolic.ir.program import (
+    Apply,
+    Cast,
+    CopyAsync,
+    DeclareArray,
+    DType,
+    Expr,
+    Load,
+    Parameter,
+    Program,
+    Store,
+    WarpInstruction,
+)
 from symbolic.machine.copies import Copies
 from symbolic.machine.memory import Memory, Read
 from symbolic.machine.rules import Rules
@@ -299,3 +312,14 @@ def _open_addition(node: Store) -> SwizzleError:
         expected="additions whose element, value and condition are known",
         fix="find the holes in a sketch that stores the values; its functions fill these (filled_from=)",
     )
+
+
+def specified_types(program: Program) -> dict[DType, DType]:
+    """Return as what a specification computes with integers of 32 bits: as the output's type, if it has them all."""
+    found: dict[DType, DType] = {}
+    for parameter in program.parameters:
+        if parameter.role in ("out", "inout"):
+            for narrow in (DType.I32, DType.U32):
+                if is_exact(narrow, parameter.dtype):
+                    found.setdefault(narrow, DType.I64 if parameter.dtype.is_float else parameter.dtype)
+    return found

@@ -12,7 +12,6 @@ that a counterexample found concretely can be ruled out symbolically.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from math import prod
@@ -30,7 +29,6 @@ from symbolic.ir.functions import ChoiceFunction, Gather, StateFunction, defined
 from symbolic.ir.index import BINARY, COMPARE, LOGIC, UNARY, looked_up
 from symbolic.ir.matrices import MatrixProduct
 from symbolic.ir.program import (
-    LANES,
     Accumulate,
     AccumulatorValue,
     Apply,
@@ -68,46 +66,22 @@ from symbolic.ir.walk import never_read_back
 from symbolic.ir.warp_meaning import row_operand
 from symbolic.limits import look
 from symbolic.machine.accumulators import Reduced
-from symbolic.machine.arrays import LaunchArrays, steers
+from symbolic.machine.arrays import LaunchArrays, specified_types, steers
 from symbolic.machine.contributions import Entry
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.memory import Memory
 from symbolic.machine.rules import Rules
 from symbolic.machine.run import Accumulated, Run
+from symbolic.machine.shuffles import LaneShuffles
 from symbolic.values.data import Data, DataVector
 from symbolic.values.mapped import CastIndex, Mapped, WordOf, state_of
-from symbolic.values.moved import Gathered, Selected, Shuffled
-from symbolic.values.union import Union, merge
-from symbolic.values.vector import (
-    Deferred,
-    Encoding,
-    HoleQuestion,
-    Lanes,
-    Vector,
-    at,
-    conjunction,
-    guard_at,
-    lift,
-    negation,
-    reach,
-)
+from symbolic.values.moved import Selected, either
+from symbolic.values.vector import Deferred, Lanes, Vector, conjunction, lift, negation
 
 HoleFunction: TypeAlias = Callable[[int, tuple[Vector, ...], Vector], Vector]
 _BOUND = ("loop bound", "loop to the largest bound and put the thread's own bound in an `if`")
 _SLOT = ("accumulator index", "loop over the accumulators, and choose among them with when=, or among their values")
-_MOVES = {"up": operator.sub, "down": operator.add, "xor": operator.xor}
 Value: TypeAlias = "Vector | Data"
-
-
-def _specified_types(program: Program) -> dict[DType, DType]:
-    """Return as what a specification computes with integers of 32 bits: as the output's type, if it has them all."""
-    found: dict[DType, DType] = {}
-    for parameter in program.parameters:
-        if parameter.role in ("out", "inout"):
-            for narrow in (DType.I32, DType.U32):
-                if is_exact(narrow, parameter.dtype):
-                    found.setdefault(narrow, DType.I64 if parameter.dtype.is_float else parameter.dtype)
-    return found
 
 
 class Machine:
@@ -132,15 +106,15 @@ class Machine:
         self.shape = LaunchShape.of(program, copies)
         self.all = np.ones(self.shape.count, np.bool_)
         self.outputs = never_read_back(program).difference(read_later)
-        self.wide = _specified_types(program) if isinstance(algebra, Canonical) else {}
+        self.wide = specified_types(program) if isinstance(algebra, Canonical) else {}
         self.scalars: dict[str, Value] = {}
         self._read: dict[Expr, tuple[Vector, Value]] | None = None
         self._known: dict[object, Lanes] = {}  # numbers and coordinates
-        self._questions: dict[tuple[int, bytes], tuple[HoleQuestion, HoleQuestion]] = {}  # asked by other threads
         self.memories: dict[str, Memory] = {}
         self.accumulators: dict[str, tuple[DeclareAccumulator, list[list[Accumulated]]]] = {}
         self.result = Run(self.shape, self.memories, [], [], {})
         self.rules = Rules(Sites.in_program(program), self.shape, self.result, violation_limit)
+        self.shuffles = LaneShuffles(self.shape, program.warp_size, self.rules)
         self.arrays = LaunchArrays(algebra, self.rules)
         for parameter in program.parameters:
             self.arrays.pass_in(parameter, inputs, copies)
@@ -509,10 +483,10 @@ class Machine:
                 else "use an operator on one number, such as `+`, or an @operator of your own",
             )
         terms = self._canonical().terms
-        if isinstance(op.row, StateFunction) and op.row.word is not None:
-            return WordOf(terms, op, operands, node.place)
         if not isinstance(op.row, StateFunction):
             return Mapped(terms, op, operands, node.place)
+        if op.row.word is not None:
+            return WordOf(terms, op, operands, node.place)
         return state_of(terms, op, operands, self.shape.count, node.place)
 
     def _leaving(self, operand: Expr) -> Expr:
@@ -569,91 +543,12 @@ class Machine:
     def _select(self, chosen: Vector, yes: Any, no: Any, node: Expr) -> Value:
         if isinstance(chosen, np.ndarray) and isinstance(yes, np.ndarray) and isinstance(no, np.ndarray):
             return np.where(chosen, yes, no)
-        if node.dtype.is_data:
-            return Selected(chosen, yes, no)
-
-        def compute(encoding: Encoding, t: int) -> Union:
-            g = guard_at(chosen, encoding, t)
-            if g in (1, -1):
-                return at(yes if g == 1 else no, encoding, t)
-            return merge(encoding.guards, [(g, at(yes, encoding, t)), (-g, at(no, encoding, t))])
-
-        def reachable(t: int) -> frozenset[Any]:
-            sides = reach(chosen, t)
-            return (reach(yes, t) if True in sides else frozenset()) | (reach(no, t) if False in sides else frozenset())
-
-        return Deferred(compute, reachable)
+        return Selected(chosen, yes, no) if node.dtype.is_data else either(chosen, yes, no)
 
     def _shuffle(self, node: Shuffle, mask: Vector) -> Value:
-        value, lane = self.value(node.value, mask), self.index(node.lane, mask)
-        shape, size = self.shape, self.program.warp_size
-        named = self._partly(node.mask, mask)
-        if named is None:
-            self.rules.all_present(node, mask, shape.convergence_base, "lanes of the warp")
-        if node.mode == "idx":
-            source = lift(lambda i: i % size, lambda i: i % size, lane)
-        else:
-            move: Any = _MOVES[node.mode]
-
-            def one(i: int, own: int) -> int:
-                return move(own, i) if 0 <= move(own, i) < size else own
-
-            def lanes(i: Lanes, own: Lanes) -> Lanes:
-                moved = move(own, i)
-                return np.where((moved >= 0) & (moved < size), moved, own)
-
-            source = lift(one, lanes, lane, shape.lane)
-        if named is not None:
-            self.rules.named_present(node, mask, named, source)
-        base = shape.warp_base
-        if (shape.warp_lanes < size).any():
-            raise SwizzleError(
-                f"a shuffle needs whole warps: the block of {shape.block_threads} threads ends in a part of a warp",
-                place=node.place,
-                expected=f"a block whose size is a multiple of {size}",
-                fix="round the block up and guard what the extra threads store",
-            )
-        if isinstance(source, np.ndarray):
-            giver = base + source
-            if isinstance(value, np.ndarray):
-                received: Lanes = value[giver]
-                return received
-            return self._moved(value, giver) if isinstance(value, Deferred) else Gathered(value, giver)
-        assert not isinstance(value, Deferred), "an index of another lane, which a hole chooses"
-        return Shuffled(value, source, base, size)
-
-    def _partly(self, node: Expr | None, mask: Vector) -> int | None:
-        """Return the lanes that a mask names, None for all of the warp."""
-        if node is None:
-            return None
-        size = self.program.warp_size
-        named, full = self.index(node, mask), (1 << min(size, LANES)) - 1
-        if not isinstance(named, Deferred) and ((named & full) == full).all():
-            return None
-        if not isinstance(node, Const) or size != LANES:
-            raise SwizzleError(
-                "this shuffle's mask does not name every lane of the warp",
-                place=node.place,
-                expected=f"cuda.FULL_MASK, or a constant in warps of {LANES}",
-                fix="let all lanes take part in the shuffle and ignore what some of them receive",
-            )
-        return int(node.value) & full
-
-    def _moved(self, value: Deferred, giver: Lanes) -> Deferred:
-        """Return what other threads have of a vector that depends on holes."""
-        asked, question = value, value.question
-        if question is not None:
-            key = id(question), giver.tobytes()
-            if key not in self._questions:
-                moved = HoleQuestion(question.hole, tuple(each[giver] for each in question.arguments), question.values)
-                self._questions[key] = question, moved
-            question = self._questions[key][1]
-        return Deferred(
-            lambda encoding, t: at(asked, encoding, int(giver[t])),
-            lambda t: asked.reach(int(giver[t])),
-            question,
-            lambda: asked.table[:, giver],
-        )
+        given, lane = self.value(node.value, mask), self.index(node.lane, mask)
+        named = None if node.mask is None else self.index(node.mask, mask)
+        return self.shuffles.received(node, given, lane, named, mask)
 
     def _canonical(self) -> Canonical:
         assert isinstance(self.algebra, Canonical), "open holes need canonical data"

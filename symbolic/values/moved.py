@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
+from typing import Any
 
 from symbolic.algebra.terms import Term, Terms
 from symbolic.values.data import (
@@ -23,6 +24,7 @@ from symbolic.values.data import (
     union_of,
 )
 from symbolic.values.guard import FALSE, TRUE, Guard
+from symbolic.values.union import Union, merge
 from symbolic.values.vector import Deferred, Encoding, Lanes, Vector, at, guard_at, reach
 
 
@@ -173,3 +175,19 @@ class Gathered(Picked):
 
     def kinds(self, terms: Terms, t: int) -> Kinds:
         return kinds(terms, self.value, int(self.giver[t]))
+
+
+def either(chosen: Vector, yes: Vector, no: Vector) -> Deferred:
+    """Return a steering vector that is `yes` where a BOOL vector holds, else `no`."""
+
+    def compute(encoding: Encoding, t: int) -> Union:
+        g = guard_at(chosen, encoding, t)
+        if g in (1, -1):
+            return at(yes if g == 1 else no, encoding, t)
+        return merge(encoding.guards, [(g, at(yes, encoding, t)), (-g, at(no, encoding, t))])
+
+    def reachable(t: int) -> frozenset[Any]:
+        sides = reach(chosen, t)
+        return (reach(yes, t) if True in sides else frozenset()) | (reach(no, t) if False in sides else frozenset())
+
+    return Deferred(compute, reachable)
