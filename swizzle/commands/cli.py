@@ -14,7 +14,6 @@ import click
 from swizzle.commands.completion import (
     SHELLS,
     Shell,
-    complete_kernel,
     complete_pattern,
     complete_target,
     script,
@@ -47,6 +46,7 @@ from swizzle.commands.options import (
     file_kinds,
     fix_option,
     json_option,
+    launch_options,
     limit_options,
     operator_kinds,
     output_option,
@@ -253,22 +253,7 @@ def operator(context: click.Context, /, **options: Any) -> int:
 
 @cli.command("doctor", epilog=DOCTOR, short_help="Find and mend bank conflicts in a CUDA kernel.")
 @click.argument("target", metavar="FILE", shell_complete=complete_target)
-@click.option(
-    "--kernel",
-    metavar="NAME",
-    shell_complete=complete_kernel,
-    help="Which kernel of the file; of a template, 'NAME<32, float>'.",
-)
-@click.option(
-    "--launch",
-    metavar="GRID,BLOCK",
-    help="How it is launched, such as 2x2,32x8; a third number is bytes of dynamic shared memory.",
-)
-@click.option(
-    "--args",
-    metavar="ARGS",
-    help="What it is given, a word for each argument, such as 'f32[64,64],f32.out[64,64],i32=64'.",
-)
+@launch_options()
 @build_options
 @output_option("DIR", "Write the mended file into DIR, and pictures.")
 @json_option
@@ -300,25 +285,7 @@ def doctor(context: click.Context, /, **options: Any) -> int:
 @click.option(
     "--against", metavar="REF.cu[:KERNEL]", help="Another kernel to compare with, in place of a specification."
 )
-@click.option(
-    "--kernel",
-    metavar="NAME",
-    multiple=True,
-    shell_complete=complete_kernel,
-    help="Which kernel of the file; of a template, 'NAME<32, float>'. Several times: one after the other.",
-)
-@click.option(
-    "--launch",
-    metavar="GRID,BLOCK",
-    multiple=True,
-    help="How it is launched, such as 2x2,32x8; a third number is bytes of dynamic shared memory. Once a kernel.",
-)
-@click.option(
-    "--args",
-    metavar="ARGS",
-    multiple=True,
-    help="What it is given, a word for each argument, such as 'f32[64,64],f32.out[64,64],i32=64'. Once a kernel.",
-)
+@launch_options(several=True)
 @build_options
 @output_option("DIR", "Write inputs on which they differ into DIR, and a host program that shows it.")
 @json_option

@@ -8,7 +8,13 @@ from typing import Any, Final
 
 import click
 
-from swizzle.commands.completion import complete_define, complete_families, complete_operators, complete_target
+from swizzle.commands.completion import (
+    complete_define,
+    complete_families,
+    complete_kernel,
+    complete_operators,
+    complete_target,
+)
 
 EMITTED = ("cub", "cuda", "triton", "numba", "jax")
 """What an operator is written as; plain CUDA takes the header for CUB, too."""
@@ -221,3 +227,33 @@ def build_options(command: Any) -> Any:
         "-D", "defines", metavar="NAME=VALUE", multiple=True, help="A macro, as the build defines it; several."
     )
     return includes(defines(command))
+
+
+def launch_options(several: bool = False) -> Callable[[Any], Any]:
+    """Add which kernel of a CUDA file is meant, and how it is launched; `several` kernels run one after the other."""
+    words = {
+        "--kernel": (
+            "NAME",
+            "Which kernel of the file; of a template, 'NAME<32, float>'.",
+            " Several times: one after the other.",
+        ),
+        "--launch": (
+            "GRID,BLOCK",
+            "How it is launched, such as 2x2,32x8; a third number is bytes of dynamic shared memory.",
+            " Once a kernel.",
+        ),
+        "--args": (
+            "ARGS",
+            "What it is given, a word for each argument, such as 'f32[64,64],f32.out[64,64],i32=64'.",
+            " Once a kernel.",
+        ),
+    }
+
+    def add(command: Any) -> Any:
+        for name, (metavar, help, of_several) in reversed(words.items()):
+            complete = complete_kernel if name == "--kernel" else None
+            text = help + of_several if several else help
+            command = click.option(name, metavar=metavar, multiple=several, shell_complete=complete, help=text)(command)
+        return command
+
+    return add
