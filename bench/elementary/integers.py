@@ -16,13 +16,13 @@ from symbolic.expressions.expression import (
     Expression,
     add,
     constant,
-    expanded,
     less_equal,
     multiply,
     number_name,
     terms,
 )
 from symbolic.expressions.formulas import INTEGER, Sort, decide
+from symbolic.expressions.quotients import expanded
 
 
 def equal_as_integers(left: Sequence[Expression], right: Sequence[Expression], sort: Sort, seconds: float) -> bool:

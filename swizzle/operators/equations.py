@@ -15,21 +15,19 @@ from symbolic.expressions.expression import (
     TRUE,
     ZERO,
     Expression,
-    TooManyTerms,
     add,
     both,
     constant,
     decided,
     either,
-    expanded,
     negation,
-    same_ratio,
     subexpressions,
     substituted,
     subtract,
     truth_name,
 )
 from symbolic.expressions.formulas import TRUTH, Answered, Sort, decide
+from symbolic.expressions.quotients import TooManyTerms, expanded, same_ratio
 
 SECONDS: Final = 5.0
 MOST_CASES: Final = 6

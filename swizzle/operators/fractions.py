@@ -12,17 +12,8 @@ from collections.abc import Mapping
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.loop import Loop
 from swizzle.operators.semiring import SEMIRINGS, UNIT, NotLinear, row_of
-from symbolic.expressions.expression import (
-    ONE,
-    ZERO,
-    Expression,
-    add,
-    divide,
-    multiply,
-    number_name,
-    ratio,
-    substituted,
-)
+from symbolic.expressions.expression import ONE, ZERO, Expression, add, divide, multiply, number_name, substituted
+from symbolic.expressions.quotients import ratio
 
 MOST_WORDS = 3
 

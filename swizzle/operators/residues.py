@@ -16,7 +16,6 @@ from symbolic.expressions.expression import (
     ZERO,
     Expression,
     both,
-    expanded,
     less,
     less_equal,
     modulo,
@@ -27,6 +26,7 @@ from symbolic.expressions.expression import (
     terms,
 )
 from symbolic.expressions.formulas import Sort
+from symbolic.expressions.quotients import expanded
 
 
 class _NoSum(Exception):

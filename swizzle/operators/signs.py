@@ -14,16 +14,8 @@ from functools import reduce
 from typing import Final, TypeAlias
 
 from symbolic.bottom_up import bottom_up
-from symbolic.expressions.expression import (
-    BUILDERS,
-    ONE,
-    Expression,
-    expanded,
-    less_equal,
-    multiply,
-    subexpressions,
-    terms,
-)
+from symbolic.expressions.expression import BUILDERS, ONE, Expression, less_equal, multiply, subexpressions, terms
+from symbolic.expressions.quotients import expanded
 
 MOST_NAMES: Final = 12
 MOST_CASES: Final = 800

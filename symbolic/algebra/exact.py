@@ -53,3 +53,10 @@ def content(numbers: Iterable[Any]) -> Any:
 def over(a: Any, b: Any) -> Any:
     """Return a quotient without rounding."""
     return number(Fraction(a) / Fraction(b))
+
+
+def reciprocal(value: Any) -> Any:
+    """Return what multiplies as a power of two that is not 1 divides, without rounding; None of other numbers."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not is_finite(value) or abs(value) == 1:
+        return None
+    return over(1, value) if abs(math.frexp(value)[0]) == 0.5 else None

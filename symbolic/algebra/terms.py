@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 from symbolic.algebra.choices import Choices, is_choice
 from symbolic.algebra.conversions import ROUNDED, WIDEN, holds, may_keep
-from symbolic.algebra.exact import content, folded, is_finite, over
+from symbolic.algebra.exact import content, folded, is_finite, over, reciprocal
 from symbolic.algebra.joined_words import JoinedWords
 from symbolic.algebra.operator_laws import LAWS, Law, find_law, infix, law_of
 from symbolic.algebra.shifts import is_bit_field, shifted, shifts
@@ -270,11 +270,8 @@ class Terms:
         return not self._scales.keys().isdisjoint(terms)
 
     def as_factor(self, divisor: Term) -> Any:
-        """Return what multiplies as this divides, without rounding: of a power of two that is not 1; None of others."""
-        value = self.nodes[divisor][1][0] if divisor in self._constants else 0
-        if not isinstance(value, int | float) or isinstance(value, bool) or not is_finite(value) or abs(value) == 1:
-            return None
-        return over(1, value) if abs(math.frexp(value)[0]) == 0.5 else None
+        """Return what multiplies as this divides, of a power of two that is not 1; None of others."""
+        return reciprocal(self.nodes[divisor][1][0]) if divisor in self._constants else None
 
     def pair(self, op: str, a: Term, b: Term) -> Term:
         """Return the canonical term of two arguments; most are there, or products of variables, which are canonical."""

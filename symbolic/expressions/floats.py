@@ -27,8 +27,9 @@ from pysmt.fnode import FNode
 from pysmt.typing import BOOL, REAL
 
 from symbolic.bottom_up import bottom_up
-from symbolic.expressions.expression import FALSE, NAME, TRUE, expanded, same_ratio, subtract, terms
+from symbolic.expressions.expression import FALSE, NAME, TRUE, subtract, terms
 from symbolic.expressions.formulas import MORE, REALS, decide
+from symbolic.expressions.quotients import expanded, same_ratio
 from symbolic.expressions.reading import Unreadable, read_formula
 from symbolic.solve.answer import IRRATIONAL, Sat, Unknown, Unsat
 from symbolic.solve.evaluate import Value, evaluate

@@ -26,13 +26,12 @@ from symbolic.expressions.expression import (
     multiply,
     negate,
     number_name,
-    ratio,
-    same_ratio,
     subtract,
     terms,
 )
 from symbolic.expressions.formulas import INTEGER
 from symbolic.expressions.numbers import value_of
+from symbolic.expressions.quotients import ratio, same_ratio
 from symbolic.expressions.text import text_of
 
 

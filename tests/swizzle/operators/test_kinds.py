@@ -15,11 +15,9 @@ from swizzle.operators.serial import Serial, serial
 from swizzle.operators.signs import same_by_signs
 from symbolic.expressions.expression import (
     Expression,
-    TooManyTerms,
     add,
     constant,
     divide,
-    expanded,
     less_equal,
     maximum,
     minimum,
@@ -27,10 +25,10 @@ from symbolic.expressions.expression import (
     multiply,
     number_name,
     power,
-    same_ratio,
     subtract,
 )
 from symbolic.expressions.formulas import INTEGER, MORE, REALS, Sort, decide
+from symbolic.expressions.quotients import TooManyTerms, expanded, same_ratio
 from tests.slow_cases import slow_unless
 from tests.swizzle.operators import kinds
 from tests.swizzle.operators.test_operators import in_parts
