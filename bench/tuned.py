@@ -58,6 +58,8 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "FEW": (128, 512),
     },
     "swizzle.solving.search.metasketch": {"COUNTED": (16, 64, 256)},
+    "swizzle.solving.search.layouts": {"COUNTED": (16, 64, 256)},
+    "swizzle.solving.problem.nested": {"MOST": (1 << 10, 1 << 12, 1 << 14)},
     "swizzle.solving.search.coloured": {"CONFLICTS": (2_000, 20_000), "PAIRS": (1 << 22, 1 << 26)},
     "swizzle.solving.search.readback": {"TOGETHER": (8, 64, 512)},
     "swizzle.solving.search.cegis": {"MATCHING_LIMIT": (200_000, 20_000_000)},
