@@ -35,7 +35,8 @@ MOST_REGISTERS = 255
 WIDEST = 4
 """Words of four bytes that one instruction of a lane moves at most."""
 LINES = 4
-"""Lines of 128 bytes that the first cache looks up in a clock, at most."""
+"""Lines of 128 bytes that the first cache looks up in a clock, at most: NVIDIA Developer Forums, 49571 (Volta, and much
+the same on Maxwell and Pascal); for Kepler it is not looked up."""
 
 
 class ScheduleBound:
@@ -134,7 +135,8 @@ class _Parts:
         if full < 1:
             share, sms = share / full, f"{sms}, {_lanes(self.most_threads())} of a warp"
         moved = self.of.bytes
-        beyond = max(0, moved - device.l2_bytes)
+        # What is read may lie in L2 before the kernel, and what is written stay there after it.
+        beyond = max(0, moved - 2 * device.l2_bytes)
         yield (
             beyond / device.dram_bytes_per_second,
             f"{beyond:.3g} bytes of memory beyond L2 at {device.dram_bytes_per_second:.3g} B/s",
@@ -145,6 +147,8 @@ class _Parts:
         )
         operations, special = self.arithmetic()
         lanes = device.fp32_lanes
+        if any(array.dtype[0] in "iu" for array in self.backbone.arrays.values()):
+            lanes = max(lanes, device.int32_lanes)
         busy, hidden = self.busy()
         yield (
             operations * share / lanes / clock / busy,
@@ -168,11 +172,16 @@ class _Parts:
         yield self.threads_in_turn()
 
     def arithmetic(self) -> tuple[float, float]:
-        """Return multiply-adds and functions. Halves are computed in pairs, so that they count half."""
+        """Return multiply-adds and functions.
+
+        Halves are computed in pairs, on up to twice the lanes, so that they count a quarter; where an array has some,
+        all may be.
+        """
+        each = 0.25 if any(work.word < 4 for work in self.of.work.values()) else 1
         operations = special = 0.0
         for statement in self.backbone.statements:
             work = self.of.work[statement.name]
-            operations += work.count * -(-work.operations // 2) * (0.5 if work.word < 4 else 1)
+            operations += work.count * -(-work.operations // 2) * each
             special += work.count * work.special
         return operations, special
 
@@ -249,7 +258,8 @@ class _Parts:
         for statement in self.backbone.statements:
             if statement.kind == "copy" and self.values(self.choices.memory(statement.name)) == [SHARED]:
                 memory += fewest[statement.name] / _width(self.of.work[statement.name])
-                lines += self.of.work[statement.name].count * self.banks_each(statement)
+                clocks = self.banks_each(statement) * 4 * WARP / self.device.shared_bytes_per_clock
+                lines += self.of.work[statement.name].count * clocks
         return max(memory, together / WIDEST), lines
 
     def elements(self, statement: Statement, fewest: dict[str, float]) -> float:
@@ -345,32 +355,34 @@ class _Parts:
         return _bank_clocks(tuple((size, str(kind)) for _, size, kind in cells), tuple(int(v[0]) for v in threads))
 
     def index_instructions(self) -> float:
-        """Return the least number of instructions that compute addresses: one of each thread for each array."""
-        threads = self.least_threads() * min(self.grids)
-        return float(threads * sum(s.kind in ("load", "store") for s in self.backbone.statements))
+        """Return the least number of instructions that compute addresses: one of each thread; arrays may share it."""
+        return float(self.least_threads() * min(self.grids))
 
     # Threads, one after the other.
 
     def threads_in_turn(self) -> tuple[float, str]:
         """Return the time of a thread's chain, as often as blocks have to wait for others."""
         device, resident = self.device, self.resident()
-        chain, words = self.chain()
         each = [-(-blocks // device.multiprocessors) for blocks in self.grids]
         least = min(-(-blocks // resident) for blocks in each)
-        return least * chain / device.clock_hz, f"{least} times {words}"
+        longest = self.longest_chain()
+        # The first blocks load from L2 at best, later ones from what is left in the first cache.
+        clocks = device.latency_global + (least - 1) * device.latency_shared + least * longest * device.latency_fma
+        words = f"a load of {device.latency_global} clocks"
+        if least > 1:
+            words += f", {least - 1:,} of {device.latency_shared}"
+        if longest:
+            words += f" and {least * longest:,} sums that wait for each other, {device.latency_fma} clocks each"
+        return clocks / device.clock_hz, words
 
-    def chain(self) -> tuple[float, str]:
-        """Return the clocks of a thread at least: a load, then sums one after the other."""
-        clocks = float(self.device.latency_global)
+    def longest_chain(self) -> int:
+        """Return how many sums of a thread wait for each other, at least."""
         longest = 0
         for statement in self.backbone.statements:
             if statement.kind == "accumulate":
                 along = math.prod(self.backbone.loops[loop].extent for loop in self.backbone.reduced(statement))
                 longest = max(longest, along * self.serial(statement))
-        words = f"a load of {clocks:.0f} clocks"
-        if longest:
-            words += f" and {longest:,} sums that wait for each other, {self.device.latency_fma} clocks each"
-        return clocks + longest * self.device.latency_fma, words
+        return longest
 
     def serial(self, statement: Statement) -> int:
         """Return how many sums a thread computes one after the other, at least."""

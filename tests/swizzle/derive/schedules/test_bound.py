@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
+import msgspec
 import pytest
 
 from cuda_out.devices.device import device, device_names
+from swizzle.derive.schedules.schedule_space import ScheduleSpace
 from symbolic.choices.propagation import Propagator
 from symbolic.choices.search import children
 from tests.swizzle.derive.schedules.kernels import KERNELS, descent, schedules
@@ -75,7 +78,7 @@ def test_what_a_bound_says() -> None:
     """The unit that decides, and what it has to do."""
     space = schedules("axpy", lengths={"N": 1 << 26})
     why = space.bound(Propagator(space.space).root(), device("h100")).why
-    assert why == ("at least 225 us on NVIDIA H100 SXM5 80GB: 7.53e+08 bytes of memory beyond L2 at 3.35e+12 B/s")
+    assert why == ("at least 209 us on NVIDIA H100 SXM5 80GB: 7e+08 bytes of memory beyond L2 at 3.35e+12 B/s")
 
 
 def test_decisions_raise_the_bound() -> None:
@@ -89,3 +92,43 @@ def test_decisions_raise_the_bound() -> None:
     assert "first cache" not in turned.bound(root, gpu).why
     at = turned.decide(propagation, root, {f"threads(THREAD.{axis})": 1 for axis in "xyz"})
     assert "1 lane of a warp" in turned.bound(at, gpu).why
+
+
+def test_what_is_not_sure_is_not_counted() -> None:
+    """L2 may hold input before a kernel and output after it; later blocks may load from the first cache."""
+    gpu = device("h100")
+    two = schedules("axpy", lengths={"N": 1 << 23})
+    propagation = Propagator(two.space)
+    root = propagation.root()
+    assert "of L2 at" in two.bound(root, gpu).why  # 96 MiB: more than L2 has, and less than twice as much
+    one = {"kind(store_out.i0)": "BLOCK", "size(i1)": 2, "size(i2)": 1, "kind(store_out.i1)": "THREAD.x"}
+    slow = msgspec.structs.replace(gpu, latency_global=10**9)
+    bound = two.bound(two.decide(propagation, root, one), slow)
+    assert "a load of 1000000000 clocks, " in bound.why and bound.seconds < 1.01e9 / gpu.clock_hz
+
+
+def test_banks_of_eight_bytes_serve_two_words() -> None:
+    """Lanes that are rows of a plain tile apart, on banks as wide as those of the K4000."""
+    turned = schedules("transposition", lengths={"M": 1024, "N": 1024})
+    propagation = Propagator(turned.space)
+    decisions = {"memory(copy_x)": "SHARED", "size(i1)": 32, "size(i2)": 1, "size(j1)": 32, "size(j2)": 1}
+    decisions |= {"kind(store_y.i0)": "BLOCK", "kind(store_y.j0)": "BLOCK", "layout(copy_x)": "PLAIN"}
+    decisions |= {"kind(load_x.i1)": "THREAD.x", "kind(load_x.j1)": "THREAD.y"}
+    decisions |= {"kind(store_y.j1)": "THREAD.x", "kind(store_y.i1)": "THREAD.y"}
+    plain = turned.decide(propagation, propagation.root(), decisions)
+    gpu = device("h100")
+    wide = msgspec.structs.replace(gpu, shared_bytes_per_clock=2 * gpu.shared_bytes_per_clock)
+    assert "clocks of shared memory" in turned.bound(plain, gpu).why
+    assert turned.bound(plain, wide).seconds == pytest.approx(turned.bound(plain, gpu).seconds / 2, rel=0.05)
+
+
+@pytest.mark.slow
+def test_integers_have_two_pipes_and_halves_twice_the_lanes(tmp_path: Path) -> None:
+    """The lanes of an A100 in the arithmetic of sums: 64 of floats, 128 of integers, 256 of halves."""
+    times = {}
+    for element in ("f32", "i32", "f16"):
+        path = tmp_path / f"{element}.py"
+        path.write_text(KERNELS["matmul"].replace("f32", element))
+        space = ScheduleSpace.of(path, lengths={"M": 512, "N": 512, "K": 32})
+        times[element] = space.bound(Propagator(space.space).root(), device("a100")).seconds
+    assert times["i32"] < 0.55 * times["f32"] and times["f16"] < 0.3 * times["f32"]
