@@ -32,11 +32,12 @@ class Device(Struct, frozen=True, forbid_unknown_fields=True):
         registers_per_multiprocessor, registers_per_thread: of 32 bits.
         shared_per_multiprocessor, shared_per_block: bytes of shared memory.
         shared_bytes_per_clock: what all banks of a multiprocessor move in a clock.
-        l2_bytes, l2_bytes_per_clock: the size of L2, and what it moves in a clock.
+        l2_bytes, l2_bytes_per_clock: the size of L2, and what is read of it and written to it in a clock, together.
         dram_bytes, dram_bytes_per_second: the size of memory, and what it moves.
         launch_seconds: what a kernel takes that does nothing.
-        latency_fma, latency_shared, latency_global, latency_barrier: clocks from an instruction to one that needs it.
-        sources: for numbers, by name, where they are from.
+        latency_fma, latency_shared, latency_global, latency_barrier: clocks from an instruction to one that needs it;
+            `latency_shared` of the first cache, too, and `latency_global` of a load that L2 has.
+        sources: for numbers, by name, where they are from; `not looked up` where nothing was found.
     """
 
     name: str
