@@ -167,7 +167,7 @@ class Terms:
             return UNWRITTEN
         law = LAWS.get(op) or find_law(op)
         if law is None:
-            if self._keeps(op, args[0]):
+            if args and self._keeps(op, args[0]):
                 return args[0]
             match op:
                 case "<<" | ">>" if self.is_const(args[1]):
