@@ -113,7 +113,7 @@ class ArrayRole(Struct, frozen=True):
 
     def __getitem__(self, shape: int | str | tuple[int | str, ...]) -> ArrayType:
         if _has_names(shape):
-            sizes = shape if isinstance(shape, tuple) else (shape,)
+            sizes = open_shape(shape, self.spelling, caller_place())
             return OpenArrayType(self.dtype, sizes, self.role, self.below)  # type: ignore[return-value]
         return ArrayType(self.dtype, checked_shape(shape, self.spelling, caller_place()), self.role, self.below)
 
@@ -132,7 +132,7 @@ class ElementType(Struct, frozen=True):
 
     def __getitem__(self, shape: int | str | tuple[int | str, ...]) -> ArrayType:
         if _has_names(shape):
-            sizes = shape if isinstance(shape, tuple) else (shape,)
+            sizes = open_shape(shape, self.dtype.value, caller_place())
             return OpenArrayType(self.dtype, sizes, "in")  # type: ignore[return-value]
         return ArrayType(self.dtype, checked_shape(shape, self.dtype.value, caller_place()), "in")
 
@@ -239,6 +239,27 @@ def second_shape(given: ArrayType, shape: object, place: Place | None) -> Swizzl
         expected=f"{name}.scalar, or an array",
         fix=f"write {name}[{shape!r}] for an array".replace("[(", "[").replace(")]", "]"),
     )
+
+
+def open_shape(shape: object, what: str, place: Place | None) -> tuple[int | str, ...]:
+    """Return a shape with names in it, each a length such as "n + 2", or raise the error that says what is wrong."""
+    from symbolic.patterns.reading import read_length
+
+    sizes = shape if isinstance(shape, tuple) else (shape,)
+    checked_shape(tuple(1 if isinstance(each, str) else each for each in sizes), what, place)
+    for each in sizes:
+        if isinstance(each, str):
+            try:
+                why = "" if read_length(each).names else "it has no name"
+            except SwizzleError as error:
+                why = error.found
+            if why:
+                raise SwizzleError(
+                    f"{each!r} is not a length for {what}: {why}", place=place,
+                    expected='names, and sums, products and quotients of names and ints, such as "n" or "n + 2"',
+                    fix=f'write {what}["n"], or an int for a length that is one number',
+                )  # fmt: skip
+    return sizes
 
 
 def checked_shape(shape: object, what: str, place: Place | None) -> tuple[int, ...]:

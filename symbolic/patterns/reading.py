@@ -129,8 +129,8 @@ def read_length(text: str) -> Expression:
     n
     """
     reader = _Reader("<length>")
-    (statement,) = reader.parsed(text)
-    if not isinstance(statement, ast.Expr):
+    statement, *more = reader.parsed(text)
+    if more or not isinstance(statement, ast.Expr):
         reader.refuse(statement, f"`{text}` where a length is expected", "n / 4")
     return reader.length(statement.value)
 
@@ -177,6 +177,14 @@ class _Reader:
         self.refuse(node, f"`{ast.unparse(node)}` where a type is expected", "f32[n, 4]")
 
     def length(self, node: ast.expr) -> Expression:
+        """Return a length: sums, products and quotients of names and whole numbers."""
+        for each in ast.walk(node):
+            whole = isinstance(each, ast.Constant) and type(each.value) is int
+            if isinstance(each, ast.expr) and not whole and not isinstance(each, ast.Name | ast.BinOp | ast.UnaryOp):
+                self.refuse(each, f"`{ast.unparse(each)}` where a length is expected", "n / 4")
+            divides = isinstance(each, ast.BinOp) and isinstance(each.op, ast.Div | ast.FloorDiv | ast.Mod)
+            if divides and self.length(each.right) is e.ZERO:
+                self.refuse(each, f"`{ast.unparse(each)}`, a division by 0", "n / 4")
         return length(self.expression(node, lambda name: Variable(name), lambda term: number_name(term.name)))
 
     def whole(self, node: ast.expr) -> int:
