@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from contextlib import redirect_stdout
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -15,6 +16,7 @@ from swizzle.answers.emit.files import check_folder, write_all
 from swizzle.answers.status import worst
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.output import DONE, NO
+from swizzle.commands.report import MISMATCH
 from swizzle.commands.rules import show_rules
 from swizzle.commands.solve import SolveArguments, solve
 from swizzle.commands.target import split_target
@@ -67,7 +69,7 @@ def derive(arguments: DeriveArguments, out: TextIO, err: TextIO) -> int:
     path, selector = split_target(arguments.target)
     statuses = []
     bounds = Bounds(arguments.timeout, arguments.memory)
-    with redirect_stdout(err), bounds.hold():
+    with redirect_stdout(err), bounds.hold(), _beside(path):
         declared = derivations_of(str(path), selector, arguments.overrides)
         if len(declared) > 1 and (arguments.json_object or arguments.script or arguments.search):
             raise SwizzleError(
@@ -79,6 +81,17 @@ def derive(arguments: DeriveArguments, out: TextIO, err: TextIO) -> int:
         for each in [lowered(each, _progress(each, arguments)) for each in declared]:
             statuses.append(_told(each, solved(each, _solver(arguments, err)), arguments, out))
     return worst(statuses)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[None]:
+    """Find modules beside a file, from which its specification may import; Swizzle's own come first."""
+    folder = str(path.resolve().parent)
+    sys.path.append(folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
 
 
 def _told(
@@ -112,7 +125,7 @@ def _progress(declared: DeclaredDerivation, arguments: DeriveArguments) -> Any:
         return declared.derived()
     try:
         script = json.loads(arguments.script.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SwizzleError(
             f"{arguments.script} cannot be read: {error}", expected="a derivation that `swizzle derive -o` wrote",
             fix="write it again",
@@ -156,7 +169,8 @@ def _as_json(made: LoweredDerivation, answer: DerivedAnswer, files: list[str], s
         "kernels": list(made.kernels.names),
         "verdict": VERDICTS.get(answer.status, "undecided"),
         "specification_goes_on": {
-            own: {"block": block, "proved": proved} for own, (block, proved) in _goes_on(made, answer.said).items()
+            own: {"of": "the traced expression", "block": block, "proved": proved}
+            for own, (block, proved) in _goes_on(made, answer.said).items()
         },
         "solution": answer.said,
         "files": files,
@@ -182,13 +196,16 @@ def _report(made: LoweredDerivation, answer: DerivedAnswer, files: list[str], se
             "  ".join([f"  {each.number:3}", f"{each.figure:11}", f"{each.rule:{width}}", *filter(None, more)]).rstrip()
         )
     lines += [f"  {hole['name']} = {hole['formula']}" for hole in _holes(said)]
+    lines += [f"  {line}" for line in said.get("certificate", {}).get(MISMATCH, ()) if verdict == "refuted"]
     lines += [f"  {finding}" for finding in said.get("findings", ())]
     lines += [f"  wrote   {printable(file)}" for file in files]
     if sizes := _sizes(said):
         lines.append(f"  sizes   {sizes}")
     blocks = [f"{own} in blocks of {block}" for own, (block, proved) in _goes_on(made, said).items() if proved]
     if blocks:
-        lines.append(f"          that the specification goes on along {' and '.join(blocks)} is proved")
+        own = getattr(made.declared.spec, "name", "") or made.declared.spec.__name__
+        lines.append(f"          that the traced expression of {own} goes on along {' and '.join(blocks)} is proved;")
+        lines.append(f"          that {own} computes this is compared, at the lengths that the .cu file names")
     return "\n".join(lines) + "\n"
 
 

@@ -11,14 +11,15 @@ hold any more.
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from symbolic.errors import SwizzleError, near
+from symbolic.errors import SwizzleError, near, shown
 from symbolic.expressions.expression import Expression
 from symbolic.patterns.lengths import facts_text, length, length_text, needed
 from symbolic.patterns.reading import read_length, read_pattern, read_type
@@ -110,10 +111,26 @@ def arguments_of(rule: RewriteRule, given: Mapping[str, Any]) -> dict[str, Any]:
             fix=near(unknown[0], rule.arguments) or "leave it out",
         )  # fmt: skip
     found = dict(given)
+    kinds = {name: each.annotation for name, each in inspect.signature(rule.apply, eval_str=True).parameters.items()}
     for name, value in given.items():
-        if rule.arguments[name] == "Expression" and not isinstance(value, Expression):
-            found[name] = read_length(value) if isinstance(value, str) else length(value)
+        kind = kinds[name]
+        some = tuple(get_args(kind))
+        if kind is Expression and not isinstance(value, Expression):
+            if type(value) is not int or value < 1:
+                if not isinstance(value, str):
+                    raise _wrong(rule, name, value, "a whole number that is at least 1, or a text such as n / 4")
+                found[name] = read_length(value)
+            else:
+                found[name] = length(value)
+        elif some and value not in some:
+            raise _wrong(rule, name, value, f"one of {', '.join(map(str, some))}")
+        elif isinstance(kind, type) and not isinstance(value, kind):
+            raise _wrong(rule, name, value, {int: "a whole number", str: "a text"}.get(kind, "True or False"))
     return found
+
+
+def _wrong(rule: RewriteRule, name: str, value: object, expected: str) -> SwizzleError:
+    return SwizzleError(f"{rule.name} with {name}={shown(value)}", expected=expected, fix=f"give it another {name}")
 
 
 class PatternDerivation(Struct):
@@ -267,7 +284,7 @@ def replay(data: str | Mapping[str, Any], ask: AskLaw = prove_law) -> PatternDer
                     f"{_last(pattern_text(made.now, inputs))}",
                     expected=_last(wanted), fix="derive it again",
                 )  # fmt: skip
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SwizzleError(
             f"a derivation without {error}", expected="inputs, expression, steps", fix="save one with as_data()"
         ) from None

@@ -13,17 +13,21 @@ proved. `threads=` says how many threads a block has, where that is not what map
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from keyword import iskeyword
+from types import FunctionType
 from typing import Any, Final
 
 from msgspec import Struct
 
-from swizzle.derive.patterns.launches import LoweringRequest, at_lengths, type_at
+from swizzle.derive.patterns.launches import LoweringRequest, at_lengths, lengths_in, type_at
 from swizzle.derive.patterns.steps import DerivationCursor, DerivationProgress
 from swizzle.derive.patterns.traced import PatternTracer, trace
+from swizzle.derive.patterns.written import IMPORTED
 from swizzle.language.element_types import ArrayType, OpenArrayType, caller_place
+from swizzle.language.parameters import MODULE_KEY, Parameters
 from swizzle.language.specs.spec import Spec
-from symbolic.errors import Place, SwizzleError
-from symbolic.patterns.lengths import length_text
+from swizzle.sketches.declaration import OPTIONS
+from symbolic.errors import Place, SwizzleError, definition_place, users_code
 from symbolic.patterns.reading import read_type
 from symbolic.patterns.terms import Term, term
 from symbolic.patterns.types import Typing, ValueType, length_names
@@ -71,12 +75,13 @@ class DeclaredDerivation(Struct, frozen=True, eq=False):
     def derived(self) -> DerivationProgress:
         """Return the expression that the steps lead to."""
         progress = self.begun()
-        self.derives(DerivationCursor(progress))
+        with users_code(f"the derivation {self.name}", self.derives, "steps, each of them a method of the position"):
+            self.derives(DerivationCursor(progress))
         return progress
 
     def request(self, progress: DerivationProgress) -> LoweringRequest:
         """Return what is to be lowered: the expression at the lengths that are declared."""
-        wanted = frozenset[str]().union(*map(length_names, self.types.values()))
+        wanted = frozenset(lengths_in(progress.derivation.now)).union(*map(length_names, self.types.values()))
         if missing := sorted(wanted - {*self.lengths}):
             raise SwizzleError(
                 f"no length for {', '.join(missing)}", place=self.place,
@@ -90,7 +95,8 @@ class DeclaredDerivation(Struct, frozen=True, eq=False):
                 lengths = ", ".join(f"{name} = {value}" for name, value in self.lengths.items())
                 raise SwizzleError(
                     f"that {fact} is not so of {lengths}", place=self.place,
-                    expected="lengths that the steps allow", fix=f"choose another {length_text(fact.second)}",
+                    expected="lengths that the steps allow",
+                    fix=f"choose another {' or '.join(sorted(fact.first.names | fact.second.names))}, or other steps",
                 )  # fmt: skip
         made = term(at_lengths(progress.derivation.now, self.lengths))
         declared = {
@@ -117,35 +123,66 @@ def derivation(
     """Declare a derivation: the function below takes a `d` and applies rules to the specification's expression."""
     place = caller_place()
 
+    def declared(derives: Callable[[Any], Any]) -> DeclaredDerivation:
+        parameters: Parameters = getattr(derives, "__globals__", {}).get(MODULE_KEY, Parameters())
+        name = getattr(derives, "__name__", "")
+        return parameters.made(name, lambda: _declared(derives, bare, spec, start, threads, out, given, place))
+
+    return declared(*bare) if bare else declared  # type: ignore[return-value]
+
+
+def _declared(
+    derives: Any, bare: Sequence[Any], spec: Any, start: Any, threads: Any, out: Any, given: Mapping[str, Any],
+    place: Place,
+) -> DeclaredDerivation:  # fmt: skip
     def refuse(found: str, expected: str, fix: str) -> SwizzleError:
         return SwizzleError(found, place=place, expected=expected, fix=fix)
 
     if bare or spec is None:
         raise refuse("@derivation without a specification", '@derivation(spec=..., x=f32["n"], n=1024)', "give it one")
-    function = spec.function if isinstance(spec, Spec) else spec
-    if not callable(function) or not hasattr(function, "__code__"):
-        raise refuse(f"the specification is {spec!r}", "a function of patterns", "write the function's name")
+    function, first = (each.function if isinstance(each, Spec) else each for each in (spec, start or spec))
+    for each, what in ((function, "specification"), (first, "start")):
+        if not isinstance(each, FunctionType):
+            raise refuse(f"the {what} is {each!r}", "a function of patterns", "write the function's name")
     inputs, lengths = dict[str, ArrayType | OpenArrayType](), dict[str, int]()
     for name, value in given.items():
         if isinstance(value, ArrayType | OpenArrayType):
+            if value.role in ("out", "inout"):
+                raise refuse(
+                    f"the input {name} is {value!r}", "inputs: results are what the specification returns",
+                    f"write {name}={_type_text(value)}; out=... names results",
+                )  # fmt: skip
             inputs[name] = value
         elif isinstance(value, int) and not isinstance(value, bool) and value > 0:
             lengths[name] = value
         else:
             raise refuse(f"{name}={value!r}", 'an array type, f32["n"], or a length, n=1024', "declare it so")
-    own = function.__code__.co_varnames[: function.__code__.co_argcount]
-    if tuple(inputs) != own:
-        raise refuse(
-            f"inputs {', '.join(inputs) or 'none'}", f"those of {function.__name__}, in order: {', '.join(own)}",
-            "declare each input by its name",
+    for each in (function, first):
+        own = each.__code__.co_varnames[: each.__code__.co_argcount]
+        if tuple(inputs) != own and (each is function or len(inputs) != len(own)):
+            raise refuse(
+                f"inputs {', '.join(inputs) or 'none'}", f"those of {each.__name__}, in order: {', '.join(own)}",
+                "declare each input by its name",
+            )  # fmt: skip
+    if not isinstance(derives, FunctionType) or derives.__code__.co_argcount != 1:
+        raise SwizzleError(
+            f"@derivation on {getattr(derives, '__name__', repr(derives))}",
+            place=definition_place(derives.__code__) if isinstance(derives, FunctionType) else place,
+            expected="a function of one parameter, the position at which steps begin", fix="write def NAME(d):",
         )  # fmt: skip
-    along = (threads,) if isinstance(threads, int) else threads
-    names = (out,) if isinstance(out, str) else out
-
-    def declared(derives: Callable[[Any], Any]) -> DeclaredDerivation:
-        code = derives.__code__
-        at = Place(code.co_filename, code.co_firstlineno, 1)
-        sizes = dict(zip(AXES, along, strict=False))
-        return DeclaredDerivation(derives.__name__, derives, spec, start, inputs, lengths, sizes, names, at)
-
-    return declared
+    along, names = (threads,) if isinstance(threads, int) else threads, (out,) if isinstance(out, str) else out
+    counted = isinstance(along, tuple) and all(type(each) is int and each > 0 for each in along)
+    if not counted or len(along) > len(AXES):
+        raise refuse(f"threads={threads!r}", "one to three counts", "write threads=256, or threads=(32, 8)")
+    if not isinstance(names, tuple) or not all(isinstance(each, str) for each in names):
+        raise refuse(f"out={out!r}", "the results' names", 'write out="y", or out=("u", "v")')
+    for each in (*inputs, *names, derives.__name__):
+        if not each.isidentifier() or iskeyword(each) or each in (*OPTIONS, *IMPORTED, function.__name__):
+            raise refuse(
+                f"{each!r} as the name of an input, a result or a derivation",
+                "a name that sketches, the specification and Swizzle do not use otherwise", "choose another",
+            )  # fmt: skip
+    code = derives.__code__
+    at = Place(code.co_filename, code.co_firstlineno, 1)
+    sizes = dict(zip(AXES, along, strict=False))
+    return DeclaredDerivation(derives.__name__, derives, spec, start, inputs, lengths, sizes, names, at)

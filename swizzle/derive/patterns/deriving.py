@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import linecache
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 from swizzle.derive.patterns.declared import DeclaredDerivation
 from swizzle.derive.patterns.launches import LoweredKernels, kernels
 from swizzle.derive.patterns.steps import DerivationProgress
-from swizzle.derive.patterns.written import file_text, spec_text, specified
+from swizzle.derive.patterns.written import file_text, require_known, spec_text, specified
 from swizzle.sketches.loading import load_names
 from symbolic.errors import SwizzleError, near
 from symbolic.expressions.expression import NAME, Expression, add, constant, number_name, substituted, subtract
@@ -39,7 +40,10 @@ class LoweredDerivation(Struct, frozen=True):
 
 def derivations_of(path: str, selector: str | None, overrides: Mapping[str, int]) -> list[DeclaredDerivation]:
     """Return the derivations of a file, or the one of that name."""
-    names = load_names(path, overrides)
+    refused = dict[str, SwizzleError]()
+    names = load_names(path, overrides, refused)
+    if refused and (selector is None or selector in refused):
+        raise refused[next(iter(refused)) if selector is None else selector]
     found = {each.name: each for each in names.values() if isinstance(each, DeclaredDerivation)}
     if not found:
         raise SwizzleError(
@@ -60,6 +64,7 @@ def lowered(declared: DeclaredDerivation, progress: DerivationProgress) -> Lower
     of = specified(declared.spec, Typing().type_of(progress.derivation.start, declared.types))
     name, spec = spec_text(of, [declared.name])
     made = kernels(asked, name)
+    require_known(declared.spec, declared.place)
     title = f"{declared.name}, derived from {of.name} in {len(progress.derivation.steps)} steps by swizzle derive."
     return LoweredDerivation(declared, progress, made, file_text(title, of, spec, made))
 
@@ -82,16 +87,19 @@ def replayed(declared: DeclaredDerivation, script: Any, file: str) -> Derivation
                 place=declared.place, expected="a derivation of the same specification", fix="derive it anew",
             )  # fmt: skip
         found = replay(script)
+        holes = script.get("holes", [])
+        if not isinstance(holes, list) or not set(map(str, holes)) <= {"lanes"}:
+            raise TypeError(f"holes {holes!r:.60}, of which only 'lanes' is one")
     except SwizzleError as error:
         raise SwizzleError(
             error.found if error.place else f"{file}: {error.found}", place=error.place or declared.place,
             expected=error.expected, fix=error.fix,
         ) from None  # fmt: skip
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise SwizzleError(
             f"{file} is no derivation: {error}", expected="what `swizzle derive -o` wrote", fix="write it again"
         ) from None
-    return DerivationProgress(found, set(script.get("holes", ())), [])
+    return DerivationProgress(found, set(holes), [])
 
 
 # ---- solving -----------------------------------------------------------------------------------------------------
@@ -111,13 +119,30 @@ def solved(made: LoweredDerivation, solve: Callable[[str, Path], tuple[int, str]
     with TemporaryDirectory(prefix="swizzle-derive-") as folder:
         path = Path(folder) / f"{name}.py"
         path.write_text(made.text, encoding="utf-8")
-        status, said = solve(f"{path}:{name}", Path(folder))
+        try:
+            status, said = solve(f"{path}:{name}", Path(folder))
+        except SwizzleError as error:
+            if error.place is None or error.place.file != str(path):
+                raise
+            raise _of_the_kernel(error, made.declared, folder) from None
         files = {
             each.name: each.read_text(encoding="utf-8")
             for each in sorted(Path(folder).iterdir()) if each.is_file()
         }  # fmt: skip
     script = json.dumps(script_of(made.declared, made.progress), indent=2) + "\n"
     return DerivedAnswer(status, json.loads(said.replace(f"{folder}/", "")), {**files, name + SCRIPT: script})
+
+
+def _of_the_kernel(error: SwizzleError, declared: DeclaredDerivation, folder: str) -> SwizzleError:
+    """Say what is wrong with a written kernel at the derivation: its file is gone, and is not the user's."""
+    assert error.place is not None
+    line = linecache.getline(error.place.file, error.place.line).strip()
+    text = error.found.replace(f"{folder}/", "")
+    return SwizzleError(
+        f"the kernel that the steps of {declared.name} lead to is refused: {text}\n  in its line: {line}",
+        place=declared.place, expected=error.expected.replace(f"{folder}/", ""),
+        fix="take other steps, or other lengths; without its last steps a derivation shows which one leads there",
+    )  # fmt: skip
 
 
 # ---- every length ------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from swizzle.derive.patterns.lowering import LoweredKernel
 from swizzle.derive.patterns.scope import PatternScope, element_of, extents, only_moves
 from swizzle.derive.patterns.views import PatternValue, PatternView, cells, number, view_of
 from symbolic.errors import Place, SwizzleError
-from symbolic.expressions.expression import constant
+from symbolic.expressions.expression import Expression, constant
 from symbolic.ir.walk import FreshNames
 from symbolic.patterns.lengths import length_at
 from symbolic.patterns.terms import (
@@ -82,6 +82,15 @@ def at_lengths(node: PatternNode, lengths: Mapping[str, int]) -> PatternNode:
     return node
 
 
+def lengths_in(node: PatternNode) -> Iterator[str]:
+    """Yield the names of lengths in a term's own sizes."""
+    for name in ("size", "step", "parts", "stride"):
+        if isinstance(size := getattr(node, name, None), Expression):
+            yield from size.names
+    for each in children(node):
+        yield from lengths_in(each)
+
+
 def type_at(kind: ValueType, lengths: Mapping[str, int]) -> ValueType:
     """Return a type whose lengths are numbers."""
     match kind:
@@ -129,6 +138,11 @@ def _outputs(asked: LoweringRequest, kind: ValueType, taken: FreshNames) -> dict
     """Return the outputs by name: an array, or one for each item of tuples; a number is an array of one."""
     element, shape = element_of(kind), extents(kind)
     items = element.items if isinstance(element, TupleOf) else (element,)
+    if any(isinstance(each, TupleOf) for each in items):
+        raise SwizzleError(
+            f"a result of {element}", place=asked.place, expected="numbers, or a tuple of numbers",
+            fix="return one tuple, without tuples in it",
+        )  # fmt: skip
     names = list(asked.outputs) or (["y"] if len(items) == 1 else [f"y{at}" for at in range(len(items))])
     if len(names) != len(items):
         raise SwizzleError(

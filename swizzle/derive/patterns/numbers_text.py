@@ -96,6 +96,9 @@ class NumberTexts:
             if part in known:
                 done[part] = number_name(known[part])
                 return
+            if part.constant and isinstance(part.value, int) and part.value.bit_length() > 63:
+                done[part] = number_name(repr(float(part.value)))  # a sketch's ints have 64 bits
+                return
             called = self._called(part)
             if called is None:
                 for each in part.arguments:

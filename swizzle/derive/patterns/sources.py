@@ -19,7 +19,8 @@ def needed_text(path: str, names: Iterable[str]) -> str:
     for node in tree.body:
         for name in _defines(node):
             defined.setdefault(name, []).append(node)
-    wanted, waiting = dict[int, ast.stmt](), list(names)
+    wanted = {node.lineno: node for node in defined.get("*", ())}
+    waiting = list(names)
     imported: dict[int, set[str]] = {}
     seen = set[str]()
     while waiting:
@@ -36,7 +37,8 @@ def needed_text(path: str, names: Iterable[str]) -> str:
     lines = []
     for line, node in sorted(wanted.items()):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            kept = [each for each in node.names if (each.asname or each.name.split(".")[0]) in imported[line]]
+            known = imported.get(line, set())
+            kept = [each for each in node.names if (each.asname or each.name.split(".")[0]) in {*known, "*"}]
             lines.append(ast.unparse(type(node)(**{**dict(ast.iter_fields(node)), "names": kept})))
         else:
             lines.append(("\n\n" if isinstance(node, ast.FunctionDef) else "") + _segment(text, node))
@@ -53,6 +55,18 @@ def _defines(node: ast.stmt) -> Iterator[str]:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
                 yield from (each.id for each in ast.walk(target) if isinstance(each, ast.Name))
+        case ast.If() | ast.For() | ast.While() | ast.With() | ast.Try():
+            for each in ast.iter_child_nodes(node):
+                inner = each.body if isinstance(each, ast.excepthandler) else [each]
+                for stmt in inner:
+                    if isinstance(stmt, ast.stmt):
+                        yield from _defines(stmt)
+                    else:
+                        yield from (x.id for x in ast.walk(stmt) if isinstance(x, ast.Name) and _stores(x))
+
+
+def _stores(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Store)
 
 
 def _reads(node: ast.stmt) -> Iterator[str]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from swizzle.derive.patterns.scope import only_moves
 from swizzle.derive.patterns.traced import user_line
-from symbolic.errors import Place, SwizzleError, near
+from symbolic.errors import Place, SwizzleError, near, shown
 from symbolic.expressions.expression import Expression
 from symbolic.patterns.lengths import length, length_text, quotient
 from symbolic.patterns.reading import read_length
@@ -50,6 +50,8 @@ class DerivationCursor:
         for each in self._every():
             for own in filter(None, label_of(each.term).split("+")):
                 known.setdefault(own, each.path)
+        if not isinstance(name, str):
+            _refuse(f"a position {name!r:.60}", "the name of a function, as a text", 'write d.at("dot")')
         if name not in known:
             _refuse(
                 f"no position is called {name!r}", f"one of {', '.join(known)}", near(name, known) or "name a function"
@@ -58,7 +60,7 @@ class DerivationCursor:
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
-            raise AttributeError(name)
+            raise AttributeError(f"a position of a derivation has no {name}")
         if name not in RULES:
             methods = [each for each in (*RULES, *SHORT) if not each.startswith("_")]
             _refuse(f"no rule {name}", "a rule (swizzle derive --rules shows them)", near(name, methods) or "")
@@ -81,11 +83,11 @@ class DerivationCursor:
         if len(given) > len(rule.arguments):
             _refuse(f"{name} with {len(given)} arguments", ", ".join(rule.arguments) or "none", "leave some out")
         place = user_line()[0]
+        reasons, others = list[str](), list[str]()
         try:
             arguments = arguments_of(rule, said)
-            reasons: list[str] = []
             for position in self._inside():
-                if where(position.term) and self._applies(name, position, arguments, reasons):
+                if where(position.term) and self._applies(name, position, arguments, reasons, others):
                     label = label_of(position.term).split("+")[0]
                     some = derivation.places(name, label, **arguments)
                     nth = next(at for at, (each, _, _) in enumerate(some) if each.path == position.path)
@@ -97,15 +99,18 @@ class DerivationCursor:
         except SwizzleError as error:
             raise SwizzleError(error.found, place=place, expected=error.expected, fix=error.fix) from None
         where_ = f" at {self._name}" if self._name else ""
-        why = f": {reasons[0]}" if reasons else ""
+        why = f": {(reasons or others)[0]}" if reasons or others else ""
         _refuse(f"{name} ({rule.figure}) applies nowhere{where_}{why}", rule.law, "apply it elsewhere, or otherwise")
 
     @staticmethod
-    def _applies(name: str, position: Position, arguments: Mapping[str, Any], reasons: list[str]) -> bool:
+    def _applies(
+        name: str, position: Position, arguments: Mapping[str, Any], reasons: list[str], others: list[str]
+    ) -> bool:  # fmt: skip
+        """Tell whether a rule applies at a position; else say why: of conditions, or of forms."""
         try:
             RULES[name].apply(position.term, Surroundings(position.names, position.nest), **arguments)
         except NotApplicable as no:
-            reasons += [str(no)] if no.condition else []
+            (reasons if no.condition else others).append(str(no))
             return False
         return True
 
@@ -127,7 +132,7 @@ class DerivationCursor:
 
     def part(self, parts: int | str) -> DerivationCursor:
         """Reduce as many parts first."""
-        return self.chunks(quotient(self._reduced(), length_of(parts)))
+        return self.chunks(quotient(self._reduced(), length_of("part", parts)))
 
     def strided(self, stride: int | str) -> DerivationCursor:
         """Take the elements that a reduction combines in strides: neighbours go to neighbouring threads."""
@@ -235,12 +240,19 @@ class DerivationCursor:
         _refuse(f"no reduction{f' at {self._name}' if self._name else ''}", "a reduction", "at(...) a reduction")
 
     def _lowered(self, kind: str, axis: str) -> DerivationCursor:
+        if axis in AXES and not any(_undecided(each.term) for each in self._inside()):
+            where = f" at {self._name}" if self._name else ""
+            _refuse(
+                f"no map{where} of which nothing has decided who computes it", "a map that computes something",
+                "leave this step out, or split(...) or chunks(...) first",
+            )  # fmt: skip
         return self._apply("lower_map", (kind, axis), where=_undecided)
 
     def _kept(self, memory: str) -> DerivationCursor:
         return self._apply("to_memory", (memory,), where=lambda node: isinstance(node, Map) and node.kind != "map")
 
 
+AXES: Final = ("x", "y", "z")
 SHORT: Final = tuple(vars(DerivationCursor))
 
 
@@ -251,9 +263,16 @@ def _undecided(node: Term) -> bool:
     return isinstance(node.function.body, Variable) or not only_moves(node)
 
 
-def length_of(given: int | str | Expression) -> Expression:
-    """Return a length that a user wrote: a number, or a text such as "k / 32"."""
-    return read_length(given) if isinstance(given, str) else length(given)
+def length_of(step: str, given: int | str | Expression) -> Expression:
+    """Return a length that a user wrote in a step: a number, or a text such as "k / 32"."""
+    if isinstance(given, str):
+        try:
+            return read_length(given)
+        except SwizzleError as error:
+            _refuse(f"{step}({given!r}): {error.found}", "a length such as k / 32", error.fix)
+    if not isinstance(given, Expression) and (type(given) is not int or given < 1):
+        _refuse(f"{step}({shown(given)})", "a whole number that is at least 1, or a text such as k / 32", "change it")
+    return length(given)
 
 
 def _refuse(found: str, expected: str, fix: str) -> NoReturn:

@@ -70,6 +70,7 @@ def map(function: Callable[..., Any], *arrays: Any) -> Any:
 def reduce(function: Callable[..., Any], array: Any, start: Any) -> Any:
     """Return all elements combined from the left, beginning with `start`, which may be of another type than they."""
     if not _traced(array):
+        _same_lengths("reduce", [array])
         return functools.reduce(function, array, start)
     in_order = isinstance(start, TracedValue) and not same_type(start.kind, _element(array))
     operator = _operator(function, array, start)
@@ -81,6 +82,7 @@ def reduce(function: Callable[..., Any], array: Any, start: Any) -> Any:
 def scan(function: Callable[..., Any], array: Any, start: Any) -> Any:
     """Return the reductions of elements 0 to i, for each i."""
     if not _traced(array):
+        _same_lengths("scan", [array])
         found, value = [], start
         for each in array:
             value = function(value, each)
@@ -101,7 +103,8 @@ def zip(*arrays: Any) -> Any:
 def split(size: int | str, array: Any) -> Any:
     """Return the chunks of so many elements; the size divides the length."""
     if not _traced(array):
-        if not isinstance(size, int) or len(array) % size:
+        _same_lengths("split", [array])
+        if not isinstance(size, int) or size < 1 or len(array) % size:
             _refuse(f"split of length {len(array)} by {size}", "a size that divides the length")
         return [array[at : at + size] for at in range(0, len(array), size)]
     return tracer().value(Split(_length(size), array.term))
@@ -109,20 +112,29 @@ def split(size: int | str, array: Any) -> Any:
 
 def join(array: Any) -> Any:
     """Return the elements of all arrays, one after the other."""
-    return tracer().value(JoinChunks(array.term)) if _traced(array) else [each for row in array for each in row]
+    if _traced(array):
+        return tracer().value(JoinChunks(array.term))
+    _same_lengths("join", [array])
+    for row in array:
+        _same_lengths("join of rows", [row])
+    return [each for row in array for each in row]
 
 
 def transpose(array: Any) -> Any:
     """Return columns as rows."""
     if _traced(array):
         return tracer().value(Transpose(array.term))
+    _same_lengths("transpose", [array])
+    _same_lengths("transpose of rows", array)
     return [list(row) for row in builtins.zip(*array, strict=True)]
 
 
 def slide(size: int | str, step: int | str, array: Any) -> Any:
     """Return windows of so many elements that begin every `step` elements."""
     if not _traced(array):
-        assert isinstance(size, int) and isinstance(step, int)
+        _same_lengths("slide", [array])
+        if not isinstance(size, int) or not isinstance(step, int) or min(size, step) < 1:
+            _refuse(f"windows of {size!r} every {step!r}", "whole numbers that are at least 1")
         if len(array) < size or (len(array) - size) % step:
             _refuse(f"windows of {size} every {step} in length {len(array)}", "windows that end with the array")
         return [array[at : at + size] for at in range(0, len(array) - size + 1, step)]
@@ -135,6 +147,7 @@ def pad(left: int, right: int, boundary: str, array: Any) -> Any:
         _refuse(f"pad with {boundary!r}", f"one of {', '.join(BOUNDARIES)}")
     if _traced(array):
         return tracer().value(PadEnds(left, right, boundary, array.term))  # type: ignore[arg-type]
+    _same_lengths("pad", [array])
     n = len(array)
     places = range(-left, n + right)
     if boundary == "zero":
@@ -204,6 +217,11 @@ def _operator(function: Callable[..., Any], array: Any, start: Any) -> Lambda:
 
 
 def _same_lengths(what: str, arrays: Sequence[Any]) -> None:
+    for each in arrays:
+        if not hasattr(each, "__len__"):
+            _refuse(f"{what} of {each!r:.60}", "a list or an array")
+    if not len(arrays):
+        _refuse(f"{what} without an array", "a list or an array")
     lengths = [len(each) for each in arrays]
     if len(set(lengths)) > 1:
         _refuse(f"{what} of lengths {lengths}", "arrays of one length")

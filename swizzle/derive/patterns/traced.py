@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from symbolic.algebra.datum import DataComparison
-from symbolic.errors import Place, SwizzleError
+from symbolic.errors import Place, SwizzleError, definition_place, users_code
 from symbolic.expressions import expression as e
 from symbolic.expressions.expression import Expression, number_name
 from symbolic.ir.functions import ChoiceFunction, FunctionName
@@ -32,7 +32,7 @@ from symbolic.patterns.terms import (
     fresh_name,
     number,
 )
-from symbolic.patterns.types import ArrayOf, TupleOf, Typing, ValueType
+from symbolic.patterns.types import ArrayOf, NumberOf, TupleOf, Typing, ValueType
 
 OURS: Final = str(Path(__file__).resolve().parents[2])
 HIDDEN: Final = ("<lambda>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<module>")
@@ -86,7 +86,9 @@ def trace(function: Callable[..., Any], types: Mapping[str, ValueType]) -> tuple
     found.names.update(types)
     token = _TRACING.set(found)
     try:
-        return lifted(function(*(TracedValue(Variable(each), kind) for each, kind in types.items()))), found
+        with users_code(f"{function.__name__}, called on names,", function, "a function of patterns of its inputs"):
+            made = function(*(TracedValue(Variable(each), kind) for each, kind in types.items()))
+        return lifted(made, definition_place(function.__code__)), found
     finally:
         _TRACING.reset(token)
 
@@ -122,17 +124,16 @@ def _parameters(called: Callable[..., Any], count: int) -> list[str]:
     return names if len(names) == count else list("abcdefgh"[:count])
 
 
-def lifted(value: Any) -> Term:
-    """Return what a user's function has returned, or was given, as a term."""
+def lifted(value: Any, place: Place | None = None) -> Term:
+    """Return what a user's function has returned, or was given, as a term; a mistake is told at a place."""
     if isinstance(value, TracedValue):
         return value.term
     if isinstance(value, tuple):
-        return Tupled(tuple(map(lifted, value)))
+        return Tupled(tuple(lifted(each, place) for each in value))
     if isinstance(value, bool | int | float) or (type(value).__module__ == "numpy" and not getattr(value, "ndim", 1)):
         return number(value if isinstance(value, bool | int | float) else value.item())
-    place, _ = user_line()
     raise SwizzleError(
-        f"a {type(value).__name__} where a pattern is traced", place=place,
+        f"a {type(value).__name__} where a pattern is traced", place=place or user_line()[0],
         expected="a value made of the inputs by patterns and arithmetic, a number, or a tuple of such",
         fix="write lists as map(f, x), and loops as reduce(f, x, start)",
     )  # fmt: skip
@@ -154,12 +155,28 @@ def _comparison(op: str) -> Any:
     return lambda self, other: TracedComparison(op, (self, other))
 
 
-def _arithmetic(build: Callable[[Expression, Expression], Expression], swapped: bool = False) -> Any:
+def _arithmetic(
+    build: Callable[[Expression, Expression], Expression], swapped: bool = False, only: str = ""
+) -> Any:  # fmt: skip
+    """Return a method of arithmetic; `only` is that of numbers of a kind, 'floats' or 'integers'."""
+
     def method(self: TracedValue, other: Any) -> Any:
         if isinstance(other, DataComparison):
             return NotImplemented
+        if only and isinstance(self.kind, NumberOf) and self.kind.dtype.is_float != (only == "floats"):
+            found, other = ("/", "//") if only == "floats" else ("// or %", "/")
+            self._refuse(f"{found} of {self.kind} data", only, f"write {other}, or declare {only}")
         sides = (other, self) if swapped else (self, other)
         return tracer().value(formula(build(number_name("x0"), number_name("x1")), [lifted(each) for each in sides]))
+
+    return method
+
+
+def _no_operator(op: str) -> Any:
+    def method(self: TracedValue, _: Any = None) -> NoReturn:
+        self._refuse(
+            f"`{op}` of data", "arithmetic: +, -, *, /, //, %, **", "write it with these, or with swizzle.math"
+        )
 
     return method
 
@@ -178,11 +195,17 @@ class TracedValue:
     __add__, __radd__ = _arithmetic(e.add), _arithmetic(e.add, True)
     __sub__, __rsub__ = _arithmetic(e.subtract), _arithmetic(e.subtract, True)
     __mul__, __rmul__ = _arithmetic(e.multiply), _arithmetic(e.multiply, True)
-    __truediv__, __rtruediv__ = _arithmetic(e.divide), _arithmetic(e.divide, True)
-    __floordiv__, __mod__ = _arithmetic(e.floor_divide), _arithmetic(e.modulo)
+    __truediv__, __rtruediv__ = _arithmetic(e.divide, only="floats"), _arithmetic(e.divide, True, "floats")
+    __floordiv__, __rfloordiv__ = (_arithmetic(e.floor_divide, swapped, "integers") for swapped in (False, True))
+    __mod__, __rmod__ = (_arithmetic(e.modulo, swapped, "integers") for swapped in (False, True))
+    __lshift__, __rlshift__, __rshift__, __rrshift__ = map(_no_operator, ("<<", "<<", ">>", ">>"))
+    __and__, __rand__, __or__, __ror__ = map(_no_operator, "&&||")
+    __xor__, __rxor__, __matmul__, __rmatmul__ = map(_no_operator, "^^@@")
     __lt__, __le__, __gt__, __ge__ = map(_comparison, ("<", "<=", ">", ">="))
     __eq__, __ne__ = _comparison("=="), _comparison("!=")
     __hash__ = object.__hash__
+
+    __invert__, __round__, __divmod__ = map(_no_operator, ("~", "round", "divmod"))
 
     def __neg__(self) -> TracedValue:
         return tracer().value(formula(e.negate(number_name("x0")), [self.term]))

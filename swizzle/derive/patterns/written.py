@@ -6,6 +6,7 @@ import linecache
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from types import FunctionType
 from typing import Final
 
 from msgspec import Struct
@@ -14,12 +15,13 @@ from swizzle.derive.patterns.launches import LoweredKernels
 from swizzle.derive.patterns.sources import needed_text
 from swizzle.language.specs.spec import Spec
 from swizzle.sketches.loading import SketchFile
+from symbolic.errors import Place, SwizzleError, definition_place
 from symbolic.ir.walk import FreshNames
 from symbolic.patterns.types import ArrayOf, TupleOf, ValueType
 
 IMPORTED: Final = (
-    "accumulator", "cuda", "exchange", "f16", "f32", "f64", "gather", "host", "i32", "i64", "math", "sketch", "spec",
-    "sw_home", "sw_index", "sw_part", "sw_xform", "u32", "where",
+    "accumulator", "bf16", "cuda", "exchange", "f16", "f32", "f64", "gather", "host", "i8", "i16", "i32", "i64", "math",
+    "sketch", "spec", "sw_home", "sw_index", "sw_part", "sw_xform", "u8", "u16", "u32", "u64", "where",
 )  # fmt: skip
 """Names of `swizzle` that a kernel's text may need."""
 
@@ -57,6 +59,24 @@ def specified(function: object, returns: ValueType) -> PatternSpecification:
     return PatternSpecification(code.co_filename, made.__name__, isinstance(function, Spec), inputs, returns)  # type: ignore
 
 
+def require_known(function: object, place: Place) -> None:
+    """Refuse a specification that its file does not know by its name at its end: the written text would be another."""
+    made = function.function if isinstance(function, Spec) else function
+    assert isinstance(made, FunctionType)
+    name, line = made.__name__, definition_place(made.__code__).line
+    now = made.__globals__.get(name)
+    now = now.function if isinstance(now, Spec) else now
+    if now is made:
+        return
+    another = isinstance(now, FunctionType)
+    raise SwizzleError(
+        f"{name} is another function than the specification" if another else f"no {name} at the file's top level",
+        place=definition_place(now.__code__) if isinstance(now, FunctionType) else place,
+        expected=f"{name} of line {line} alone: what is derived is compared with it by name",
+        fix="define the specification at the file's top level, under a name of its own",
+    )
+
+
 def spec_text(of: PatternSpecification, taken: Sequence[str]) -> tuple[str, str]:
     """Return the name of the specification of a file, and the text of one that is made of the user's function."""
     if of.as_it_is:
@@ -86,9 +106,7 @@ def file_text(title: str, of: PatternSpecification, spec: str, made: LoweredKern
     user = needed_text(of.file, [of.name])
     parts = [part for part in (spec, made.text) if part]
     used = {name for name in IMPORTED if re.search(rf"(?<![\w.]){name}\b", "\n".join(parts))}
-    used -= {
-        name for line in re.findall(r"^from swizzle import (.*)$", user, re.M) for name in re.findall(r"\w+", line)
-    }
+    used -= {name.strip() for line in re.findall(r"^from swizzle import (.*)$", user, re.M) for name in line.split(",")}
     imports = f"from swizzle import {', '.join(sorted(used))}\n" if used else ""
     return "\n".join([f'"""{title}"""\n', imports + user.strip("\n"), "", "", "\n\n\n".join(parts).strip("\n"), ""])
 

@@ -146,10 +146,14 @@ def test_that_a_specification_goes_on_is_proved(tmp_path: Path) -> None:
     assert status == 0
     assert out.endswith(
         "  sizes   any length: x[n], y[n]\n"
-        "          that the specification goes on along n in blocks of 32 is proved\n"
+        "          that the traced expression of scal goes on along n in blocks of 32 is proved;\n"
+        "          that scal computes this is compared, at the lengths that the .cu file names\n"
     )  # fmt: skip
     _, out, _ = derive(SCAL, tmp_path, "scaled", "-o", str(tmp_path / "out"), "--json")
-    assert json.loads(out)["specification_goes_on"] == {"n": {"block": 32, "proved": True}}
+    assert json.loads(out)["specification_goes_on"] == {
+        "n": {"of": "the traced expression", "block": 32, "proved": True}
+    }
+    assert "was compared at n = " in (tmp_path / "out" / "scaled.cu").read_text().replace("\n// ", " ")
 
 
 CONVOLUTION = """\
@@ -192,7 +196,8 @@ def test_a_convolution_in_tiles_that_overlap(tmp_path: Path) -> None:
     assert status == 0
     assert out.endswith(
         "  sizes   any length: x[n_y + 2, n_x + 2], w[3, 3], y[n_y, n_x]\n"
-        "          that the specification goes on along m in blocks of 16 and n in blocks of 16 is proved\n"
+        "          that the traced expression of conv2d goes on along m in blocks of 16 and n in blocks of 16 is "
+        "proved;\n          that conv2d computes this is compared, at the lengths that the .cu file names\n"
     )
     assert (
         (tmp_path / "out" / "tiled.py")
