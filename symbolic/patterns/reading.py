@@ -182,9 +182,9 @@ class _Reader:
             whole = isinstance(each, ast.Constant) and type(each.value) is int
             if isinstance(each, ast.expr) and not whole and not isinstance(each, ast.Name | ast.BinOp | ast.UnaryOp):
                 self.refuse(each, f"`{ast.unparse(each)}` where a length is expected", "n / 4")
-            divides = isinstance(each, ast.BinOp) and isinstance(each.op, ast.Div | ast.FloorDiv | ast.Mod)
-            if divides and self.length(each.right) is e.ZERO:
-                self.refuse(each, f"`{ast.unparse(each)}`, a division by 0", "n / 4")
+            match each:
+                case ast.BinOp(op=ast.Div() | ast.FloorDiv() | ast.Mod(), right=by) if self.length(by) is e.ZERO:
+                    self.refuse(each, f"`{ast.unparse(each)}`, a division by 0", "n / 4")
         return length(self.expression(node, lambda name: Variable(name), lambda term: number_name(term.name)))
 
     def whole(self, node: ast.expr) -> int:

@@ -57,7 +57,7 @@ def _defines(node: ast.stmt) -> Iterator[str]:
                 yield from (each.id for each in ast.walk(target) if isinstance(each, ast.Name))
         case ast.If() | ast.For() | ast.While() | ast.With() | ast.Try():
             for each in ast.iter_child_nodes(node):
-                inner = each.body if isinstance(each, ast.excepthandler) else [each]
+                inner = each.body if isinstance(each, ast.ExceptHandler) else [each]
                 for stmt in inner:
                     if isinstance(stmt, ast.stmt):
                         yield from _defines(stmt)
