@@ -14,7 +14,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias, get_args
+from typing import Any, Final, TypeAlias, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -47,6 +47,9 @@ from symbolic.rewriting.nesting import Nest, faults, with_map
 from symbolic.rewriting.rule import RULES, NotApplicable, RewriteRule, Surroundings
 
 assert algorithmic and low_level and later  # they fill the table
+
+MOST: Final = 64
+"""No rule is told a larger count of rounds, width of vectors or place in a tuple."""
 
 Path: TypeAlias = tuple[int, ...]
 
@@ -124,8 +127,10 @@ def arguments_of(rule: RewriteRule, given: Mapping[str, Any]) -> dict[str, Any]:
                 found[name] = length(value)
         elif some and value not in some:
             raise _wrong(rule, name, value, f"one of {', '.join(map(str, some))}")
+        elif kind is int and (type(value) is not int or not 0 <= value <= MOST):
+            raise _wrong(rule, name, value, f"a whole number from 0 to {MOST}")
         elif isinstance(kind, type) and not isinstance(value, kind):
-            raise _wrong(rule, name, value, {int: "a whole number", str: "a text"}.get(kind, "True or False"))
+            raise _wrong(rule, name, value, "a text" if kind is str else "True or False")
     return found
 
 

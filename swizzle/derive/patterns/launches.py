@@ -6,7 +6,7 @@ and a host function launches both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -101,9 +101,12 @@ def type_at(kind: ValueType, lengths: Mapping[str, int]) -> ValueType:
     return kind
 
 
-def kernels(asked: LoweringRequest, spec: str) -> LoweredKernels:
-    """Return the text of the kernels of an expression, and of a host function where there are several."""
-    taken = FreshNames(asked.types)
+def kernels(asked: LoweringRequest, spec: str, known: Iterable[str] = ()) -> LoweredKernels:
+    """Return the text of the kernels of an expression, and of a host function where there are several.
+
+    Kernels of a host function are called otherwise than the names that are known.
+    """
+    own_names, taken = FreshNames(known), FreshNames(asked.types)
     kind = Typing().type_of(asked.term, asked.types)
     outputs = _outputs(asked, kind, taken)
     cut = _Cut(taken)
@@ -116,7 +119,7 @@ def kernels(asked: LoweringRequest, spec: str) -> LoweredKernels:
     for at, (name, inner) in enumerate((*cut.handed.items(), ("", last)), 1):
         made = Typing().type_of(inner, types)
         out = outputs if not name else {name: made}
-        own = f"{asked.name}_{at}"
+        own = own_names.take(f"{asked.name}_{at}")
         used = {each: kind for each, kind in types.items() if each in free(inner)}
         kernel = _Kernel(asked, own, inner, used, out)
         texts.append(kernel.text(""))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from symbolic.algebra.datum import DataComparison
-from symbolic.errors import Place, SwizzleError, definition_place, users_code
+from symbolic.errors import Place, SwizzleError, definition_place, shown, users_code
 from symbolic.expressions import expression as e
 from symbolic.expressions.expression import Expression, number_name
 from symbolic.ir.functions import ChoiceFunction, FunctionName
@@ -34,7 +34,7 @@ from symbolic.patterns.terms import (
 )
 from symbolic.patterns.types import ArrayOf, NumberOf, TupleOf, Typing, ValueType
 
-OURS: Final = str(Path(__file__).resolve().parents[2])
+OURS: Final = tuple(str(Path(__file__).resolve().parents[3] / name) for name in ("swizzle", "symbolic"))
 HIDDEN: Final = ("<lambda>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<module>")
 """Code that has no name of the user's."""
 
@@ -128,13 +128,17 @@ def lifted(value: Any, place: Place | None = None) -> Term:
     """Return what a user's function has returned, or was given, as a term; a mistake is told at a place."""
     if isinstance(value, TracedValue):
         return value.term
-    if isinstance(value, tuple):
+    if isinstance(value, tuple) and len(value) > 1:
         return Tupled(tuple(lifted(each, place) for each in value))
-    if isinstance(value, bool | int | float) or (type(value).__module__ == "numpy" and not getattr(value, "ndim", 1)):
+    large = isinstance(value, int) and value.bit_length() > 1000
+    if (isinstance(value, bool | int | float) and not large) or (
+        type(value).__module__ == "numpy" and not getattr(value, "ndim", 1)
+    ):
         return number(value if isinstance(value, bool | int | float) else value.item())
     raise SwizzleError(
-        f"a {type(value).__name__} where a pattern is traced", place=place or user_line()[0],
-        expected="a value made of the inputs by patterns and arithmetic, a number, or a tuple of such",
+        f"{shown(value) if large or value == () else f'a {type(value).__name__}'} where a pattern is traced",
+        place=place or user_line()[0],
+        expected="a value made of the inputs by patterns and arithmetic, a number, or a tuple of two or more such",
         fix="write lists as map(f, x), and loops as reduce(f, x, start)",
     )  # fmt: skip
 

@@ -35,6 +35,7 @@ AT_7 = [
     *(("{v: v >> 1}", "`>>` of data"), ("{v: 1 << v}", "`<<` of data"), ("{v: -v & 3 | 8}", "`&` of data")),
     *(("{v: ~v}", "`~` of data"), ("{v: v.foo}", "has no attribute 'foo'"), ("{p, q: p}", "missing 1 required")),
     *(("{v: unknown}", "name 'unknown' is not defined"), ("{v: v // 2}", "// or % of f32 data")),
+    *(("{v: (v,)}", "a tuple where a pattern"), ("{v: v * 10**400}", "an int of 1329 bits"), ("{v: ()}", "() where")),
 ]
 
 
@@ -53,6 +54,7 @@ def test_mistakes_in_a_function_are_told_at_its_line(body: str, found: str, tmp_
         ('d.chunks("(n, n)")', "`(n, n)` where a length"), ('d.to_memory("shred")', "to_memory with memory='shred'"),
         ("d._x()", "no _x"), ("d.at(3)", "a position 3"), ("d.part(0)", "part(0)"), ('d.part("x y")', "part('x y')"),
         ('d.to_blocks("w")', "lower_map with axis='w'"), ("d.vectorise(3)", "vectorise (4e) applies nowhere: no map"),
+        ("d.part_iterate(10**8, 2)", "part_iterate with times=100000000"),
         ("d.chunks(8).to_blocks().to_blocks()", "no map of which nothing has decided who computes it"),
     ],
 )  # fmt: skip
@@ -119,6 +121,13 @@ def test_files_may_import_and_define_as_python_lets_them(tmp_path: Path) -> None
     text += some + program("map(own, x)")[len(HEAD) :]
     status, out, err = derive(text, tmp_path)
     assert status == 0 and out.startswith("a: derived in 3 steps, equal to its specification"), err
+
+
+def test_kernels_are_called_otherwise_than_functions_of_the_file(tmp_path: Path) -> None:
+    helper = "def a_1(v):\n    return v + 1\n\n\n"
+    text = HEAD + helper + program("reduce(add, map(a_1, x), 0)", "d.chunks(8).to_blocks()")[len(HEAD) :]
+    status, out, err = derive(text, tmp_path)
+    assert status == 0 and "(a_1_2 then a_2)" in out.splitlines()[0], err + out
 
 
 def test_a_large_constant_of_floats_is_written(tmp_path: Path) -> None:
