@@ -37,6 +37,7 @@ def test_the_mistake_is_told_as_it_is_shown() -> None:
     assert f"```\n{err.getvalue()}```\n" in PAGE
 
 
+@pytest.mark.slow
 def test_the_product_by_rules_takes_any_lengths(tmp_path: Path) -> None:
     """13 rules lead to tiles in shared memory; one barrier stands behind both, and one ends the loop."""
     out, err = io.StringIO(), io.StringIO()

@@ -34,6 +34,7 @@ def test_no_mutant_survives_and_no_harmless_edit_is_refused(script: ModuleType) 
     assert lines == [] and "harmless edits" in tried
 
 
+@pytest.mark.slow
 def test_what_gets_through_is_told(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

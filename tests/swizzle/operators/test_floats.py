@@ -286,6 +286,7 @@ def test_what_is_written_says_it_too(tmp_path: Path) -> None:
     assert "// rounding: t is 0: what it leaves of s, t, v" in (tmp_path / "out" / "f.cuh").read_text()
 
 
+@pytest.mark.slow
 def test_comparisons_of_elements_do_not_hide_one_of_the_state(tmp_path: Path) -> None:
     """As many as there are, those about the state are looked at in the states that are reached, or refused."""
     head = "@serial\ndef f(x: f32):\n    s, r = 0, 0\n    for v in x:\n        r += {}\n        t = 0\n"

@@ -294,6 +294,7 @@ def test_a_right_edit_is_right(files: Path) -> None:
     assert "if (whole || !(i >= left)) y[begin + i] = " in out and "); it is this file that is checked\n" in out
 
 
+@pytest.mark.slow
 def test_how_an_edited_text_that_is_equal_differs_is_said(files: Path) -> None:
     """In one line, and in JSON: what real numbers do not show. A text as printed differs in nothing."""
     status, out = checked(files / "shift.json", emitted=True, json_object=True)
