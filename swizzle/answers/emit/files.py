@@ -41,11 +41,16 @@ def write_all(contents: Mapping[Path, str | bytes]) -> None:
             for temporary in written.values():
                 os.unlink(temporary)
     except OSError as error:
-        raise SwizzleError(
-            f"{path} cannot be written: {error.strerror}",
-            expected="a folder with room for it",
-            fix="name another folder with -o",
-        ) from error
+        raise cannot_be_written(path, error) from error
+
+
+def cannot_be_written(path: Path, error: OSError) -> SwizzleError:
+    """Say that there is no room for a file, or no folder."""
+    return SwizzleError(
+        f"{path} cannot be written: {error.strerror}",
+        expected="a folder with room for it",
+        fix="name another folder with -o",
+    )
 
 
 def check_folder(folder: Path) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
+from swizzle.answers.emit.files import cannot_be_written
 from swizzle.derive.tuning.candidate import CandidateRecord
 from swizzle.solving.solution.seal import is_signed, signature
 from symbolic.choices.conditions import Value
@@ -97,11 +98,7 @@ def _append(path: Path, line: bytes) -> None:
         finally:
             os.close(handle)
     except OSError as error:
-        raise SwizzleError(
-            f"{path} cannot be written: {error.strerror}",
-            expected="a folder with room for it",
-            fix="name another folder with -o",
-        ) from error
+        raise cannot_be_written(path, error) from error
 
 
 def _in_order(body: Mapping[str, Any]) -> str:

@@ -37,8 +37,9 @@ THREADS: Final = 1 << 14  # that run for one hole at most
 def with_shorter_formulas(reading: Reading, best: Candidate, cost: BoundedCost) -> Candidate:
     """Return a filling that costs no more, with shorter formulas where a few tries find some."""
     problem = reading.problem
-    best = _with_rounds_in_order(reading, best, cost)
-    many, fits = Many(problem), min(FUNCTIONS, THREADS // LaunchShape.of(problem.program).count)
+    many = Many(problem)
+    best = _with_rounds_in_order(reading, many, best, cost)
+    fits = min(FUNCTIONS, THREADS // LaunchShape.of(problem.program).count)
     for number, hole in enumerate(problem.program.holes):
         formula = reading.formulas(best)[number]
         length = length_of(formula)
@@ -64,14 +65,13 @@ def with_shorter_formulas(reading: Reading, best: Candidate, cost: BoundedCost) 
     return best
 
 
-def _with_rounds_in_order(reading: Reading, best: Candidate, cost: BoundedCost) -> Candidate:
+def _with_rounds_in_order(reading: Reading, many: Many, best: Candidate, cost: BoundedCost) -> Candidate:
     """Return a filling whose loops go through what a hole reads from first to last, if formulas are shorter by that.
 
     Where the order of rounds makes no difference, a search ends with any: all holes of a loop read in round k what they
     read in round p(k). So p is taken back, in all of them together, for each hole that it shows in.
     """
     problem = reading.problem
-    many = Many(problem)
     values = many.chosen(problem.templates(best.space), best.choices)
     others = list(_orders(problem, many, values))
     length = sum(map(length_of, reading.formulas(best)))
