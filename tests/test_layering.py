@@ -119,6 +119,8 @@ LIFTING = "symbolic.lifting"
 """The interpreter of `.swz` files and lifted functions is heavy, too: what only has `.py` files does not load it."""
 LAYOUTS = {"swizzle.layouts", "swizzle.layouts.conversions"}
 """The search of layouts and conversions is heavy together, too: a sketch without exchanges does not load it."""
+CHOICES = "symbolic.choices"
+"""Spaces of choices are for files that have some."""
 FIRST_PARTY = {*PACKAGES, "tests", "bench"}
 
 
@@ -213,6 +215,7 @@ class House:
         for module, heavy in found.items():
             heavy |= {"printing"} if self.rooms[module] in PRINTING else set()
             heavy |= {"lifting"} if self.rooms[module] == LIFTING else set()
+            heavy |= {"choices"} if self.rooms[module] == CHOICES else set()
             heavy |= {"layouts"} if self.rooms[module] in LAYOUTS else set()
         changed = True
         while changed:

@@ -121,7 +121,7 @@ SEARCHING = {
     *("swizzle.answers", "swizzle.answers.emit", "swizzle.answers.explain", "swizzle.sketches"),
     *(f"swizzle.language{room}" for room in ("", ".source", ".specs", ".frontend")),
     *(f"swizzle.solving.{room}" for room in ("audit", "cache", "costs", "problem", "search")),
-    *("symbolic.algebra", "symbolic.values", "symbolic.machine", "symbolic.solve", "symbolic.choices"),
+    *("symbolic.algebra", "symbolic.values", "symbolic.machine", "symbolic.solve"),
 }
 TEXT_OF_TILES = {"cuda_out", "cuda_out.tiling", "cuda_out.analysis"}
 NUMBERS_AND_CLAUSES = {"numpy", "pysat", "pysolvers", "pyformula", "typing_extensions"}

@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -21,13 +21,15 @@ from swizzle.language.operators import HandedIn, Operator, find_operator, handed
 from swizzle.language.other_names import here
 from swizzle.language.parameters import MODULE_KEY, Declared, Parameters
 from swizzle.language.source.kernel_source import parse, syntax_mistake
-from swizzle.sketches.choices import FileChoices, SliceRun, read_choices
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.sketch import Sketch, SketchFamily, no_specification
 from swizzle.sketches.swz_file import SwzReader, names_of_swz, parsed_swz, read_file
 from symbolic.errors import Place, SwizzleError, is_ours, near, user_place
 from symbolic.extensions import extension_names
 from symbolic.files import file_text
+
+if TYPE_CHECKING:
+    from swizzle.sketches.choices import FileChoices, SliceRun
 
 MAX_BYTES: Final = 1 << 20
 _serial = itertools.count(1)
@@ -271,6 +273,8 @@ class SketchFile(Struct):
         return replace(self, _known={})
 
     def _read_choices(self, overrides: Mapping[str, int]) -> FileChoices:
+        from swizzle.sketches.choices import read_choices
+
         if not self.path.endswith(".swz"):
 
             def runner(nodes: Sequence[ast.stmt]) -> SliceRun:
