@@ -34,8 +34,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cuda_out.compile.children import scratch_folder
-from cuda_out.compile.disassembly import parse, shortest
-from cuda_out.compile.report import disassembler
+from cuda_out.compile.report import disassembler, parse, shortest
 from cuda_out.compile.toolchain import compile_cuda
 from cuda_out.devices.device import device
 from cuda_out.devices.occupancy import resident_blocks

@@ -9,17 +9,15 @@ import pytest
 
 from cuda_out.c.kernel_text import instantiated
 from cuda_out.c.printer import CudaSource, print_cuda
-from cuda_out.compile.architectures import ARCHITECTURES
 from cuda_out.compile.every_compiler import Form, first_readings, other_readings
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.report import report
-from cuda_out.compile.toolchain import available_tools, compile_cuda, compile_to_ptx, uses_local
+from cuda_out.compile.toolchain import ARCHITECTURES, available_tools, compile_cuda, compile_to_ptx, uses_local
 from cuda_out.passes.distribute import distribute
-from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.shuffles import legal_shuffles
-from cuda_out.passes.simplify import simplify
+from cuda_out.passes.simplify import inline_finals, simplify
 from swizzle.answers.checking.compare import LaunchSize, most_ragged, sizes_to_try
-from swizzle.answers.checking.mutation import try_mutants
+from swizzle.answers.checking.emitted import try_mutants
 from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.emit.emitters import cuda_source
 from swizzle.answers.emit.filled import FilledKernel

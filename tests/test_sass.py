@@ -11,8 +11,7 @@ import pytest
 
 from bench import sass, structures
 from bench.sass import Compared, Count, Hand
-from cuda_out.compile.disassembly import MachineInstruction, parse, shortest
-from cuda_out.compile.report import disassembler
+from cuda_out.compile.report import MachineInstruction, disassembler, parse, shortest
 from cuda_out.compile.toolchain import available_tools
 from cuda_out.emulate.emulate import emulate_checked
 

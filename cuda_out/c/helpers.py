@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from cuda_out.c.expressions import PRIMARY, UNARY, CText, external_name, function_name
 from cuda_out.c.types import C_TYPE
-from symbolic.algebra.word_functions import INLINED
+from symbolic.algebra.states import INLINED
 from symbolic.errors import SwizzleError
 from symbolic.ir.functions import External, WordFunction
 from symbolic.ir.program import DType, OperatorName, Program

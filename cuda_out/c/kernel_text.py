@@ -3,8 +3,8 @@
 The text was printed by Swizzle and may have been edited by hand since.
 
 Nothing is refused here; a character that begins no token is one of the kind `other`, and so is what does not end. Which
-texts are read in one way only says `cuda_out.c.directives`: no line of those goes on in the next one, so that a token
-is where it stands.
+texts are read in one way only says `cuda_out.c.same_text`: no line of those goes on in the next one, so that a token is
+where it stands.
 """
 
 from __future__ import annotations

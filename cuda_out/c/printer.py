@@ -21,10 +21,10 @@ from cuda_out.c.helpers import external_text, helper_text, operator_text, word_f
 from cuda_out.c.statements import StatementPrinter
 from cuda_out.c.types import C_TYPE, HALF_HEADER, TABLE_TYPES
 from cuda_out.c.warp_text import function_of, function_text
-from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.shuffles import legal_shuffles
+from cuda_out.passes.simplify import inline_finals
 from cuda_out.tiling.tiling import AXES, Tiling
-from symbolic.algebra.word_functions import named_apart, word_functions_of
+from symbolic.algebra.states import named_apart, word_functions_of
 from symbolic.errors import Place
 from symbolic.ir import program as ir
 from symbolic.ir.facts import LONGEST

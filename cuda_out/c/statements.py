@@ -19,7 +19,7 @@ from cuda_out.analysis.placement import (
     dynamic_shared,
     placements,
 )
-from cuda_out.analysis.unroll import loops_to_unroll
+from cuda_out.analysis.registers import loops_to_unroll
 from cuda_out.c.copies import copy_lines
 from cuda_out.c.emitter import Emitter, c_names
 from cuda_out.c.expressions import (

@@ -12,7 +12,7 @@ import math
 import struct
 from collections.abc import Iterator, Mapping
 
-from cuda_out.passes.finals import inline_finals
+from cuda_out.passes.simplify import inline_finals
 from symbolic.elements import DType, HalfNames, limits
 from symbolic.ir.program import Binary, Const, Program, Stmt
 from symbolic.ir.walk import own_expressions, statements, subexpressions

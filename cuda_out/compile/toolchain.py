@@ -3,6 +3,8 @@
 Printed text must compile without a warning. The resources that ptxas reports (registers, stack, spills) are kept with
 the result as evidence. nvcc also compiles the host function that launches the kernel; NVRTC reads device code only, so
 that function is guarded by `#if !defined(__CUDACC_RTC__)`.
+
+Which GPU architectures have the instructions that a text asks for by name is a table here.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -22,6 +24,7 @@ from typing_extensions import assert_never
 
 from cuda_out.compile.children import Done, TooLong, call_child, is_confined, refused, run_child, scratch_folder
 from symbolic.errors import Portable, SwizzleError
+from symbolic.ir.matrices import MatrixMove, MatrixProduct
 
 Tool: TypeAlias = Literal["nvcc", "nvrtc"]
 
@@ -439,3 +442,39 @@ def _excerpts(log: str, text: str) -> str:
     named = {int(a or b) for a, b in re.findall(r"\((\d+)\): (?:error|warning)|:(\d+):\d+: (?:fatal )?error", log)}
     shown = sorted({n for line in named for n in range(line - 2, line + 3) if 1 <= n <= len(lines)})
     return "".join(f"\n{n:5d}{' >' if n in named else '  '} {lines[n - 1]}" for n in shown)
+
+
+ARCHITECTURES: Final = ("sm_75", "sm_80", "sm_90", "sm_100")
+_PRODUCT: Final = re.compile(r"\bmma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)\.row\.col\.(\w+)\.(\w+)\.(\w+)\.\w+")
+_MOVE: Final = re.compile(r"\b(ldmatrix|stmatrix|movmatrix)\.sync\.aligned")
+_OTHERS: Final = ((re.compile(r"\bcp\.async\."), 80),)
+
+
+def _needs(text: str) -> Iterator[tuple[int, str]]:
+    for found in _PRODUCT.finditer(text):
+        m, n, k = (int(found[part]) for part in (1, 2, 3))
+        row = MatrixProduct(m, n, k, found[5], found[6], found[4])
+        yield row.architecture, f"mma.{row.shape} of {row.a}"
+    for found in _MOVE.finditer(text):
+        yield MatrixMove(found[1], 1, False).architecture, found[1]  # type: ignore[arg-type]
+    for pattern, least in _OTHERS:
+        if match := pattern.search(text):
+            yield least, match[0].strip(".")
+
+
+def least_architecture(text: str) -> tuple[str, str]:
+    """Return the oldest architecture that a text may be compiled for, and which instruction needs it, '' for none."""
+    least, why = max(_needs(text), default=(0, ""), key=lambda need: need[0])
+    if least <= _number(ARCHITECTURES[0]):
+        return ARCHITECTURES[0], ""
+    return f"sm_{least}", why
+
+
+def architectures_of(text: str) -> tuple[str, ...]:
+    """Return the architectures of ours that have what a text asks for."""
+    least, _ = least_architecture(text)
+    return tuple(each for each in ARCHITECTURES if _number(each) >= _number(least))
+
+
+def _number(architecture: str) -> int:
+    return int(architecture.removeprefix("sm_"))

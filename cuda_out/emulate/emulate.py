@@ -6,6 +6,9 @@ fiber per thread, and is stricter than hardware: see `emulate_scheduler.cpp` (ma
 integers wrap.
 
 The C++ compiler of the host, which reads printed texts after a header of ours.
+
+Device functions that are instructions of a whole warp are put as a host compiler takes them: what is inline PTX in a
+body of `cuda_out.c.warp_text` becomes a call of `emulate_matrices.h`, on as many lines.
 """
 
 from __future__ import annotations
@@ -26,8 +29,37 @@ from cuda_out.compile.children import TooLong, process_folder, refused, run_chil
 from cuda_out.compile.launch import Shape3, check_shapes, qualified
 from cuda_out.compile.opaque import own_function_at
 from cuda_out.compile.toolchain import CompileError, run_compiler
-from cuda_out.emulate.matrices import included, with_emulated_matrices
 from symbolic.errors import SwizzleError
+
+_FUNCTION: Final = re.compile(
+    r"^(__device__ __forceinline__ void (?:mma_m(?P<m>\d+)n8k(?P<k>\d+)|(?P<move>ldmatrix|stmatrix|movmatrix)_x\d"
+    r"(?P<trans>_trans)?)\((?P<parameters>[^{]*)\)) \{\n(?P<body>(?:  .*\n)+)\}$",
+    re.MULTILINE,
+)
+
+
+def with_emulated_matrices(text: str) -> str:
+    """Return a text without inline PTX of matrices."""
+    return _FUNCTION.sub(_emulated, text) if "asm volatile" in text else text
+
+
+def included(text: str) -> str:
+    """Return the line that includes what such a text calls, '' if it calls nothing."""
+    return '#include "emulate_matrices.h"\n' if "swizzle_emulation::" in text else ""
+
+
+def _emulated(found: re.Match[str]) -> str:
+    names = re.findall(r"\(&(\w+)\)", found["parameters"])
+    if found["move"] is None:
+        call = f"multiply<{found['m']}, {found['k']}>({', '.join(names)})"
+    elif found["move"] == "movmatrix":
+        call = f"move_matrix({', '.join(names)})"
+    else:
+        kind, trans = "load" if found["move"] == "ldmatrix" else "store", "true" if found["trans"] else "false"
+        call = f"{kind}_matrices<{trans}>(row, {', '.join(names)})"
+    lines = found["body"].count("\n")
+    return f"{found[1]} {{\n  swizzle_emulation::{call};" + "\n" * lines + "}"
+
 
 HERE: Final = Path(__file__).parent
 INCLUDES: Final = ("-I", str(HERE), "-I", str(HERE / "emulate_include"))

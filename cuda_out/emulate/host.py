@@ -25,10 +25,11 @@ from cuda_out.emulate.emulate import (
     compile_with,
     compiled_header,
     compiler,
+    included,
     linker,
+    with_emulated_matrices,
     with_ptx_called,
 )
-from cuda_out.emulate.matrices import included, with_emulated_matrices
 from symbolic.ir.program import DType
 
 SUCCESS: Final = 0

@@ -27,9 +27,9 @@ from msgspec import Struct
 from cuda_out.compile.children import TooLong, call_child, is_confined, refused
 from cuda_out.compile.opaque import PREFIX, SPELLED
 from cuda_out.compile.toolchain import COMPILE_SECONDS, include_directories
-from cuda_out.numba.lines import NUMBA_TYPE
+from cuda_out.numba.expressions import NUMBA_TYPE
 from cuda_out.numba.module_text import TYPES, NumbaModule, converted
-from symbolic.algebra.word_functions import named_apart
+from symbolic.algebra.states import named_apart
 from symbolic.errors import printable
 from symbolic.ir.program import DType, Program
 from symbolic.ir.walk import operators_of

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.numba.lines import NUMBA_TYPE
+from cuda_out.numba.expressions import NUMBA_TYPE
 
 
 class GivenArray(Struct, frozen=True):

@@ -20,10 +20,10 @@ from typing import Any, Final, NoReturn
 from msgspec import Struct
 
 from cuda_out.analysis.placement import MOST_STATIC
-from cuda_out.numba.lines import COOKIE, NUMBA_TYPE, OWN, python_name
+from cuda_out.numba.expressions import COOKIE, NUMBA_TYPE, OWN, python_name
 from cuda_out.numba.printer import NumbaSource, word_function_lines
 from cuda_out.tiling.tiling import AXES
-from symbolic.algebra.word_functions import word_functions_of
+from symbolic.algebra.states import word_functions_of
 from symbolic.errors import Portable
 from symbolic.ir.functions import FUNCTIONS, WordFunction
 from symbolic.ir.program import FunctionName, OperatorName, Program

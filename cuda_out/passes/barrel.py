@@ -20,8 +20,16 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.analysis.registers import Elements, elements, is_overwritten, local_arrays, reads, written
-from cuda_out.analysis.unroll import is_static, static_names
+from cuda_out.analysis.registers import (
+    Elements,
+    elements,
+    is_overwritten,
+    is_static,
+    local_arrays,
+    reads,
+    static_names,
+    written,
+)
 from cuda_out.analysis.values import leaves_in
 from cuda_out.passes.index_rules import constant
 from cuda_out.passes.references import At, Definitions, forget, update_definitions, walk_references

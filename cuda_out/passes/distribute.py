@@ -6,7 +6,7 @@ name, and a store becomes a choice of stores. The value that a lane passes to a 
 itself, before the shuffle, because the source lane's index counts.
 
 The remaining indices are made of constants and of the variables of loops, which are then unrolled
-(`cuda_out.analysis.unroll`), so that the array is kept in registers.
+(`cuda_out.analysis.registers`), so that the array is kept in registers.
 
 From an index to a tree of decisions with static indices at its leaves.
 """
@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.analysis.unroll import is_static, operand_arrays, static_names
+from cuda_out.analysis.registers import is_static, operand_arrays, static_names
 from symbolic.errors import Place
 from symbolic.ir import program as ir
 from symbolic.ir.facts import Facts, after, facts_where, launch_facts, loop_facts, range_of

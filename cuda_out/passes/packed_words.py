@@ -26,8 +26,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.analysis.registers import local_arrays
-from cuda_out.analysis.unroll import is_static, register_indices, static_names
+from cuda_out.analysis.registers import is_static, local_arrays, register_indices, static_names
 from cuda_out.passes.simplify import simplify_expression
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Expr, Program, Stmt

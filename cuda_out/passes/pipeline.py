@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cuda_out.passes.barrel import rotate_registers
-from cuda_out.passes.copies import merge_copies
-from cuda_out.passes.dead import drop_dead
 from cuda_out.passes.distribute import distribute
-from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.packed_words import write_out_words
 from cuda_out.passes.permutations import split_permutations
-from cuda_out.passes.share import share_values
+from cuda_out.passes.references import plain_coordinates, reuse_names
+from cuda_out.passes.share import merge_copies, share_values
 from cuda_out.passes.shuffles import legal_shuffles, plain_lanes
-from cuda_out.passes.simplify import simplify
-from cuda_out.passes.strength import reduce_strength
-from cuda_out.passes.variables import plain_coordinates, reuse_names
+from cuda_out.passes.simplify import drop_dead, inline_finals, reduce_strength, simplify
 from cuda_out.passes.vectors import vectorize
 from symbolic.ir.program import Program
 

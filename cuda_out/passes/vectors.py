@@ -30,12 +30,11 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.analysis.unroll import is_static, register_arrays, static_names
+from cuda_out.analysis.registers import is_static, register_arrays, static_names
 from cuda_out.analysis.values import is_computable, leaves_in
 from cuda_out.passes.index_rules import ScaledAtom, constant, terms_of
-from cuda_out.passes.references import Definitions, forget, update_definitions
+from cuda_out.passes.references import Definitions, forget, update_definitions, variable_counts
 from cuda_out.passes.simplify import simplify_expression
-from cuda_out.passes.variables import variable_counts
 from symbolic.ir import program as ir
 from symbolic.ir.facts import Facts, after, facts_where, launch_facts, loop_facts
 from symbolic.ir.program import DType, Expr, Parameter, Program, Stmt

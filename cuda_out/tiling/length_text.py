@@ -15,7 +15,7 @@ from math import gcd, prod
 
 from msgspec import Struct
 
-from cuda_out.analysis.unroll import is_static, static_names
+from cuda_out.analysis.registers import is_static, static_names
 from cuda_out.tiling.tiling import Span, TiledAxis, Tiling
 from symbolic.ir.intervals import Range
 from symbolic.ir.program import Axis, Binary, Const, Coordinate, Expr, Load, Parameter, Program, Store

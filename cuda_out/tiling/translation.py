@@ -26,9 +26,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 from typing_extensions import assert_never
 
-from cuda_out.passes.finals import inline_finals
-from cuda_out.passes.simplify import simplify
-from cuda_out.tiling.blocks import coordinates, endless
+from cuda_out.passes.simplify import inline_finals, simplify
+from cuda_out.tiling.tiling import coordinates, endless
 from symbolic.errors import Place
 from symbolic.ir import program as ir
 from symbolic.ir.facts import Facts, after, launch_facts, loop_facts, range_of

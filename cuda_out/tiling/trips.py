@@ -32,9 +32,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 from typing_extensions import assert_never
 
-from cuda_out.passes.finals import inline_finals
-from cuda_out.tiling.blocks import endless, first_block, uses_blocks
-from cuda_out.tiling.tiling import AXES, Masks, TiledAxis, Tiling
+from cuda_out.passes.simplify import inline_finals
+from cuda_out.tiling.tiling import AXES, Masks, TiledAxis, Tiling, endless, first_block, uses_blocks
 from cuda_out.tiling.translation import Ends, NotTranslated, Translated, translated
 from symbolic.algebra.operator_laws import law_of
 from symbolic.ir import program as ir

@@ -26,19 +26,17 @@ from swizzle.answers.checking.compare import (
     sizes_to_try,
     with_names,
 )
-from swizzle.answers.checking.difference import KINDS
 from swizzle.answers.checking.emitted import NO_COMPILER
 from swizzle.answers.checking.host_numba import try_host_numba
 from swizzle.answers.checking.trial import Array, Kind, random_argument
-from swizzle.answers.checking.validator import SizesValidator
+from swizzle.answers.checking.validator import KINDS, SizesValidator
 from swizzle.answers.emit.any_length.conditions import FixedSize
 from swizzle.answers.emit.emitters import FILE_KINDS, Sizes, about_sizes, sizes_as_json, sizes_text
 from swizzle.answers.emit.files import write_all
 from swizzle.answers.emit.filled import FilledKernel
-from swizzle.answers.hosts.along_loops import host_lengths
 from swizzle.answers.hosts.composition import Composition, FilledHost, composed
 from swizzle.answers.hosts.lengths import HostTiling, MovedMeaning
-from swizzle.answers.hosts.running import filled_host
+from swizzle.answers.hosts.running import filled_host, host_lengths
 from swizzle.answers.hosts.texts import host_numba, host_text, kernel_sources, length_names
 from swizzle.answers.status import CheckStatus, worst
 from swizzle.language.specs.launching import launched

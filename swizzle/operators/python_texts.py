@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from cuda_out.c.emitter import c_names
-from cuda_out.numba.lines import first_comment, python_names
+from cuda_out.numba.expressions import first_comment, python_names
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.cub import check_printable
 from swizzle.operators.loop import BOOL

@@ -257,7 +257,7 @@ class External(_Function, frozen=True, eq=False):
 
 
 class WordFunction(_Function, frozen=True):
-    """A function on words (`symbolic.algebra.word_functions`), of values of the types `given`, that gives one of the
+    """A function on words (`symbolic.algebra.states`), of values of the types `given`, that gives one of the
     type `result`.
 
     `function` is what it is on NumPy's arrays, `spelled` its name in printed texts, `body` what it returns in C++, in

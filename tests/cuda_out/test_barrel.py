@@ -7,17 +7,16 @@ from random import Random
 
 import pytest
 
-from cuda_out.analysis.unroll import is_static
+from cuda_out.analysis.registers import is_static
 from cuda_out.analysis.values import evaluate
 from cuda_out.c.printer import print_cuda
 from cuda_out.compile.toolchain import available_tools, compile_cuda, uses_local
 from cuda_out.passes.barrel import rotate_registers
-from cuda_out.passes.copies import merge_copies
-from cuda_out.passes.dead import drop_dead
 from cuda_out.passes.distribute import distribute
 from cuda_out.passes.pipeline import optimize
 from cuda_out.passes.rotation import Reference, find_rotation
-from cuda_out.passes.simplify import simplify
+from cuda_out.passes.share import merge_copies
+from cuda_out.passes.simplify import drop_dead, simplify
 from symbolic.ir import program as ir
 from symbolic.ir.facts import launch_facts
 from symbolic.ir.program import DType, Expr, Program

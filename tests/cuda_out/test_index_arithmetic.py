@@ -17,10 +17,9 @@ from cuda_out.compile.toolchain import available_tools, compile_cuda
 from cuda_out.emulate.emulate import emulate
 from cuda_out.passes.index_rules import collected, without_remainders
 from cuda_out.passes.pipeline import optimize
+from cuda_out.passes.references import plain_coordinates, reuse_names
 from cuda_out.passes.share import share_values
-from cuda_out.passes.simplify import simplify, simplify_expression
-from cuda_out.passes.strength import reduce_strength, strong
-from cuda_out.passes.variables import plain_coordinates, reuse_names
+from cuda_out.passes.simplify import reduce_strength, simplify, simplify_expression, strong
 from symbolic.ir import program as ir
 from symbolic.ir.facts import launch_facts
 from symbolic.ir.intervals import Range

@@ -11,19 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuda_out.analysis.unroll import is_static, loops_to_unroll, register_arrays, register_indices, static_names
+from cuda_out.analysis.registers import is_static, loops_to_unroll, register_arrays, register_indices, static_names
 from cuda_out.passes.barrel import rotate_registers
-from cuda_out.passes.copies import merge_copies
-from cuda_out.passes.dead import drop_dead
 from cuda_out.passes.distribute import distribute
-from cuda_out.passes.finals import inline_finals
 from cuda_out.passes.permutations import split_permutations
 from cuda_out.passes.pipeline import optimize
-from cuda_out.passes.share import share_values
+from cuda_out.passes.references import plain_coordinates, reuse_names
+from cuda_out.passes.share import merge_copies, share_values
 from cuda_out.passes.shuffles import legal_shuffles, plain_lanes
-from cuda_out.passes.simplify import simplify, simplify_expression
-from cuda_out.passes.strength import reduce_strength
-from cuda_out.passes.variables import plain_coordinates, reuse_names
+from cuda_out.passes.simplify import drop_dead, inline_finals, reduce_strength, simplify, simplify_expression
 from cuda_out.passes.vectors import vectorize
 from symbolic.ir import program as ir
 from symbolic.ir.facts import launch_facts

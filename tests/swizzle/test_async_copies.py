@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from cuda_out.c.printer import CudaSource
-from cuda_out.compile.architectures import least_architecture
-from cuda_out.compile.toolchain import available_tools, compile_to_ptx
+from cuda_out.compile.toolchain import available_tools, compile_to_ptx, least_architecture
 from cuda_out.emulate.emulate import EmulationError, emulate
 from cuda_out.ptx.running.validate import Validator, WrittenOut
 from cuda_out.tiling.tiling import Tiling

@@ -16,9 +16,9 @@ from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.ptx.every_length.tiles import TileValidator
 from cuda_out.ptx.running.validate import WrittenOut
 from swizzle import Limits, Sketch, SwizzleError, load, solve
-from swizzle.answers.checking.difference import numeric_difference
 from swizzle.answers.checking.emitted import check_emitted
 from swizzle.answers.checking.trial import trials
+from swizzle.answers.checking.validator import numeric_difference
 from swizzle.answers.emit.emitters import cuda_source, origin
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.emit.sizes import sizes_of

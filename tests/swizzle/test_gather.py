@@ -15,8 +15,8 @@ from cuda_out.ptx.every_length.tiles import TileValidator
 from cuda_out.ptx.running.validate import Validator, WrittenOut
 from cuda_out.tiling.tiling import Tiling
 from swizzle import Limits, Sketch, Solution, SwizzleError, gather, i32, load, solve
-from swizzle.answers.checking.difference import numeric_difference
 from swizzle.answers.checking.trial import trials
+from swizzle.answers.checking.validator import numeric_difference
 from swizzle.answers.emit.emitters import cuda_source, origin
 from swizzle.answers.emit.sizes import sizes_of
 from swizzle.language.parameters import Parameters

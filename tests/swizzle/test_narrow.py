@@ -12,8 +12,8 @@ import pytest
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.ptx.running.validate import Validator, WrittenOut
 from swizzle import Limits, Sketch, Solution, SwizzleError, solve
-from swizzle.answers.checking.difference import numeric_difference
 from swizzle.answers.checking.trial import trials
+from swizzle.answers.checking.validator import numeric_difference
 from swizzle.answers.emit.emitters import cuda_source, origin
 from swizzle.language.parameters import Parameters
 from swizzle.language.specs.specification import Meaning, numbers

@@ -17,7 +17,7 @@ from symbolic.ir.program import Hole
 from templates.either import Either
 from templates.formula import formula_of_text, formula_text, plain, values_of
 from templates.registry import function_of, template
-from templates.second.index import tables_of
+from templates.second.registry import tables_of
 from templates.table import MOST_WORDS, EitherTable, make, too_large
 
 HERE = Place("-", 1, 1)

@@ -23,7 +23,7 @@ from cuda_out.ptx.running.memory import Broken
 from cuda_out.ptx.syntax import Kernel, Name, NotInterpreted
 from symbolic.algebra.counterexample import first_difference, first_word_difference, tried_columns, word_columns
 from symbolic.algebra.operator_laws import Law
-from symbolic.algebra.word_functions import named_apart, word_functions_of
+from symbolic.algebra.states import named_apart, word_functions_of
 from symbolic.ir.functions import External, WordFunction
 from symbolic.ir.program import DType, OperatorName, Program
 from symbolic.ir.walk import functions_of, operators_of

@@ -9,9 +9,9 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from swizzle.answers.checking.arithmetic import CANCELS
-from swizzle.answers.checking.difference import KINDS, numeric_difference
 from swizzle.answers.checking.emitted import check_emitted
+from swizzle.answers.checking.on_disk import CANCELS
+from swizzle.answers.checking.validator import KINDS, numeric_difference
 from swizzle.answers.emit.emitters import origin, provenance
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.status import CheckStatus

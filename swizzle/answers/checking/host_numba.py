@@ -13,8 +13,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from cuda_out.numba.expressions import NUMBA_TYPE, python_name
 from cuda_out.numba.launching import GivenArray, GivenNumber, GivenStream, Launcher, NumbaCall, NumbaLaunch, RaisedError
-from cuda_out.numba.lines import NUMBA_TYPE, python_name
 from cuda_out.numba.module_text import NotPrinted, parsed, refuse
 from swizzle.answers.checking.compare import LaunchSize
 from swizzle.answers.checking.numba_text import NOT_PRINTED, SHOWN, NumbaChecks, NumbaText, NumbaVerdict

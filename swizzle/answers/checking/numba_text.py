@@ -19,9 +19,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cuda_out.c.printer import MAX_BLOCKS, MAX_LENGTH
-from cuda_out.compile.architectures import ARCHITECTURES
 from cuda_out.compile.children import confined
+from cuda_out.compile.toolchain import ARCHITECTURES
 from cuda_out.numba.compiling import NotCompiled, NotInstalled, compile_kernel
+from cuda_out.numba.expressions import NUMBA_TYPE
 from cuda_out.numba.launching import (
     GivenArray,
     GivenNumber,
@@ -31,15 +32,13 @@ from cuda_out.numba.launching import (
     NumbaLaunch,
     RaisedError,
 )
-from cuda_out.numba.lines import NUMBA_TYPE
 from cuda_out.numba.module_text import NotPrinted, NumbaModule, parsed, python_text, read_module
 from cuda_out.numba.parameters import with_lengths
 from cuda_out.ptx.running.validate import Validation
 from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.tiling.tiling import Tiling
-from swizzle.answers.checking.arithmetic import CANCELS, compared_arithmetic
 from swizzle.answers.checking.compare import LaunchSize
-from swizzle.answers.checking.on_disk import text_beside
+from swizzle.answers.checking.on_disk import CANCELS, compared_arithmetic, text_beside
 from swizzle.answers.checking.validator import SizesValidator, settled
 from swizzle.answers.emit.emitters import FILE_KINDS, cuda_source, numba_source
 from swizzle.answers.emit.filled import FilledKernel

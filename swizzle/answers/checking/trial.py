@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from swizzle.answers.checking.rounding import SLACK, ElementBounds, Rounding
 from symbolic.algebra.numbers import CONVERT, NUMPY_DTYPES, as_numbers, float_limits, from_memory, in_memory
-from symbolic.algebra.word_functions import word_functions_of
+from symbolic.algebra.states import word_functions_of
 from symbolic.ir.functions import ChoiceFunction, External, Gather
 from symbolic.ir.program import Apply, Binary, Const, DeclareAccumulator, DType, Parameter, Program
 

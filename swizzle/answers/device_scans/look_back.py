@@ -29,7 +29,7 @@ from cuda_out.c.printer import CudaSource
 from cuda_out.c.types import C_TYPE
 from swizzle.answers.device_scans.kernels import THREADS, TILE, VIEW, Level, PassKernel
 from swizzle.answers.emit.emitters import cuda_source
-from symbolic.algebra.word_functions import INLINED
+from symbolic.algebra.states import INLINED
 from symbolic.ir.functions import WordFunction
 from symbolic.ir.program import DType
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from cuda_out.analysis.unroll import by_value_at_run_time
+from cuda_out.analysis.registers import by_value_at_run_time
 from cuda_out.tiling.length_text import linear_text
 from cuda_out.tiling.tiling import Tiling
 from swizzle.sketches.hole_formula import HoleFormula
@@ -91,8 +91,7 @@ def numba_source(program: Program, head: Sequence[str] = (), sizes: Sizes = None
 
 
 def _ptx(program: Program, head: Sequence[str], sizes: Sizes) -> str:
-    from cuda_out.compile.architectures import least_architecture
-    from cuda_out.compile.toolchain import compile_cuda
+    from cuda_out.compile.toolchain import compile_cuda, least_architecture
 
     source = cuda_source(program, head, sizes)
     comment = "".join(f"// {line}".rstrip() + "\n" for line in ["SPDX-License-Identifier: MIT-0", *head])

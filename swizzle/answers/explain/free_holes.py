@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from swizzle.answers.explain.attempts import Attempt, Job, Planned
 from swizzle.answers.explain.blame import with_more_arguments
 from swizzle.answers.explain.conflicts import Conflict
+from swizzle.answers.explain.explanation import PartNames, listing
 from swizzle.answers.explain.more_arguments import THREAD, with_loops
-from swizzle.answers.explain.part_names import PartNames, listing
 from swizzle.answers.explain.relaxed import Ignores, Obeys, Relaxed, RelaxedFilling, Requirement
 from swizzle.solving.problem.problem import Problem
 from swizzle.solving.search.metasketch import solve

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from swizzle.answers.explain.part_names import PartNames, atoms_of, listing
+from swizzle.answers.explain.explanation import PartNames, atoms_of, listing
 from swizzle.solving.problem.problem import Output, Problem
 from symbolic.algebra.operator_laws import law_of
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms

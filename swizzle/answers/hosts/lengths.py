@@ -19,8 +19,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.tiling.blocks import largest_indices
-from cuda_out.tiling.tiling import AXES, Span, TiledAxis, Tiling
+from cuda_out.tiling.tiling import AXES, Span, TiledAxis, Tiling, largest_indices
 from cuda_out.tiling.trips import with_length, without_bounds
 from swizzle.answers.emit.any_length.conditions import MAX_CELLS, Fixed, FixedSize, LengthConditions, own_lengths
 from swizzle.answers.emit.any_length.continuation import MeaningAt

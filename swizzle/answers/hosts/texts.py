@@ -18,7 +18,7 @@ from msgspec import Struct
 from cuda_out.c.emitter import c_name, c_names
 from cuda_out.c.printer import CudaSource
 from cuda_out.c.types import C_TYPE
-from cuda_out.numba.lines import NUMBA_TYPE, first_comment, python_name, python_names
+from cuda_out.numba.expressions import NUMBA_TYPE, first_comment, python_name, python_names
 from cuda_out.numba.printer import NumbaSource
 from cuda_out.tiling.length_text import linear_text
 from cuda_out.tiling.tiling import Span, Tiling

@@ -20,9 +20,7 @@ from typing import Any
 import numpy as np
 
 from swizzle.answers.emit.keeping import source_of
-from swizzle.answers.show.labels import Labels
-from swizzle.answers.show.panels import Panel, Strip, clipped, geometry, panels
-from swizzle.answers.show.rows import LaneSource, Row, Trace
+from swizzle.answers.show.panels import Labels, LaneSource, Panel, Row, Strip, Trace, clipped, geometry, panels
 from swizzle.answers.show.scene import HoleTable, Scene, labels_for
 from swizzle.answers.show.svg import tiles_svg
 from swizzle.solving.solution.solution import Solution

@@ -9,9 +9,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from swizzle.answers.show.labels import Labels
-from swizzle.answers.show.panels import Panel
-from swizzle.answers.show.rows import BlockTrace, Trace
+from swizzle.answers.show.panels import BlockTrace, Labels, Panel, Trace
 from swizzle.solving.solution.answered import WrittenHole
 from swizzle.solving.solution.solution import Solution
 from symbolic.errors import Place

@@ -19,16 +19,21 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from swizzle.answers.show.labels import ARC, FIRST_HUE, Tone
 from swizzle.answers.show.panels import (
+    ARC,
     ARROW_GAP,
     CHARACTER,
+    FIRST_HUE,
     LINE_HEIGHT,
     MEMORY_LINE,
     MEMORY_WORD,
     MOST_LINES,
+    BlockTrace,
+    Lanes,
     Panel,
     Strip,
+    Tone,
+    Trace,
     clipped,
     geometry,
     memory_lines,
@@ -36,7 +41,6 @@ from swizzle.answers.show.panels import (
     strip_height,
     strip_lines,
 )
-from swizzle.answers.show.rows import BlockTrace, Lanes, Trace
 from swizzle.answers.show.scene import HoleTable, Scene
 from symbolic.ir.index import cell_name, unflattened
 from symbolic.ir.program import DeclareArray, Parameter

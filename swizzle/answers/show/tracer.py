@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from typing_extensions import assert_never
 
 from cuda_out.passes.printed_accesses import Spot, printed_widths
-from swizzle.answers.show.rows import BlockTrace, Kind, Lanes, LaneSource, Row, Trace, require_number
+from swizzle.answers.show.panels import BlockTrace, Kind, Lanes, LaneSource, Row, Trace, require_number
 from swizzle.language.specs.specification import postcondition, symbolic_inputs
 from swizzle.language.specs.verify import compare, run_canonical
 from swizzle.solving.solution.answered import WrittenHole

@@ -11,8 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from cuda_out.compile.disassembly import ThreadWay, parse, shortest
-from cuda_out.compile.report import disassembled
+from cuda_out.compile.report import ThreadWay, disassembled, parse, shortest
 from cuda_out.compile.toolchain import Resources, compile_cuda
 from cuda_out.devices.device import Device
 from cuda_out.devices.occupancy import WARP, resident_blocks

@@ -19,7 +19,7 @@ from swizzle.solving.problem.candidate import Candidate
 from swizzle.solving.problem.problem import Problem
 from swizzle.solving.solution.solution import Solution, SpaceName
 from symbolic.algebra.residues import PRIME
-from symbolic.algebra.word_functions import word_functions_of
+from symbolic.algebra.states import word_functions_of
 from symbolic.limits import OutOfTime
 from symbolic.solve.answer import Unknown, Unsat
 from symbolic.solve.engines import SolverName, quickest_boolean

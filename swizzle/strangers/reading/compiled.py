@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from cuda_out.compile.called_functions import with_called_functions, with_standard_names
+from cuda_out.compile.opaque import with_called_functions, with_standard_names
 from cuda_out.compile.toolchain import (
     ByHand,
     CompileError,
@@ -77,7 +77,7 @@ def compiled(text: CudaText, kernel: CudaKernel, instance: str = "", added: Sequ
 
 
 def compiled_to_calls(text: CudaText, kernel: CudaKernel, instance: str = "") -> str:
-    """Return the same, where functions of mathematics are calls (`cuda_out.compile.called_functions`), if it compiles
+    """Return the same, where functions of mathematics are calls (`cuda_out.compile.opaque`), if it compiles
     so: a text that gives their names to what is its own does not."""
 
     def to_calls(source: str, *given: Any, **options: Any) -> str:

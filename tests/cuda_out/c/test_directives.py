@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cuda_out.c.directives import asks_for_its_reader
 from cuda_out.c.printer import print_cuda
+from cuda_out.c.same_text import asks_for_its_reader
 from tests.cuda_out.examples import EXAMPLES
 
 HOST = """

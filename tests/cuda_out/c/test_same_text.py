@@ -8,10 +8,9 @@ from functools import cache
 
 import pytest
 
-from cuda_out.c.directives import asks_for_its_reader
 from cuda_out.c.kernel_text import NoKernel, kernel_extent
 from cuda_out.c.printer import print_cuda
-from cuda_out.c.same_text import difference
+from cuda_out.c.same_text import asks_for_its_reader, difference
 from cuda_out.passes.pipeline import optimize
 from swizzle.answers.emit.emitters import cuda_source
 from swizzle.answers.emit.sizes import sizes_of

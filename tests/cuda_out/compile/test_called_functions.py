@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from cuda_out.compile.called_functions import with_called_functions, with_standard_names
+from cuda_out.compile.opaque import with_called_functions, with_standard_names
 from cuda_out.compile.toolchain import ByHand, available_tools, compile_to_ptx
 
 HALVES = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cuda_out.compile import report as module
-from cuda_out.compile.architectures import ARCHITECTURES
 from cuda_out.compile.report import COUNTED, disassembler, report
-from cuda_out.compile.toolchain import CompileError, available_tools
+from cuda_out.compile.toolchain import ARCHITECTURES, CompileError, available_tools
 from symbolic.errors import SwizzleError
 
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")

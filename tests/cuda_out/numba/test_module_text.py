@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from cuda_out.numba.lines import first_comment
+from cuda_out.numba.expressions import first_comment
 from cuda_out.numba.module_text import NotPrinted, compare_functions, converted, parsed, python_text, read_module
 from cuda_out.numba.printer import print_numba
 from cuda_out.passes.pipeline import optimize

@@ -6,8 +6,7 @@ from random import Random
 
 import pytest
 
-from cuda_out.tiling.blocks import largest_indices
-from cuda_out.tiling.tiling import Span, TiledAxis, Tiling
+from cuda_out.tiling.tiling import Span, TiledAxis, Tiling, largest_indices
 from cuda_out.tiling.translation import NotTranslated, Translated, _Walk, translated
 from cuda_out.tiling.trips import one_tile
 from symbolic.ir import program as ir

@@ -23,10 +23,9 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cuda_out.passes.references import plain_coordinates
 from cuda_out.passes.simplify import simplify
-from cuda_out.passes.variables import plain_coordinates
-from cuda_out.tiling.blocks import endless, largest_indices, uses_blocks
-from cuda_out.tiling.tiling import AXES, Span, TiledAxis, Tiling
+from cuda_out.tiling.tiling import AXES, Span, TiledAxis, Tiling, endless, largest_indices, uses_blocks
 from cuda_out.tiling.translation import Ends, NotTranslated, Translated, translated
 from cuda_out.tiling.trips import one_tile, without_bounds
 from swizzle.answers.emit.any_length.continuation import (

@@ -14,15 +14,13 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from cuda_out.passes.references import plain_coordinates
 from cuda_out.passes.simplify import simplify
-from cuda_out.passes.variables import plain_coordinates
-from cuda_out.tiling.blocks import coordinates, edge_comparisons, endless, index_ranges
 from cuda_out.tiling.length_text import filler
-from cuda_out.tiling.tiling import AXES, TiledAxis, Tiling
+from cuda_out.tiling.tiling import AXES, TiledAxis, Tiling, coordinates, edge_comparisons, endless, index_ranges
 from cuda_out.tiling.translation import NotTranslated, translated
 from cuda_out.tiling.trips import ends_of, one_tile
-from swizzle.answers.emit.any_length.continuation import Index
-from swizzle.answers.emit.any_length.near_ends import NearEnds, NotEven, Rest
+from swizzle.answers.emit.any_length.continuation import Index, NearEnds, NotEven, Rest
 from swizzle.language.specs.specification import outputs
 from swizzle.language.specs.verify import run_canonical
 from symbolic.algebra.terms import Term, Terms

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_out.compile.architectures import ARCHITECTURES
-from cuda_out.compile.toolchain import available_tools
+from cuda_out.compile.toolchain import ARCHITECTURES, available_tools
 from cuda_out.ptx.running.validate import validate
 from symbolic.algebra.terms import Terms
 from tests.cuda_out.ptx.kernels import compiled, machine_terms

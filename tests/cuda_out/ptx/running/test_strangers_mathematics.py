@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cuda_out.compile.called_functions import with_called_functions
+from cuda_out.compile.opaque import with_called_functions
 from cuda_out.compile.toolchain import ByHand, available_tools, compile_to_ptx
 from cuda_out.ptx.running.validate import Validation, Validator, WrittenOut
 from swizzle import math

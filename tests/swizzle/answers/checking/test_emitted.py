@@ -152,7 +152,7 @@ def test_mutate_needs_emitted(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_mutant_that_nobody_sees_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A blind emulation is a defect of the checks: status 1, with the mutant and what each check said."""
-    monkeypatch.setattr("swizzle.answers.checking.mutation.first_wrong_trial", lambda *_: "")
+    monkeypatch.setattr("swizzle.answers.checking.emitted.first_wrong_trial", lambda *_: "")
     status, out = checked(kernel(tmp_path), emitted=True, mutate=True)
     assert status == 1
     assert re.search(r"\d\d mutants .*, [1-9]\d* unseen", out)

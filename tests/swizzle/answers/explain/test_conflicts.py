@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from swizzle.answers.explain.conflicts import Conflict, Met, hitting_set, shrink, smallest
+from swizzle.answers.explain.explanation import listing, spans
 from swizzle.answers.explain.needs import deficient
-from swizzle.answers.explain.part_names import listing, spans
 
 SIZE = 7
 

@@ -16,10 +16,9 @@ from swizzle import SwizzleError
 from swizzle.answers.checking.compare import sizes_to_try
 from swizzle.answers.checking.host_numba import try_host_numba
 from swizzle.answers.emit.filled import FilledKernel
-from swizzle.answers.hosts.along_loops import host_lengths
 from swizzle.answers.hosts.composition import composed
 from swizzle.answers.hosts.lengths import HostTiling, LaunchLength, MovedMeaning
-from swizzle.answers.hosts.running import filled_host, host_function
+from swizzle.answers.hosts.running import filled_host, host_function, host_lengths
 from swizzle.answers.hosts.texts import host_numba, host_text, kernel_sources
 from swizzle.commands import check as commands
 from swizzle.commands.hosts import check_host, run_host, solve_host, without_holes

@@ -8,8 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from swizzle.answers.show.panels import memory_lines
-from swizzle.answers.show.rows import Row, Trace
+from swizzle.answers.show.panels import Row, Trace, memory_lines
 from swizzle.answers.show.tracer import trace
 from swizzle.language.specs.specification import postcondition
 from symbolic.algebra.terms import UNWRITTEN

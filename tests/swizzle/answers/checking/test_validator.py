@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from swizzle import cuda, f32, i32, sketch, u64
-from swizzle.answers.checking.difference import numeric_difference
+from swizzle.answers.checking.validator import numeric_difference
 from swizzle.sketches.sketch import Sketch
 
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from swizzle.answers.emit.any_length.conditions import FixedSize
-from swizzle.answers.hosts.along_loops import host_lengths
 from swizzle.answers.hosts.lengths import HostTiling
-from swizzle.answers.hosts.running import filled_host, host_function
+from swizzle.answers.hosts.running import filled_host, host_function, host_lengths
 from swizzle.answers.hosts.texts import host_text
 from swizzle.commands.hosts import without_holes
 from swizzle.sketches.host import HostSketch
