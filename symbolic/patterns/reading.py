@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from fractions import Fraction
-from functools import partial
 from io import StringIO
 from keyword import iskeyword
 from token import NAME as NAME_TOKEN
 from tokenize import TokenError, TokenInfo, generate_tokens
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, get_args
 
 from symbolic.elements import DType
 from symbolic.errors import Place, SwizzleError, near
@@ -21,42 +20,24 @@ from symbolic.expressions.expression import Expression, constant, number_name
 from symbolic.ir.functions import FUNCTIONS
 from symbolic.patterns.lengths import length
 from symbolic.patterns.terms import (
-    AsScalar,
-    AsVector,
+    PATTERNS,
+    Boundary,
     ElementaryCall,
     Indexed,
     Item,
-    Iterate,
-    JoinChunks,
     Lambda,
     Let,
-    Map,
-    PadEnds,
-    PartialReduce,
-    PrefixScan,
-    Reduce,
-    Reorder,
-    ReorderStride,
-    Slide,
-    Split,
     Term,
-    ToMemory,
-    Transpose,
     Tupled,
     Variable,
     Zip,
     formula,
     free,
     fresh_name,
+    told,
 )
-from symbolic.patterns.text import MAPS, MEMORIES
 from symbolic.patterns.types import NumberOf, TupleOf, ValueType, array_of
 
-_KINDS: Final = {text: kind for kind, text in MAPS.items()}
-_BARE: Final[Mapping[str, Callable[[Term], Term]]] = {
-    "join": JoinChunks, "transpose": Transpose, "reorder": Reorder, "asScalar": AsScalar,
-    **{text: partial(ToMemory, memory) for memory, text in MEMORIES.items()},
-}  # fmt: skip
 _INFIX: Final[Mapping[type, Callable[[Expression, Expression], Expression]]] = {
     ast.Add: e.add, ast.Sub: e.subtract, ast.Mult: e.multiply, ast.Div: e.divide, ast.FloorDiv: e.floor_divide,
     ast.Mod: e.modulo, ast.Lt: e.less, ast.LtE: e.less_equal, ast.Gt: lambda a, b: e.less(b, a),
@@ -261,7 +242,7 @@ class _Reader:
     def _opaque(self, node: ast.expr, leaf: Callable[[Any], Expression]) -> Expression:
         called = node.func if isinstance(node, ast.Call) else None
         if isinstance(called, ast.Name) and called.id not in {"zip", "at", "let", *self.elementary}:
-            names = {"zip", "at", "let", *self.elementary, *_CALLED, *_KINDS, "reduce"}
+            names = {"zip", "at", "let", *self.elementary, *_CALLED, *PATTERNS}
             self.refuse(node, f"an unknown function `{called.id}`", "a pattern or a function", near(called.id, names))
         return leaf(self.term(node))
 
@@ -271,63 +252,33 @@ class _Reader:
         """Return a pattern, or a composition of such, applied to an array."""
         if isinstance(head, ast.BinOp) and isinstance(head.op, ast.MatMult):
             return self.pattern(head.left, self.pattern(head.right, array))
-        if isinstance(head, ast.Name) and head.id in _BARE:
-            return _BARE[head.id](array)
-        if isinstance(head, ast.Call) and isinstance(head.func, ast.Name):
-            texts: dict[Any, Any] = {
-                each.arg: each.value.value for each in head.keywords if isinstance(each.value, ast.Constant)
-            }
-            made = self._called(head.func.id, head.args, texts, array)
-            if made is not None:
-                return made
-        names = [
-            *_BARE,
-            *_KINDS,
-            "reduce",
-            "reduce_seq",
-            "part_red",
-            "scan",
-            "iterate",
-            "split",
-            "slide",
-            "pad",
-            "reorder_stride",
-            "asVector",
-        ]
         called = head.func if isinstance(head, ast.Call) else head
+        if isinstance(called, ast.Name) and called.id in PATTERNS:
+            kind, said = PATTERNS[called.id]
+            fields, given = told(called.id), head.args if isinstance(head, ast.Call) else []
+            if len(fields) == len(given) and bool(fields) == isinstance(head, ast.Call):
+                values = {own: self._told(kind, own, each) for own, each in zip(fields, given, strict=True)}
+                for each in getattr(head, "keywords", ()):
+                    if each.arg in ("axis", "label") and each.arg in kind.__struct_fields__:
+                        values[each.arg] = getattr(each.value, "value", "")
+                made: Term = kind(array=array, **said, **values)
+                return made
         self.refuse(
-            head,
-            f"`{ast.unparse(called)}` where a pattern is expected",
-            "map, reduce, split, ...",
-            near(ast.unparse(called), names),
-        )
+            head, f"`{ast.unparse(called)}` where a pattern is expected", "map, reduce, split, ...",
+            near(ast.unparse(called), PATTERNS),
+        )  # fmt: skip
 
-    def _called(self, name: str, given: Sequence[ast.expr], texts: Mapping[str, Any], array: Term) -> Term | None:
-        label = texts.get("label", "")
-        match name, given:
-            case _, [called] if name in _KINDS:
-                return Map(self.function(called), array, _KINDS[name], texts.get("axis", "x"), label)
-            case "reduce" | "reduce_seq", [called, start]:
-                return Reduce(
-                    self.function(called), self.term(start), array, "seq" if name == "reduce_seq" else "reduce", label
-                )
-            case "part_red", [called, start, parts]:
-                return PartialReduce(self.function(called), self.term(start), array, self.length(parts), label)
-            case "scan", [called, start]:
-                return PrefixScan(self.function(called), self.term(start), array, label)
-            case "iterate", [times, called]:
-                return Iterate(self.whole(times), self.function(called), array, label)
-            case "split", [size]:
-                return Split(self.length(size), array)
-            case "slide", [size, step]:
-                return Slide(self.length(size), self.length(step), array)
-            case "pad", [left, right, ast.Constant(value="clamp" | "mirror" | "wrap" | "zero" as boundary)]:
-                return PadEnds(self.whole(left), self.whole(right), boundary, array)
-            case "reorder_stride", [stride]:
-                return ReorderStride(self.length(stride), array)
-            case "asVector", [width]:
-                return AsVector(self.whole(width), array)
-        return None
+    def _told(self, kind: type[Any], name: str, node: ast.expr) -> Any:
+        """Return what a pattern is told in a field."""
+        what = kind.__annotations__[name]
+        if what == "Boundary":
+            if not isinstance(node, ast.Constant) or node.value not in get_args(Boundary):
+                self.refuse(node, f"`{ast.unparse(node)}`", f"one of {', '.join(get_args(Boundary))}")
+            return node.value
+        read: Mapping[str, Callable[[ast.expr], Any]] = {
+            "Lambda": self.function, "Term": self.term, "Length": self.length, "int": self.whole
+        }  # fmt: skip
+        return read[what](node)
 
     def function(self, node: ast.expr, name: str = "") -> Lambda:
         """Return a function: one that has been defined, parameters and a body, or a composition of patterns."""

@@ -236,6 +236,37 @@ Term: TypeAlias = (
 """An expression of patterns."""
 PatternNode: TypeAlias = Term | Lambda
 
+MAPS: Final[Mapping[MapKind, str]] = {
+    "map": "map", "seq": "map_seq", "global": "map_global", "block": "map_block", "local": "map_local",
+    "warp": "map_warp", "lane": "map_lane",
+}  # fmt: skip
+MEMORIES: Final[Mapping[MemorySpace, str]] = {"shared": "toShared", "global": "toGlobal", "registers": "toRegisters"}
+"""How kinds of maps and memories are written."""
+PATTERNS: Final[Mapping[str, tuple[type[Any], Mapping[str, str]]]] = {
+    **{name: (Map, {"kind": kind}) for kind, name in MAPS.items()},
+    "reduce": (Reduce, {"kind": "reduce"}), "reduce_seq": (Reduce, {"kind": "seq"}), "part_red": (PartialReduce, {}),
+    "scan": (PrefixScan, {}), "iterate": (Iterate, {}), "split": (Split, {}), "join": (JoinChunks, {}),
+    "transpose": (Transpose, {}), "slide": (Slide, {}), "pad": (PadEnds, {}), "reorder": (Reorder, {}),
+    "reorder_stride": (ReorderStride, {}), "asVector": (AsVector, {}), "asScalar": (AsScalar, {}),
+    **{name: (ToMemory, {"memory": memory}) for memory, name in MEMORIES.items()},
+}  # fmt: skip
+"""What patterns of one array are called, and what the name says of them; they are told their other fields in order."""
+
+
+def pattern_name(node: Term) -> str:
+    """Return the name of a pattern of one array."""
+    return next(
+        name for name, (kind, said) in PATTERNS.items()
+        if type(node) is kind and all(getattr(node, own) == value for own, value in said.items())
+    )  # fmt: skip
+
+
+def told(name: str) -> list[str]:
+    """Return the fields of a pattern that stand between its parentheses, the array, the axis and the label apart."""
+    kind, said = PATTERNS[name]
+    return [own for own in kind.__struct_fields__ if own not in ("array", "axis", "label", *said)]
+
+
 # ---- what terms are made of --------------------------------------------------------------------------------------
 
 
@@ -281,9 +312,28 @@ def with_children(node: PatternNode, inner: Sequence[PatternNode]) -> PatternNod
     return replace(node, **changed) if changed else node
 
 
+def walk(node: PatternNode) -> Iterator[PatternNode]:
+    """Yield a term or a function and all that it is made of, each before its parts."""
+    yield node
+    for each in children(node):
+        yield from walk(each)
+
+
+def sizes_of(node: PatternNode) -> dict[str, Length]:
+    """Return the lengths that a pattern is told, by their fields: a size, a step, a stride, a number of parts."""
+    return {name: getattr(node, name) for name in ("size", "step", "stride", "parts") if hasattr(node, name)}
+
+
 def operand(node: PatternNode) -> Term | None:
     """Return what a pattern is applied to; None of what is no pattern."""
     found: Term | None = None if isinstance(node, Indexed) else getattr(node, "array", None)
+    return found
+
+
+def operand_of(node: PatternNode) -> Term:
+    """Return what a pattern is applied to."""
+    found = operand(node)
+    assert found is not None
     return found
 
 

@@ -9,38 +9,23 @@ expression. The text is Python's syntax but for `o`; `symbolic/patterns/reading.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Any
 
+from symbolic.expressions.expression import Expression
 from symbolic.expressions.text import text_of
 from symbolic.patterns.lengths import length_text
 from symbolic.patterns.terms import (
-    AsScalar,
-    AsVector,
     ElementaryCall,
     Formula,
     Indexed,
     Item,
-    Iterate,
-    JoinChunks,
     Lambda,
     Let,
     Map,
-    MapKind,
-    MemorySpace,
-    PadEnds,
-    PartialReduce,
     PatternNode,
-    PrefixScan,
-    Reduce,
-    Reorder,
-    ReorderStride,
-    Slide,
-    Split,
     Term,
-    ToMemory,
-    Transpose,
     Tupled,
     Variable,
     Zip,
@@ -48,14 +33,10 @@ from symbolic.patterns.terms import (
     children,
     free,
     operands,
+    pattern_name,
+    told,
+    walk,
 )
-
-MAPS: Final[Mapping[MapKind, str]] = {
-    "map": "map", "seq": "map_seq", "global": "map_global", "block": "map_block", "local": "map_local",
-    "warp": "map_warp", "lane": "map_lane",
-}  # fmt: skip
-MEMORIES: Final[Mapping[MemorySpace, str]] = {"shared": "toShared", "global": "toGlobal", "registers": "toRegisters"}
-"""How kinds of maps and memories are written."""
 
 _FUNCTION, _SUM, _CHAIN, _ATOM = range(4)
 
@@ -123,58 +104,41 @@ class _Writer:
     def _several(self, terms: tuple[Term, ...]) -> str:
         return ", ".join(self.text(each, _FUNCTION) for each in terms)
 
-    def head(self, term: Term) -> str:
+    def head(self, term: Any) -> str:
         """Return the text of a pattern without the array that it is applied to."""
-        match term:
-            case Map():
-                axis = f', axis="{term.axis}"' if term.axis != "x" else ""
-                return f"{MAPS[term.kind]}({self.labelled(term.function, term.label, axis)})"
-            case Reduce() | PartialReduce() | PrefixScan():
-                name = (
-                    "part_red"
-                    if isinstance(term, PartialReduce)
-                    else "scan"
-                    if isinstance(term, PrefixScan)
-                    else "reduce"
-                )
-                name += "_seq" * (isinstance(term, Reduce) and term.kind == "seq")
-                parts = f", {length_text(term.parts)}" if isinstance(term, PartialReduce) else ""
-                start = self.text(term.start, _FUNCTION)
-                return f"{name}({self.labelled(term.operator, term.label, f', {start}{parts}')})"
-            case Iterate():
-                return f"iterate({term.times}, {self.labelled(term.function, term.label, '')})"
-            case Split():
-                return f"split({length_text(term.size)})"
-            case Slide():
-                return f"slide({length_text(term.size)}, {length_text(term.step)})"
-            case PadEnds():
-                return f'pad({term.left}, {term.right}, "{term.boundary}")'
-            case ReorderStride():
-                return f"reorder_stride({length_text(term.stride)})"
-            case ToMemory():
-                return MEMORIES[term.memory]
-            case AsVector():
-                return f"asVector({term.width})"
-            case JoinChunks() | Transpose() | Reorder() | AsScalar():
-                return {JoinChunks: "join", Transpose: "transpose", Reorder: "reorder", AsScalar: "asScalar"}[
-                    type(term)
-                ]
-        raise AssertionError(term)
+        name = pattern_name(term)
+        texts = {own: self._told(getattr(term, own)) for own in told(name)}
+        if isinstance(term, Map) and term.axis != "x":
+            texts["axis"] = f'axis="{term.axis}"'
+        for own in texts.keys() & {"function", "operator"}:
+            if label := self._label(getattr(term, own), texts[own], term.label):
+                texts["label"] = f'label="{label}"'
+        return f"{name}({', '.join(texts.values())})" if texts else name
 
-    def labelled(self, called: Lambda, label: str, behind: str) -> str:
-        """Return a function, what stands behind it, and the label; the function's name, where its text has none."""
-        text = self.function(called)
-        if self.shown:
-            return f"{text}{behind}"
-        if not label and called.name not in (text, text.partition(", ")[2].removesuffix(")")):
-            label = called.name
-        return f'{text}{behind}, label="{label}"' if label else f"{text}{behind}"
+    def _told(self, value: Lambda | Expression | int | str | Term) -> str:
+        """Return what a pattern is told as text: a function, a length, a number, a word, or a start."""
+        match value:
+            case Lambda():
+                return self.function(value)
+            case Expression():
+                return length_text(value)
+            case int():
+                return str(value)
+            case str():
+                return f'"{value}"'
+        return self.text(value, _FUNCTION)
+
+    def _label(self, called: Lambda, text: str, label: str) -> str:
+        """Return the label that is written behind a function's text: its name, where its text has none."""
+        if self.shown or label:
+            return "" if self.shown else label
+        return "" if called.name in (text, text.partition(", ")[2].removesuffix(")")) else called.name
 
     def function(self, called: Lambda) -> str:
         """Return the text of a function: its name, a composition of patterns, or parameters and a body."""
         if called.width:
             return f"vect({called.width}, {self.function(Lambda(called.parameters, called.body, called.name))})"
-        inside = self.marked is not None and any(part is self.marked for part in _parts(called))
+        inside = self.marked is not None and any(part is self.marked for part in walk(called))
         if called.name and free(called) <= self.outside and not inside:
             meaning = canonical(called)
             if called.name not in self.meanings:
@@ -209,7 +173,3 @@ class _Writer:
     def _end(self, chain: Sequence[Term]) -> int:
         """Return how many of some patterns stand before what is kept; 0 where nothing is."""
         return next((at for at, each in enumerate(chain) if any(each is kept for kept in self.kept)), 0)
-
-
-def _parts(node: PatternNode) -> list[PatternNode]:
-    return [node, *(part for each in children(node) for part in _parts(each))]

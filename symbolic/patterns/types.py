@@ -53,6 +53,8 @@ from symbolic.patterns.terms import (
     Tupled,
     Variable,
     Zip,
+    pattern_name,
+    sizes_of,
 )
 
 
@@ -236,8 +238,7 @@ class Typing:
 
     def sizes(self, term: Split | Slide | ReorderStride | PartialReduce) -> None:
         """Note that the sizes of a term are whole, and at least 1."""
-        found = [getattr(term, name) for name in ("size", "step", "stride", "parts") if hasattr(term, name)]
-        for each in found:
+        for each in sizes_of(term).values():
             if each.constant and each.value < 1:
                 self._refuse(term, f"a size of {length_text(each)}", "a whole number of at least 1")
             self._note(term, whole(each), "a size of {}", each)
@@ -286,7 +287,7 @@ class Typing:
         term: Split | JoinChunks | Transpose | Slide | PadEnds | Reorder | ReorderStride | AsVector | AsScalar,
         names: Mapping[str, ValueType],
     ) -> ValueType:
-        what = _CALLED[type(term)]
+        what = pattern_name(term)
         array = self._array(term, term.array, names, what)
         n, element = array.length, array.element
         if isinstance(term, Split | Slide | ReorderStride):
@@ -419,12 +420,6 @@ def _with_numbers(term: Term, kind: ValueType, dtype: DType) -> ValueType:
     if isinstance(term, Tupled) and isinstance(kind, TupleOf):
         return TupleOf(tuple(_with_numbers(each, own, dtype) for each, own in zip(term.items, kind.items, strict=True)))
     return kind
-
-
-_CALLED: Final[Mapping[type[Term], str]] = {
-    Split: "split", JoinChunks: "join", Transpose: "transpose", Slide: "slide", PadEnds: "pad", Reorder: "reorder",
-    ReorderStride: "reorder_stride", AsVector: "asVector", AsScalar: "asScalar",
-}  # fmt: skip
 
 
 def _number_in(kind: ValueType) -> NumberOf | None:

@@ -3,8 +3,6 @@ join, reductions in chunks, windows cut into tiles that overlap."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from msgspec.structs import replace
 
 from symbolic.expressions.expression import ONE, Expression, add, constant, subtract
@@ -33,6 +31,7 @@ from symbolic.patterns.terms import (
     fresh_name,
     label_of,
     number,
+    walk,
     with_children,
 )
 from symbolic.patterns.terms import children as parts_of
@@ -379,7 +378,7 @@ def keep_tile(term: Term, here: Surroundings, item: int, turned: bool = False) -
 def share_name(term: Term, here: Surroundings, of: str, name: str, place: int = -1) -> Term:
     """Give the array that a name stands for, or an item of it, another name: what is done to that is done once."""
     wanted: Term = Variable(of) if place < 0 else Item(Variable(of), place)
-    inside = list(_parts(term))
+    inside = list(walk(term))
     if of not in here.names or wanted not in inside or isinstance(term, Variable | Item):
         another(f"expression with {of}")
     here.array(wanted)
@@ -389,12 +388,6 @@ def share_name(term: Term, here: Surroundings, of: str, name: str, place: int = 
     )
     fresh = fresh_name(name, free(term).union(*bound))
     return Let(fresh, wanted, _with_other(term, wanted, fresh))
-
-
-def _parts(node: PatternNode) -> Iterator[PatternNode]:
-    yield node
-    for each in parts_of(node):
-        yield from _parts(each)
 
 
 def _with_other(node: Term, old: Term, new: str) -> Term:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from symbolic.patterns.terms import PARALLEL, Map, MapKind, MemorySpace, PatternNode, ToMemory, children
-from symbolic.patterns.text import MAPS, MEMORIES
+from symbolic.patterns.terms import MAPS, MEMORIES, PARALLEL, Map, MapKind, MemorySpace, PatternNode, ToMemory, children
 
 Nest: TypeAlias = tuple[tuple[MapKind, str], ...]
 """The parallel maps around a place, the outermost first: kind and axis."""

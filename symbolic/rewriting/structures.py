@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from symbolic.errors import SwizzleError
-from symbolic.expressions.expression import ONE, Expression
+from symbolic.expressions.expression import ONE
 from symbolic.patterns.terms import (
     AsScalar,
     AsVector,
@@ -28,6 +28,7 @@ from symbolic.patterns.terms import (
     canonical,
     children,
     operand,
+    sizes_of,
     term,
     with_children,
 )
@@ -134,10 +135,7 @@ def structure(node: PatternNode) -> PatternNode:
             return replace(made, kind="reduce", label="")
         case Lambda():
             return replace(made, width=0, name="")
-    sizes = {
-        name: ONE for name in ("size", "step", "parts") if isinstance(getattr(made, name, None), Expression)
-    }  # fmt: skip
-    return replace(made, **sizes) if sizes else made
+    return replace(made, **dict.fromkeys(sizes_of(made), ONE))
 
 
 def _rewritten(

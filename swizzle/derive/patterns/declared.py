@@ -22,7 +22,7 @@ from msgspec import Struct
 from swizzle.derive.patterns.launches import LoweringRequest, at_lengths, lengths_in, type_at
 from swizzle.derive.patterns.steps import DerivationCursor, DerivationProgress
 from swizzle.derive.patterns.traced import PatternTracer, trace
-from swizzle.derive.patterns.written import IMPORTED
+from swizzle.derive.patterns.written import IMPORTED, user_function
 from swizzle.language.element_types import ArrayType, OpenArrayType, caller_place
 from swizzle.language.parameters import MODULE_KEY, Parameters
 from swizzle.language.specs.spec import Spec
@@ -62,8 +62,7 @@ class DeclaredDerivation(Struct, frozen=True, eq=False):
 
         That these are equal is not believed: what is derived is compared with the specification.
         """
-        first = self.spec if self.start is None else self.start
-        made, tracer = trace(first.function if isinstance(first, Spec) else first, self.types)
+        made, tracer = trace(user_function(self.spec if self.start is None else self.start), self.types)
         tracer.typing.type_of(made, tracer.names)
         return made, tracer
 
@@ -81,7 +80,7 @@ class DeclaredDerivation(Struct, frozen=True, eq=False):
 
     def request(self, progress: DerivationProgress) -> LoweringRequest:
         """Return what is to be lowered: the expression at the lengths that are declared."""
-        wanted = frozenset(lengths_in(progress.derivation.now)).union(*map(length_names, self.types.values()))
+        wanted = lengths_in(progress.derivation.now).union(*map(length_names, self.types.values()))
         if missing := sorted(wanted - {*self.lengths}):
             raise SwizzleError(
                 f"no length for {', '.join(missing)}", place=self.place,

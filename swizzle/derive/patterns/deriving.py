@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from swizzle.derive.patterns.declared import DeclaredDerivation
 from swizzle.derive.patterns.launches import LoweredKernels, kernels
 from swizzle.derive.patterns.steps import DerivationProgress
-from swizzle.derive.patterns.written import file_text, require_known, spec_text, specified
-from swizzle.language.specs.spec import Spec
+from swizzle.derive.patterns.written import file_text, require_known, spec_text, specified, user_function
 from swizzle.sketches.loading import load_names
 from symbolic.errors import SwizzleError, near
 from symbolic.expressions.expression import NAME, Expression, add, constant, number_name, substituted, subtract
@@ -64,8 +63,7 @@ def lowered(declared: DeclaredDerivation, progress: DerivationProgress) -> Lower
     asked = declared.request(progress)
     of = specified(declared.spec, Typing().type_of(progress.derivation.start, declared.types))
     name, spec = spec_text(of, [declared.name])
-    function = declared.spec.function if isinstance(declared.spec, Spec) else declared.spec
-    made = kernels(asked, name, function.__globals__)
+    made = kernels(asked, name, user_function(declared.spec).__globals__)
     require_known(declared.spec, declared.place)
     title = f"{declared.name}, derived from {of.name} in {len(progress.derivation.steps)} steps by swizzle derive."
     return LoweredDerivation(declared, progress, made, file_text(title, of, spec, made))

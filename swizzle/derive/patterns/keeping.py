@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ from symbolic.expressions.expression import Expression, number_name, substituted
 from symbolic.ir.program import Expr
 from symbolic.ir.python_text import python_text
 from symbolic.ir.walk import same
-from symbolic.patterns.terms import Formula, Iterate, Map, PartialReduce, PrefixScan, Reduce, Term
+from symbolic.patterns.terms import Formula, Iterate, Map, PartialReduce, PrefixScan, Reduce, Term, free
 from symbolic.patterns.types import ArrayOf, NumberOf, TupleOf, ValueType, VectorOf
 
 
@@ -222,7 +223,8 @@ class KeptPatterns(ReadPatterns):
         if not all(owned) or isinstance(element_of(kind), TupleOf) or not isinstance(term, Map):
             return None
         levels: list[ThreadLevel] = []
-        inner, value = scope, term
+        inner = scope
+        value: Term = term
         while isinstance(value, Map) and value.kind in OWNED:
             level = level_of(value)
             source = view_of(self.value(value.array, inner))
@@ -233,7 +235,7 @@ class KeptPatterns(ReadPatterns):
                 return None
             types = self._parameter_types(value, inner)
             inner = inner.bind(value.function.parameters, [source.at(self.out.coordinate(level))], types)
-            value = value.function.body  # type: ignore[assignment]
+            value = value.function.body
         with self.out.binding(*levels):
             made = self.value(value, inner)
             for _ in shape[len(levels) :]:
@@ -384,14 +386,14 @@ class KeptPatterns(ReadPatterns):
                     text = f"cuda.shfl_sync(cuda.FULL_MASK, {leaf.text}, sw_xform({lane}, {WARP}, {name}))"
                 others.append(number_name(self.out.assign(text, "other")))
             other = others[0] if len(others) == 1 and not isinstance(acc, tuple) else tuple(others)
-            chunk = scope.bind([inner.array.name], [source], [kind])  # type: ignore[union-attr]
+            chunk = scope.bind([*free(inner.array)], [source], [kind])
             self._accumulate(acc, inner, other, chunk)
         return PatternView(1, lambda _: acc)
 
     # -- by those who write ----------------------------------------------------------------------------------------
 
-    def write(self, term: Term, out: PatternValue, scope: PatternScope) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def write(self, term: Term, out: PatternValue, scope: PatternScope) -> None: ...
 
-    def copy(self, out: PatternValue, value: PatternValue, kind: ValueType, maps: Sequence[Map]) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def copy(self, out: PatternValue, value: PatternValue, kind: ValueType, maps: Sequence[Map]) -> None: ...

@@ -17,7 +17,7 @@ from swizzle.derive.patterns.lowering import LoweredKernel
 from swizzle.derive.patterns.scope import PatternScope, element_of, extents, only_moves
 from swizzle.derive.patterns.views import PatternValue, PatternView, cells, number, view_of
 from symbolic.errors import Place, SwizzleError
-from symbolic.expressions.expression import Expression, constant
+from symbolic.expressions.expression import constant
 from symbolic.ir.walk import FreshNames
 from symbolic.patterns.lengths import length_at
 from symbolic.patterns.terms import (
@@ -26,11 +26,9 @@ from symbolic.patterns.terms import (
     Lambda,
     Let,
     Map,
-    PartialReduce,
     PatternNode,
     Reorder,
     ReorderStride,
-    Slide,
     Split,
     Term,
     ToMemory,
@@ -38,7 +36,10 @@ from symbolic.patterns.terms import (
     Variable,
     children,
     free,
+    operand_of,
+    sizes_of,
     term,
+    walk,
     with_children,
 )
 from symbolic.patterns.types import ArrayOf, NumberOf, TupleOf, Typing, ValueType
@@ -72,23 +73,12 @@ class LoweredKernels(Struct, frozen=True):
 def at_lengths(node: PatternNode, lengths: Mapping[str, int]) -> PatternNode:
     """Return a term whose lengths are numbers."""
     node = with_children(node, [at_lengths(each, lengths) for each in children(node)])
-    if isinstance(node, Split | Slide | PartialReduce | ReorderStride):
-        own = {
-            name: constant(length_at(getattr(node, name), lengths))
-            for name in ("size", "step", "parts", "stride")
-            if hasattr(node, name)
-        }
-        return replace(node, **own)
-    return node
+    return replace(node, **{name: constant(length_at(size, lengths)) for name, size in sizes_of(node).items()})
 
 
-def lengths_in(node: PatternNode) -> Iterator[str]:
-    """Yield the names of lengths in a term's own sizes."""
-    for name in ("size", "step", "parts", "stride"):
-        if isinstance(size := getattr(node, name, None), Expression):
-            yield from size.names
-    for each in children(node):
-        yield from lengths_in(each)
+def lengths_in(node: PatternNode) -> frozenset[str]:
+    """Return the names of lengths in a term's own sizes."""
+    return frozenset().union(*(size.names for each in walk(node) for size in sizes_of(each).values()))
 
 
 def type_at(kind: ValueType, lengths: Mapping[str, int]) -> ValueType:
@@ -308,7 +298,7 @@ class _Cut:
         moves = isinstance(node, MOVING) or (isinstance(node, ToMemory) and node.memory == "global")
         moves = moves or (isinstance(node, Map) and only_moves(node))
         if spine and moves:
-            return replace(node, array=term(self._rest(node.array, True)))  # type: ignore[union-attr]
+            return replace(node, array=self._rest(operand_of(node), True))
         if not spine and (moves or (isinstance(node, Map) and node.kind in GRID)) and _has_grid(_below(node)):
             name = self.taken.take("part")
             self.handed[name] = term(self._rest(node, True))
@@ -327,6 +317,4 @@ def _below(node: PatternNode) -> PatternNode:
 
 
 def _has_grid(node: PatternNode) -> bool:
-    if isinstance(node, Map) and node.kind in GRID:
-        return True
-    return any(_has_grid(each) for each in children(node))
+    return any(isinstance(each, Map) and each.kind in GRID for each in walk(node))

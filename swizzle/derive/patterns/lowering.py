@@ -10,7 +10,6 @@ in place.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -21,6 +20,7 @@ from symbolic.expressions.expression import constant
 from symbolic.ir.program import Expr
 from symbolic.patterns.terms import (
     AsScalar,
+    AsVector,
     Formula,
     Indexed,
     Item,
@@ -38,6 +38,7 @@ from symbolic.patterns.terms import (
     Transpose,
     Tupled,
     Variable,
+    operand_of,
 )
 from symbolic.patterns.types import ArrayOf, TupleOf, ValueType, VectorOf
 
@@ -49,7 +50,6 @@ class LoweredKernel(KeptPatterns):
 
     def write(self, term: Term, out: PatternValue, scope: PatternScope) -> None:
         """Emit statements that compute a term into a destination."""
-        ix = self.indices
         match term:
             case Map() if only_moves(term) and not isinstance(term.array, Variable):
                 self.write(term.array, self._behind(term, out, scope), scope)
@@ -59,7 +59,7 @@ class LoweredKernel(KeptPatterns):
             case JoinChunks() | Split() | Transpose() | AsScalar() | ReorderStride() | Reorder() if not isinstance(
                 term.array, Variable
             ):
-                self.write(term.array, self._behind_move(term, out, scope), scope)
+                self.write(term.array, self._behind(term, out, scope), scope)
             case Let():
                 self.write(term.body, out, self._with_let(term, scope))
             case ToMemory(memory="global"):
@@ -89,11 +89,11 @@ class LoweredKernel(KeptPatterns):
                 self.write(Indexed(term, Formula(constant(0))), view_of(out).at(number(0)), scope)
             case _:
                 self.copy(out, self.value(term, scope), self.type_of(term, scope), [])
-        del ix
 
     def _write_element(self, term: Map, given: PatternValue, out: PatternValue, scope: PatternScope) -> None:
         if term.function.width:
-            self.copy(out, self._applied(term.function, [given], term, scope), VectorOf(term.function.width, None), [])  # type: ignore
+            kind = element_of(self.type_of(term, scope))
+            self.copy(out, self._applied(term.function, [given], term, scope), kind, [])
             return
         inner = scope.bind(term.function.parameters, [given], self._parameter_types(term, scope))
         self.write(term.function.body, out, inner)
@@ -184,46 +184,31 @@ class LoweredKernel(KeptPatterns):
         texts = self.out.numbers.texts(self._places(value, out.width))
         self.out.store(out.cell, f"cuda.float{out.width}({', '.join(texts)})")
 
-    def _behind(self, term: Map, out: PatternValue, scope: PatternScope) -> PatternValue:
-        """Return where the elements go that a map only moves, if what it makes goes to `out`."""
-        into = view_of(out)
-        kinds = self._parameter_types(term, scope)
-        inner = scope.bind(term.function.parameters, [PatternView(0, lambda i: ())], kinds)
-        return PatternView(into.length, lambda i: self._origin(term.function.body, into.at(i), inner))
+    def _behind(self, term: Term, out: PatternValue, scope: PatternScope) -> PatternValue:
+        """Return where the elements go that a pattern moves, or a map that only moves, if what it makes goes to `out`.
+
+        That is what the pattern that moves them back makes of `out`.
+        """
+        into, kind = view_of(out), self.type_of(term, scope)
+        if isinstance(term, Map):
+            inner = scope.bind(term.function.parameters, [()], self._parameter_types(term, scope))
+            body = term.function.body
+            return PatternView(into.length, lambda i: self._origin(body, into.at(i), inner))
+        inside = self.type_of(operand_of(term), scope)
+        match term:
+            case JoinChunks():
+                return self.moved(Split(constant(extents(inside)[1]), term), into, kind)
+            case Split():
+                return self.moved(JoinChunks(term), into, kind)
+            case AsScalar():
+                vector = element_of(inside)
+                assert isinstance(vector, VectorOf)
+                return self.moved(AsVector(vector.width, term), into, kind)
+            case ReorderStride():
+                return self.moved(ReorderStride(constant(into.length // int(term.stride.value)), term), into, kind)
+        return self.moved(term, into, kind)
 
     def _origin(self, term: Term, out: PatternValue, scope: PatternScope) -> PatternValue:
         if isinstance(term, Variable):
             return out
-        if isinstance(term, Map):
-            return self._origin(term.array, self._behind(term, out, scope), scope)
-        return self._origin(term.array, self._behind_move(term, out, scope), scope)  # type: ignore[union-attr]
-
-    def _behind_move(self, term: Any, out: PatternValue, scope: PatternScope) -> PatternValue:
-        """Return where the elements go that a pattern moves, if what it makes goes to `out`."""
-        into, ix = view_of(out), self.indices
-        shape = extents(self.type_of(term.array, scope))
-        match term:
-            case JoinChunks():
-                rows, size = shape[:2]
-                return PatternView(rows, lambda i: PatternView(size, lambda j: into.at(ix.row(i, size, j))))
-            case Split():
-                size = int(term.size.value)
-                return PatternView(
-                    shape[0], lambda i: view_of(into.at(ix.made("//", i, size))).at(ix.made("%", i, size))
-                )
-            case Transpose():
-                rows, size = shape[:2]
-                return PatternView(rows, lambda i: PatternView(size, lambda j: view_of(into.at(j)).at(i)))
-            case AsScalar():
-                kind = element_of(self.type_of(term.array, scope))
-                assert isinstance(kind, VectorOf)
-                return PatternView(shape[0], lambda i: self._vector(into, i, kind.width))
-            case Reorder():
-                return into
-            case ReorderStride():
-                stride = int(term.stride.value)
-                rows = shape[0] // stride
-                return PatternView(
-                    shape[0], lambda j: into.at(ix.row(ix.made("%", j, stride), rows, ix.made("//", j, stride)))
-                )
-        raise AssertionError(term)
+        return self._origin(operand_of(term), self._behind(term, out, scope), scope)

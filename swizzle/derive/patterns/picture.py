@@ -13,8 +13,8 @@ from xml.sax.saxutils import escape
 from msgspec import Struct
 
 from symbolic.patterns.lengths import length_text
-from symbolic.patterns.terms import PARALLEL, Lambda, Map, PatternNode, Reduce, Term, ToMemory, children
-from symbolic.patterns.text import MAPS, MEMORIES, pattern_text
+from symbolic.patterns.terms import MAPS, MEMORIES, PARALLEL, Lambda, Map, PatternNode, Reduce, Term, ToMemory, children
+from symbolic.patterns.text import pattern_text
 from symbolic.patterns.types import ArrayOf, Typing, ValueType
 from symbolic.rewriting.derivation import PatternDerivation
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 from swizzle.derive.patterns.kernel_text import KernelShape, KernelWriter
 from swizzle.derive.patterns.scope import COMPONENTS, PatternScope, element_of, extents
@@ -47,11 +47,12 @@ from symbolic.patterns.terms import (
     Tupled,
     Variable,
     Zip,
+    operand_of,
 )
 from symbolic.patterns.types import NumberOf, Typing, ValueType, VectorOf
 
 
-class ReadPatterns:
+class ReadPatterns(ABC):
     """What can be read: views; statements are emitted where something has to be computed first."""
 
     def __init__(self, shape: KernelShape, taken: Sequence[str], place: Place | None, holes: frozenset[str]) -> None:
@@ -99,7 +100,12 @@ class ReadPatterns:
                 return self.iterated(term, scope, term.times)
             case PrefixScan():
                 return self.kept(term, "registers", scope)
-        return self._moved(term, scope)
+            case Zip():
+                views = [view_of(self.value(each, scope)) for each in term.arrays]
+                row = max(each.row for each in views)
+                return PatternView(views[0].length, lambda i: tuple(each.at(i) for each in views), row=row)
+        array = operand_of(term)
+        return self.moved(term, view_of(self.value(array, scope)), self.type_of(array, scope))
 
     def number(self, term: Term, scope: PatternScope) -> Expression:
         """Return a term's value, which is one number."""
@@ -114,26 +120,20 @@ class ReadPatterns:
     def type_of(self, term: Term, scope: PatternScope) -> ValueType:
         return Typing().type_of(term, scope.types)
 
-    def _moved(self, term: Any, scope: PatternScope) -> PatternValue:
-        """Return the view of a pattern that only moves elements."""
-        ix = self.indices
-        if isinstance(term, Zip):
-            views = [view_of(self.value(each, scope)) for each in term.arrays]
-            row = max(each.row for each in views)
-            return PatternView(views[0].length, lambda i: tuple(each.at(i) for each in views), row=row)
-        of = view_of(self.value(term.array, scope))
-        n = of.length
+    def moved(self, term: Term, of: PatternView, kind: ValueType) -> PatternView:
+        """Return what a pattern that only moves elements makes of a view of an array of some type."""
+        ix, n = self.indices, of.length
         match term:
             case Split():
                 size = int(term.size.value)
                 return PatternView(n // size, lambda i: PatternView(size, lambda j: of.at(ix.row(i, size, j))))
             case JoinChunks():
-                size = extents(self.type_of(term.array, scope))[1]
+                size = extents(kind)[1]
                 return PatternView(
                     n * size, lambda i: view_of(of.at(ix.made("//", i, size))).at(ix.made("%", i, size)), row=size
                 )
             case Transpose():
-                size = extents(self.type_of(term.array, scope))[1]
+                size = extents(kind)[1]
                 return PatternView(size, lambda i: PatternView(n, lambda j: view_of(of.at(j)).at(i)))
             case Slide():
                 size, step = int(term.size.value), int(term.step.value)
@@ -151,12 +151,12 @@ class ReadPatterns:
             case AsVector():
                 return PatternView(n // term.width, lambda i: self._vector(of, i, term.width))
             case AsScalar():
-                kind = element_of(self.type_of(term.array, scope))
-                assert isinstance(kind, VectorOf)
-                return PatternView(n * kind.width, lambda i: self._component(of, i, kind.width))
+                vector = element_of(kind)
+                assert isinstance(vector, VectorOf)
+                return PatternView(n * vector.width, lambda i: self._component(of, i, vector.width))
         raise AssertionError(term)
 
-    def _padded(self, term: PadEnds, of: PatternView) -> PatternValue:
+    def _padded(self, term: PadEnds, of: PatternView) -> PatternView:
         n, left = of.length, term.left
         ix = self.indices
 
@@ -278,11 +278,11 @@ class ReadPatterns:
 
     # -- by those who keep what is computed ------------------------------------------------------------------------
 
-    def reduced(self, term: Reduce | PartialReduce, scope: PatternScope) -> PatternValue:
-        raise NotImplementedError
+    @abstractmethod
+    def reduced(self, term: Reduce | PartialReduce, scope: PatternScope) -> PatternValue: ...
 
-    def iterated(self, term: Iterate, scope: PatternScope, times: int) -> PatternValue:
-        raise NotImplementedError
+    @abstractmethod
+    def iterated(self, term: Iterate, scope: PatternScope, times: int) -> PatternValue: ...
 
-    def kept(self, term: Term, memory: str, scope: PatternScope) -> PatternValue:
-        raise NotImplementedError
+    @abstractmethod
+    def kept(self, term: Term, memory: str, scope: PatternScope) -> PatternValue: ...

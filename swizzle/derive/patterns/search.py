@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from cuda_out.passes.printed_accesses import printed_moves
 from swizzle.derive.patterns.declared import DeclaredDerivation
 from swizzle.derive.patterns.deriving import LoweredDerivation, lowered
+from swizzle.derive.patterns.launches import lengths_in
 from swizzle.derive.patterns.scope import only_moves
 from swizzle.derive.patterns.steps import DerivationProgress
 from swizzle.derive.patterns.written import read_text
@@ -31,7 +32,7 @@ from symbolic.choices.space import ChoiceSpace
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
 from symbolic.patterns.terms import Map, Reorder
-from symbolic.rewriting.derivation import PatternDerivation, Position, positions
+from symbolic.rewriting.derivation import PatternDerivation, positions
 from symbolic.rewriting.structures import Explored, Reached, RewriteMove, derivation_of, explore
 
 SIZES: Final = ("s", "t")
@@ -123,7 +124,7 @@ class _Decisions:
         maps = [each for each in every if isinstance(each.term, Map) and not only_moves(each.term)]
         self.maps = {f"map {'.'.join(map(str, each.path))}": each for each in maps}
         self.reorders = [each for each in every if isinstance(each.term, Reorder)]
-        self.sizes = [name for name in SIZES if any(name in each for each in _size_names(every))]
+        self.sizes = [name for name in SIZES if name in lengths_in(reached.term)]
         self.space = ChoiceSpace(f"structure {number}")
         self._declare()
 
@@ -183,13 +184,6 @@ class _Decisions:
             {each.path: chosen(self.kind(name)) for name, each in self.maps.items()},
             {each.path: chosen(self.order(f"order {at}")) for at, each in enumerate(self.reorders)},
         )  # fmt: skip
-
-
-def _size_names(every: list[Position]) -> Iterator[frozenset[str]]:
-    for each in every:
-        size = getattr(each.term, "size", None)
-        if size is not None:
-            yield size.names
 
 
 def _lowered(declared: DeclaredDerivation, candidate: PatternCandidate) -> LoweredDerivation:

@@ -14,13 +14,13 @@ from __future__ import annotations
 import builtins
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, get_args
 
 from swizzle.derive.patterns.traced import TracedValue, lifted, tracer, user_line
 from symbolic.errors import SwizzleError
-from symbolic.expressions.expression import Expression
 from symbolic.patterns.lengths import length
 from symbolic.patterns.terms import (
+    Boundary,
     Indexed,
     Item,
     Iterate,
@@ -45,7 +45,7 @@ from symbolic.patterns.terms import (
 )
 from symbolic.patterns.types import ArrayOf, ValueType, same_type
 
-BOUNDARIES: Final = ("clamp", "mirror", "wrap", "zero")
+BOUNDARIES: Final = get_args(Boundary)
 
 
 def add(a: Any, b: Any) -> Any:
@@ -107,7 +107,7 @@ def split(size: int | str, array: Any) -> Any:
         if not isinstance(size, int) or size < 1 or len(array) % size:
             _refuse(f"split of length {len(array)} by {size}", "a size that divides the length")
         return [array[at : at + size] for at in range(0, len(array), size)]
-    return tracer().value(Split(_length(size), array.term))
+    return tracer().value(Split(length(size), array.term))
 
 
 def join(array: Any) -> Any:
@@ -138,15 +138,15 @@ def slide(size: int | str, step: int | str, array: Any) -> Any:
         if len(array) < size or (len(array) - size) % step:
             _refuse(f"windows of {size} every {step} in length {len(array)}", "windows that end with the array")
         return [array[at : at + size] for at in range(0, len(array) - size + 1, step)]
-    return tracer().value(Slide(_length(size), _length(step), array.term))
+    return tracer().value(Slide(length(size), length(step), array.term))
 
 
-def pad(left: int, right: int, boundary: str, array: Any) -> Any:
+def pad(left: int, right: int, boundary: Boundary, array: Any) -> Any:
     """Return an array with elements before and behind: 'clamp', 'mirror', 'wrap' or 'zero'."""
     if boundary not in BOUNDARIES:
         _refuse(f"pad with {boundary!r}", f"one of {', '.join(BOUNDARIES)}")
     if _traced(array):
-        return tracer().value(PadEnds(left, right, boundary, array.term))  # type: ignore[arg-type]
+        return tracer().value(PadEnds(left, right, boundary, array.term))
     _same_lengths("pad", [array])
     n = len(array)
     places = range(-left, n + right)
@@ -184,10 +184,6 @@ def let(value: Any, function: Callable[[Any], Any]) -> Any:
 
 def _traced(*values: Any) -> bool:
     return any(isinstance(value, TracedValue) for value in values)
-
-
-def _length(size: int | str | Expression) -> Expression:
-    return length(size)
 
 
 def _element(array: Any) -> ValueType:

@@ -51,18 +51,23 @@ def _innermost(kind: ValueType) -> ValueType:
     return kind
 
 
+def user_function(given: object) -> FunctionType:
+    """Return the user's function, with `@spec` above it or not."""
+    made = given.function if isinstance(given, Spec) else given
+    assert isinstance(made, FunctionType)
+    return made
+
+
 def specified(function: object, returns: ValueType) -> PatternSpecification:
     """Return a user's function as a specification."""
-    made = function.function if isinstance(function, Spec) else function
-    code = made.__code__  # type: ignore[attr-defined]
-    inputs = code.co_varnames[: code.co_argcount]
-    return PatternSpecification(code.co_filename, made.__name__, isinstance(function, Spec), inputs, returns)  # type: ignore
+    made = user_function(function)
+    inputs = made.__code__.co_varnames[: made.__code__.co_argcount]
+    return PatternSpecification(made.__code__.co_filename, made.__name__, isinstance(function, Spec), inputs, returns)
 
 
 def require_known(function: object, place: Place) -> None:
     """Refuse a specification that its file does not know by its name at its end: the written text would be another."""
-    made = function.function if isinstance(function, Spec) else function
-    assert isinstance(made, FunctionType)
+    made = user_function(function)
     name, line = made.__name__, definition_place(made.__code__).line
     now = made.__globals__.get(name)
     now = now.function if isinstance(now, Spec) else now
