@@ -40,7 +40,7 @@ def operands() -> Iterator[Question]:
         some: list[Any] = ["A", "B", *(["C"] if bits > 8 else [])]
         for operand in some:
             yield (64, 64), bits, [layouts.mma(operand, shape, along=along), stores]
-        yield (64, 64), bits, [layouts.ldmatrix(4, trans=not along), stores]
+        yield (64, 64), bits, [layouts.ldmatrix(4, trans=not along, along=along), stores]
 
 
 ROWS: dict[str, Callable[[], Iterator[Question]]] = {

@@ -33,9 +33,11 @@ def execute(arguments: Sequence[str], stdout: TextIO, stderr: TextIO) -> int:
         with redirect_stdout(plain[0]), redirect_stderr(plain[1]):
             status = cli.main(list(arguments), prog_name="swizzle", standalone_mode=False, obj=(stdout, stderr))
         return DONE if status is None else int(status)
+    except click.exceptions.NoArgsIsHelpError as error:  # a group of commands alone
+        print(error.format_message(), file=stdout)
+        return DONE
     except click.UsageError as error:
-        message = error.format_message()  # the help itself, where nothing was said
-        print(message if message.startswith("Usage: ") else usage_mistake(error), file=stderr)
+        print(usage_mistake(error), file=stderr)
         return MISTAKE
     except click.ClickException as error:
         error.show(file=stderr)

@@ -237,19 +237,20 @@ def tma(*, along: int = -1) -> Access:
     return _chunks("tma()", 16, along)
 
 
-def ldmatrix(count: int = 4, *, trans: bool = False) -> Access:
-    """Return ldmatrix.x1, .x2 or .x4 over the whole tile: matrices of 8 rows, each row 16 bytes.
+def ldmatrix(count: int = 4, *, trans: bool = False, along: int = -1) -> Access:
+    """Return ldmatrix.x1, .x2 or .x4 over the whole tile: matrices of 8 rows, each row 16 bytes along an axis.
 
-    The rows of a matrix run along axis 1; with `trans` along axis 0, for a tile that is stored the other way round.
-    Matrices go down the tile first, as registers of mma's operand A do. Of banks that makes no difference: each matrix
-    is a phase of its own.
+    Of banks, `trans` makes no difference, as the rows in memory are the same: it decides what registers hold. Operand B
+    of mma in rows of N is `trans` in a tile of K x N; a tile that is stored column by column is `along=0`.
+    Matrices go down the tile first, as registers of mma's operand A do. Of banks that makes no difference, either: each
+    matrix is a phase of its own.
     """
-    return _matrices("ldmatrix", count, trans)
+    return _matrices("ldmatrix", count, trans, along)
 
 
-def stmatrix(count: int = 4, *, trans: bool = False) -> Access:
+def stmatrix(count: int = 4, *, trans: bool = False, along: int = -1) -> Access:
     """Return stmatrix.x1, .x2 or .x4 over the whole tile: what `ldmatrix` reads is written."""
-    return _matrices("stmatrix", count, trans)
+    return _matrices("stmatrix", count, trans, along)
 
 
 def mma(operand: Literal["A", "B", "C"], shape: str, *, k: int | None = None, along: int | None = None) -> Access:
@@ -336,14 +337,14 @@ def _chunks(name: str, size: int, along: int) -> Access:
     return Access(name if along == -1 else f"{name[:-1]}{'' if name.endswith('()') else ', '}along={along})", of)
 
 
-def _matrices(instruction: str, count: int, trans: bool) -> Access:
+def _matrices(instruction: str, count: int, trans: bool, along: int) -> Access:
     if count not in (1, 2, 4):
         mistake(f"{instruction} moves {count!r} matrices", "1, 2 or 4 matrices", fix="name one of these")
-    name = f"{instruction}({count}{', trans=True' if trans else ''})"
+    name = f"{instruction}({count}{', trans=True' if trans else ''}{'' if along == -1 else f', along={along}'})"
 
     def of(shape: tuple[int, ...], bits: int) -> Asked:
         _two_axes(shape, name)
-        axis, row = 0 if trans else 1, 128 // bits
+        axis, row = axis_of(along, 2, name), 128 // bits
         step = [8, row] if axis == 1 else [row, 8]
         _divides(shape, step, name)
         corners = _corners(shape, step)
@@ -355,7 +356,7 @@ def _matrices(instruction: str, count: int, trans: bool) -> Access:
         return Asked(starts.reshape(-1, 8 * count, 2), row, axis)
 
     def holds(shape: tuple[int, ...], bits: int) -> Coordinates:
-        of(shape, bits)
+        axis = of(shape, bits).along
         if trans and bits != 16:
             mistake(
                 f"{name} transposes elements of {bits} bits",
@@ -363,9 +364,10 @@ def _matrices(instruction: str, count: int, trans: bool) -> Access:
                 fix="leave trans out, or view the elements as 16 bits",
             )
         per = max(1, 32 // bits)
-        corners = _corners(shape, [8, 128 // bits])
+        corners = _corners(shape, [8, 128 // bits] if axis == 1 else [128 // bits, 8])
         group, place = np.divmod(np.arange(LANES), 4)
         inside = np.stack([np.tile(group, (per, 1)), place * per + np.arange(per)[:, None]], -1)
+        inside = inside if trans != (axis == 1) else inside[..., ::-1]
         found: Coordinates = (corners[:, None, None, :] + inside[None]).reshape(-1, LANES, 2)
         return found
 

@@ -287,8 +287,19 @@ def operands() -> list[tuple[tuple[int, int], int, list[Access]]]:
         for trans, store in product((False, True), (16, 32, 64, 128)):
             if store >= bits:
                 linear = layouts.linear("column" if trans else "row", store // bits)
-                found.append(((64, 64), bits, [layouts.ldmatrix(4, trans=trans), linear]))
+                found.append(((64, 64), bits, [layouts.ldmatrix(4, trans=trans, along=int(not trans)), linear]))
     return found
+
+
+@pytest.mark.parametrize("trans", [False, True])
+def test_operand_b_in_rows_of_n(trans: bool) -> None:
+    """Banks know nothing of what registers hold; along the other axis, the copies' vectors are torn apart."""
+    copies = layouts.cp_async(16)
+    answer = layouts.best((64, 64), [copies, layouts.ldmatrix(4, trans=trans)], bits=16)
+    assert answer.layout is not None and answer.layout.formula == "r * 64 + (c ^ ((r << 3) & 56))"
+    assert (answer.passes, answer.free) == (128, True)
+    other = layouts.best((64, 64), [copies, layouts.ldmatrix(4, trans=trans, along=0)], bits=16)
+    assert other.layout is None and "along=0) moves the cells from (0, 0) to (7, 0) at once" in other.proof
 
 
 def test_operands() -> None:

@@ -22,7 +22,10 @@ PRESETS: list[tuple[Any, tuple[int, int], int, str]] = [
     (mma("C", "m16n8k16"), (16, 16), 16, "c0 r3 c3 | c1 c2 r0 r1 r2"),
     (ldmatrix(1), (8, 8), 16, "c0 | c1 c2 r0 r1 r2"),
     (ldmatrix(4), (16, 16), 16, "c0 r3 c3 | c1 c2 r0 r1 r2"),
-    (ldmatrix(4, trans=True), (16, 16), 16, "c0 r3 c3 | c1 c2 r0 r1 r2"),
+    (ldmatrix(4, trans=True, along=0), (16, 16), 16, "c0 r3 c3 | c1 c2 r0 r1 r2"),
+    (ldmatrix(4, trans=True), (16, 16), 16, "r0 r3 c3 | r1 r2 c0 c1 c2"),
+    (ldmatrix(4, along=0), (16, 16), 16, "r0 r3 c3 | r1 r2 c0 c1 c2"),
+    (ldmatrix(2, along=0), (32, 8), 8, "r0 r1 r4 | r2 r3 c0 c1 c2"),
     (stmatrix(2), (8, 32), 8, "c0 c1 c4 | c2 c3 r0 r1 r2"),
     (rows(4), (8, 16), 32, "c0 c1 | c2 c3 r0 r1 r2"),
 ]
