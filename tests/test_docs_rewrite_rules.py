@@ -6,7 +6,7 @@ import doctest
 import importlib.util
 from pathlib import Path
 
-from symbolic.patterns.text import MAPS, MEMORIES
+from symbolic.patterns.terms import MAPS, MEMORIES
 from symbolic.rewriting.rule import RULES
 from tests.pages import DOCS, text_of
 

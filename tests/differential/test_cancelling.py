@@ -93,6 +93,7 @@ def compare(body: str, spec: str, space: Any) -> str:
     return found.status
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("spec", "status"),
     [
@@ -203,7 +204,7 @@ y[i] = a.value
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("init", "spec", "status"),
     [

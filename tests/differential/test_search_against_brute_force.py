@@ -131,7 +131,7 @@ def specification_of(
     return spec
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", slow_unless(range(36), lambda seed: seed < 3))
 @pytest.mark.parametrize("space", ["1", "2", "3"])
 def test_random_sketches(seed: int, space: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,6 +133,7 @@ def test_headers_and_macros_of_the_build(tmp_path: Path, monkeypatch: pytest.Mon
     assert "-D SIDE=VALUE" in err and str(Path("include", "tile.h").resolve()) in err
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "text, flags, message",
     [

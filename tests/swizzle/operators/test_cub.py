@@ -73,7 +73,7 @@ int main() {{
 """
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(4)
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 @pytest.mark.parametrize("name", slow_unless(NAMES, lambda name: NAMES.index(name) % 2 == 0))
 def test_the_printed_operator_computes_the_loop(name: str, tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def loop(body: str) -> str:
     return f"@serial\ndef f(x: f32):\n    s, t = 0, 0.5\n    for v in x:\n{inner}\n    return s\n"
 
 
-@pytest.mark.sampled(28)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize(
     ("condition", "kind"),
     [

@@ -45,7 +45,7 @@ def in_parts(carrier: Carrier, rows: list[Any], rng: random.Random) -> Any:
     return carrier.joined(in_parts(carrier, rows[:cut], rng), in_parts(carrier, rows[cut:], rng))
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", WORDS)
 def test_an_operator_is_found_and_proved(name: str) -> None:
     """As few words as are known to be enough; step and associativity proved; 300 random bracketings give the loop's."""
@@ -78,6 +78,7 @@ def test_equations_by_the_few_values_of_a_part() -> None:
         assert found.verdict == ("refuted" if wrong else "proved") and (not wrong or found.values["a.q"] == 8)
 
 
+@pytest.mark.slow
 def test_words_that_wrap_are_refuted_with_numbers() -> None:
     """(max, +) is not associative where sums wrap: the elements that say so are checked by hand here."""
     found = found_of("best_run_of_any")

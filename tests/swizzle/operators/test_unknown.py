@@ -88,6 +88,7 @@ def test_these_are_the_places_where_a_solver_is_asked() -> None:
 EVERY = [pytest.param(site, marks=pytest.mark.slow) for site in ("", *SITES, "everywhere")]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("site", [*EVERY[:-1], "everywhere"])
 def test_a_loop_that_is_not_proved_is_not_proved_by_giving_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: str
@@ -102,6 +103,7 @@ def test_a_loop_that_is_not_proved_is_not_proved_by_giving_up(
             assert site
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("site", EVERY)
 def test_what_is_proved_without_an_answer_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: str) -> None:
     """What is left of proved loops where a solver gives up is right on numbers; it is all where it does not."""
@@ -126,7 +128,7 @@ def test_what_is_proved_without_an_answer_is_true(tmp_path: Path, monkeypatch: p
             assert result == pytest.approx(wanted if isinstance(wanted, tuple) else (wanted,)), name
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("reason", REASONS)
 def test_no_test_for_nan_is_let_through_by_giving_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str

@@ -55,6 +55,7 @@ def test_write_the_messages() -> None:
     MESSAGES.write_text("\n\n".join(f"## {name}\n{message(name)}" for name in MISUSES) + "\n", encoding="utf-8")
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("name", slow_unless(MISUSES, lambda name: name != "loop_that_always_goes_on"))
 def test_a_misuse_gives_its_message(name: str) -> None:
     """The whole text: place and line where there is one, what was found, what was expected, how to fix it."""

@@ -84,6 +84,7 @@ def test_agrees_with_brute_force(name):
     agrees()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", slow_unless(BOOLEAN_SOLVERS, lambda name: name != "portfolio"))
 def test_assumptions_and_cores(name):
     """An assumption holds for one check only; a core is a subset of the assumptions that excludes all."""

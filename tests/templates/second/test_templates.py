@@ -106,7 +106,7 @@ def test_the_naive_template_is_equation_1(hole: Hole, points: Any, depth: Any) -
     }
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("hole", "points", "depth"), [(*h, 0) for h in HOLES] + [(*h, d) for h in NAIVE for d in (1, 2)]
 )

@@ -141,7 +141,7 @@ def of_row(name: str, body: str, n: int = 0) -> Validation:
     return proved(body, spec, shapes, [np.int32(n)])
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", KERNELS)
 def test_rows(name: str) -> None:
     found = of_row(name, KERNELS[name][0])
@@ -247,12 +247,14 @@ def attended(body: str, causal: bool) -> Validation:
     return proved(text, spec, shapes, [np.int32(24), np.float32(0.35355338)], signature="int n, float scale")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("causal", [False, True])
 def test_flash_attention(causal: bool) -> None:
     found = attended(ATTENTION, causal)
     assert found.verdict == "equal", found.findings
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("old", "new"),
     slow_unless([

@@ -179,7 +179,7 @@ def test_structures_of_six_words(monkeypatch: pytest.MonkeyPatch) -> None:
     check_blame(case)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_claims(name: str) -> None:
     """The outputs, the blame and the trials are what they are said to be."""

@@ -38,7 +38,7 @@ COUNTS = {  # the fewest clocks: via, clocks; in registers: shuffles/selects; th
 }
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n == "32x32" else ()) for n in COUNTS])
 def test_known_conversions(name: str) -> None:
     """None takes more clocks than here, and the fewest shuffles are the bound when they are asked for."""

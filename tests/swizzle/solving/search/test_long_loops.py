@@ -40,6 +40,7 @@ def test_other_operators_within_each_other_are_a_mistake(tmp_path: Path) -> None
     assert caught.value.place is not None
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "body", ["s += v", "s = s * 0.5 + v", pytest.param("s = max(s, v + k)", marks=pytest.mark.slow)]
 )

@@ -133,7 +133,7 @@ OTHERS = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("space", ["3", "4"])
 @pytest.mark.parametrize("name", OTHERS)
 def test_solutions_are_those_without_it(name: str, space: SpaceName, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from tests.swizzle.strangers.proving.proved import CHAINS, KERNELS, MUTANTS, SPE
 pytestmark = pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", SPECIFICATIONS)
 def test_a_kernel_is_proved(name: str) -> None:
     """Its text is compiled as it stands; its floats are near."""
@@ -26,7 +26,7 @@ def test_a_kernel_is_proved(name: str) -> None:
     assert all(each.error < 1e-5 and not each.lost for each in found.errors if each.plain)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("name", "old", "new", "verdict"), MUTANTS)
 def test_a_mutant_is_not_proved(tmp_path: Path, name: str, old: str, new: str, verdict: str) -> None:
     """What is different is so on numbers, which are told; what is undefined has a line."""

@@ -338,6 +338,7 @@ RIGHT = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.slow
 @pytest.mark.skipif(not available_tools(), reason="no CUDA compiler here")
 @pytest.mark.parametrize("name", ["a sum", "a product by tiles", pytest.param("a softmax", marks=pytest.mark.slow)])
