@@ -60,6 +60,8 @@ class LaunchArrays:
         """Called with each access, the mask of the threads, and their addresses, -1 out of bounds."""
         self.on_rows: Callable[[NamedRows], None] | None = None
         """Called with each ldmatrix and stmatrix."""
+        self.together = False
+        """Whether the meaning of an instruction of a whole warp runs, which is no access of its own."""
 
     def pass_in(self, parameter: Parameter, inputs: Mapping[str, Lanes], copies: int) -> None:
         """Take what the caller gives for a parameter, flat; an output has nothing in it yet."""
@@ -100,16 +102,16 @@ class LaunchArrays:
         memory = self.memories[node.array]
         address = self.offset(node, memory, indices, mask)
         if memory.base.any():
-            add, add_lanes = lambda a, b: a + b if a >= 0 else -1, lambda a, b: np.where(a >= 0, a + b, -1)
-            address = lift(add, add_lanes, address, memory.base)
-        if self.on_access is not None:
+            address = _further(address, memory.base)
+        if self.on_access is not None and not self.together:
             self.on_access(node, mask, address)
         return address
 
     def offset(
-        self, node: Load | Store | CopyAsync | Apply, memory: Memory, indices: Sequence[Vector], mask: Vector
-    ) -> Vector:
-        """Return each thread's place in an array, row-major, -1 where it is out of bounds."""
+        self, node: Load | Store | CopyAsync | Apply, memory: Memory, indices: Sequence[Vector], mask: Vector,
+        fix: str = "guard the access with `if`, or make the array larger",
+    ) -> Vector:  # fmt: skip
+        """Return each thread's place in an array, row-major, -1 where it is out of bounds; `fix` says what to do."""
         linear: Vector | None = None
         for extent, index in zip(memory.shape, indices, strict=True):
             step, steps = partial(extend, extent=extent), partial(extend_lanes, extent=extent)
@@ -138,40 +140,33 @@ class LaunchArrays:
                     t,
                     f"{memory.name}[{where}] is out of bounds: {memory.name} has shape {memory.shape} "
                     f"({self.shape.describe(t)})",
-                    "guard the access with `if`, or make the array larger",
+                    fix,
                 )
         return linear
 
     def note_row(self, node: WarpInstruction, row: Load, indices: Sequence[Vector], mask: Vector) -> None:
-        """Require that the rows which lanes name begin where a row of 16 bytes may, and tell who listens."""
+        """Require that all lanes name a place in the array, and those whose rows are moved one where a row of 16 bytes
+        may begin; note what they touch, and tell who listens.
+
+        ldmatrix reads, too, in the name of the lanes that receive elements; stmatrix writes in that of the lanes which
+        name rows alone, as nothing orders two rows of one instruction.
+        """
         assert isinstance(node.row, MatrixMove), "a product names no rows"
         memory = self.memories[row.array]
-        linear: Vector = np.zeros(self.shape.count, np.int64)
-        for extent, index in zip(memory.shape, indices, strict=True):
-            linear = lift(partial(extend, extent=extent), partial(extend_lanes, extent=extent), linear, index)
+        begins = self.offset(row, memory, indices, mask, "let each lane name a row of the array, the others' as well")
         elements = ROW_BYTES * 8 // memory.dtype.bits
-        flat = linear
-        wrong = lift(lambda cell: cell % elements != 0, lambda cells: cells % elements != 0, linear)
         naming = conjunction(mask, self.shape.lane < MATRIX_ROWS * node.row.count)
-        if isinstance(wrong, Deferred) or isinstance(naming, Deferred):
-            begins = conjunction(naming, wrong)
-
-            def oblige(encoding: Encoding, t: int, when: Guard = TRUE) -> None:
-                encoding.guards.add((-when, -guard_at(begins, encoding, t)))
-
-            self.result.obligations[self.rules.key(node, "aligned")] = oblige
-        elif len(bad := np.flatnonzero(naming & wrong)):
-            t = int(bad[0])
-            place = -1 if isinstance(flat, Deferred) else int(flat[t])
-            cell = cell_name(row.array, memory.shape, place) if place >= 0 else row.array
-            self.rules.violate(
-                node, "aligned", t,
-                f"a row that {node.row.kind} moves begins at {cell}, which is no multiple of {elements} elements "
-                f"({self.shape.describe(t)})",
-                f"let each lane name an element whose place in {row.array} is a multiple of {elements}: 16 bytes",
-            )  # fmt: skip
+        fix = f"let each lane name an element whose place in {row.array} is a multiple of {elements}: 16 bytes"
+        what = f"a row that {node.row.kind} moves begins at {{}}, which is no multiple of {elements} elements"
+        self._require_multiple(node, "aligned", row.array, naming, begins, elements, what, fix)
+        outer = self.rules.loops
+        for place in range(elements):
+            self.rules.loops = (*outer, place)
+            cells = _further(begins, memory.base + place)
+            self.rules.note_access(row, naming, cells, writes=node.row.kind == "stmatrix")
+        self.rules.loops = outer
         if self.on_rows is not None:
-            self.on_rows(NamedRows(node, row, naming, flat))
+            self.on_rows(NamedRows(node, row, naming, begins))
 
     def load(self, node: Load, indices: Sequence[Vector], mask: Vector) -> DataVector:
         """Return what each thread reads."""
@@ -206,7 +201,8 @@ class LaunchArrays:
     def store(self, node: Store, indices: Sequence[Vector], value: DataVector, mask: Vector) -> None:
         """Write what each thread gives, or add it."""
         address = self._address(node, indices, mask)
-        self.rules.note_access(node, mask, address, writes=True)
+        if not self.together:
+            self.rules.note_access(node, mask, address, writes=True)
         keep = mask if isinstance(address, Deferred) else conjunction(mask, address >= 0)
         self.copies.refuse(node, keep, address)
         if node.atomic:
@@ -241,25 +237,33 @@ class LaunchArrays:
 
     def _require_aligned(self, node: Load | CopyAsync, mask: Vector, address: Vector, width: int) -> None:
         """Require that what is copied at once begins at a multiple of its length, wherever an array begins."""
-        memory = self.memories[node.array]
+        cells = _further(address, -self.memories[node.array].base)
+        fix = "let rows have a multiple of it as well, or copy fewer elements at once"
+        what = f"{width} elements copied at once begin at {{}}"
+        self._require_multiple(node, "begins", node.array, mask, cells, width, what, fix)
 
-        def wrong(a: Any, base: Any) -> Any:
-            return (a >= 0) & ((a - base) % width != 0)
+    def _require_multiple(
+        self, node: Load | CopyAsync | WarpInstruction, rule: str, array: str, mask: Vector, cells: Vector, width: int,
+        what: str, fix: str,
+    ) -> None:  # fmt: skip
+        """Require that each thread in `mask` names a multiple of `width` elements of an array, or no place in it;
+        `what` names the place by {}."""
 
-        askew = conjunction(mask, lift(wrong, wrong, address, memory.base))
+        def wrong(cell: Any) -> Any:
+            return (cell >= 0) & (cell % width != 0)
+
+        askew = conjunction(mask, lift(wrong, wrong, cells))
         if isinstance(askew, Deferred):
 
             def oblige(encoding: Encoding, t: int, when: Guard = TRUE) -> None:
                 encoding.guards.add((-when, -guard_at(askew, encoding, t)))
 
-            self.result.obligations[self.rules.key(node, "begins")] = oblige
+            self.result.obligations[self.rules.key(node, rule)] = oblige
         elif len(bad := np.flatnonzero(askew)):
             t = int(bad[0])
-            assert isinstance(address, np.ndarray)
-            cell = cell_name(node.array, memory.shape, int(address[t] - memory.base[t]))
-            fix = "let rows have a multiple of it as well, or copy fewer elements at once"
-            message = f"{width} elements copied at once begin at {cell} ({self.shape.describe(t)})"
-            self.rules.violate(node, "begins", t, message, fix)
+            assert isinstance(cells, np.ndarray)
+            cell = cell_name(array, self.memories[array].shape, int(cells[t]))
+            self.rules.violate(node, rule, t, f"{what.format(cell)} ({self.shape.describe(t)})", fix)
 
     def _added(self, node: Store, value: DataVector, address: Vector, mask: Vector) -> Lanes:
         """Return what an atomic addition leaves in the cell of each thread: the sum of all that name the cell."""
@@ -290,6 +294,11 @@ class LaunchArrays:
 def steers(operand: Expr) -> TypeGuard[Cast]:
     """Tell whether an operand of a gather is an index that was made data."""
     return isinstance(operand, Cast) and not operand.operand.dtype.is_data
+
+
+def _further(cells: Vector, by: Lanes) -> Vector:
+    """Return the places so many behind others, -1 where there is none."""
+    return lift(lambda a, b: a + b if a >= 0 else -1, lambda a, b: np.where(a >= 0, a + b, -1), cells, by)
 
 
 def _neighbour(indices: Sequence[Vector], place: int) -> Sequence[Vector]:

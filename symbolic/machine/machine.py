@@ -231,13 +231,13 @@ class Machine:
             return
         if isinstance(node.row, MatrixProduct) and isinstance(self.algebra, Canonical) and node.row.rounds:
             self.algebra.terms.unrounded.setdefault(("product", node.row), node.row.rounds)
-        row, heard = row_operand(node), self.arrays.on_access
+        row = row_operand(node)
         if row is not None:
             self.arrays.note_row(node, row, self._indices(row, mask), mask)
-        self.arrays.on_access = None
+        self.arrays.together = True
         for statement in self.rules.sites.meaning(node):
             self.execute(statement, mask)
-        self.arrays.on_access = heard
+        self.arrays.together = False
 
     def _said(self, node: Store) -> Expr:
         """Return what a store says in terms: an output of 8 or 16 bits holds as much of an i32 and of a number of

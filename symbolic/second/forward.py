@@ -195,12 +195,12 @@ class Forward:
         self._together(mask, LANES)
         row = row_operand(statement)
         if row is not None and not isinstance(statement.row, MatrixProduct):
-            flat = self._flat(self.memories[row.array], row.indices, mask)
+            flat = self._address(self.memories[row.array], row.indices, mask)
             elements, naming = 16 * 8 // row.dtype.bits, 8 * statement.row.count
             lanes = self.shape.lane.tolist()
 
             def aligned(t: int) -> FNode:
-                return no(some_of(f for cell, f in flat(t).items() if cell % elements))
+                return no(some_of(f for cell, f in flat(t).items() if cell >= 0 and cell % elements))
 
             self.must.append(Lazy(lambda t: self._if(mask, t, lambda: aligned(t)) if lanes[t] < naming else self.true))
         for inner in self._sites.meaning(statement):

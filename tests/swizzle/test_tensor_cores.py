@@ -193,6 +193,43 @@ def test_matrices_are_moved(case: tuple[int, str, bool, bool | None, str]) -> No
     assert case[1] in ("i8", "f32") or not equal(wrong)
 
 
+FILL = """\
+    for r in range({rows}):
+        if lane < {per} * 4:
+            tile[r, lane] = x[r, lane]
+    cuda.syncthreads()
+"""
+OWN = """\
+    for i in range({per} * {count}):
+        tile[lane // 4 + i // {per} * 8, {per} * (lane % 4) + i % {per}] = x[
+            lane // 4 + i // {per} * 8, {per} * (lane % 4) + i % {per}]
+"""
+TWICE = [
+    ("back[lane % {rows}, 0]", "back[lane % 8, 0]"),
+    ("back[r, lane]", "back[r % 8, lane]"),
+    ("r, c", "8 + r % 8, c"),
+]
+TOGETHER = [
+    (TWICE, "race on back"),
+    ([("tile[lane % {rows}, 0]", "tile[lane, 0]")], "tile[16, 0] is out of bounds"),
+    ([(FILL, OWN)], "race on tile"),
+    ([(FILL, OWN + "    cuda.syncwarp()\n")], ""),
+]
+
+
+@pytest.mark.parametrize(("changes", "said"), TOGETHER)
+def test_rows_belong_to_the_lanes_that_name_them(changes: list[tuple[str, str]], said: str) -> None:
+    """Nothing orders two rows of one stmatrix; also a lane whose row is not moved names one; and what a lane has
+    written itself, ldmatrix reads in another lane's name."""
+    text = MOVES.replace("{put}", STORED).replace("{store}", "").replace("{source}", "r, c")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    sketch = sketch_of(text.format(count=2, rows=16, per=2, dtype="f16", load="", between="pass"))
+    assert equal(sketch) != bool(said)
+    assert not said or said in "\n".join(explain_mismatch(sketch.program, sketch.spec))
+
+
 def turned(program: Program) -> Program:
     """Return a program whose first ldmatrix is transposed, or is not where it was."""
     body = list(program.body)
@@ -337,6 +374,7 @@ MISTAKES = [
     ("cuda.ldmatrix(a, tile[", "cuda.ldmatrix(c, tile[", "ldmatrix of accumulators"),
     ("cuda.ldmatrix(a, tile[p % 16, ", "cuda.ldmatrix(a, x[p % 16, ", "as the row that a lane names"),
     ("block=32,", "block=32, warp_size=16,", "in warps of 16 lanes"),
+    ("block=32,", "block=48,", "in a block of 48 threads"),
 ]
 
 

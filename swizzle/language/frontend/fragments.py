@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from swizzle.language.frontend.accumulators import read_element_type
+from swizzle.language.frontend.calls import require_whole_warps
 from swizzle.language.frontend.expressions import ExpressionReader
 from swizzle.language.frontend.scope import AccumulatorName, ArrayName
 from symbolic.ir.matrices import PRODUCTS, SUMS, WARP, MatrixMove, MatrixProduct, per_lane, sketch_product
@@ -120,6 +121,7 @@ def read_instruction(
             node, f"{name} in warps of {reader.launch.warp_size} lanes", f"warps of {WARP} lanes, the hardware's",
             "leave out warp_size=",
         )  # fmt: skip
+    require_whole_warps(reader, node, name)
     if name == "cuda.mma":
         return _product(reader, arguments, node)
     trans = arguments.get("trans")
