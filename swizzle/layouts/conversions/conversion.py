@@ -225,7 +225,7 @@ class Conversion(Struct, frozen=True):
     def proof(self) -> str:
         """What is proved to be minimal, and why; 'open' is what is not."""
         if self.shared is not None:
-            return self.shared.found.proof
+            return self.shared.proof
         if self.transpositions:
             both = self.shuffles + self.transpositions
             return (

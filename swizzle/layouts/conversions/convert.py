@@ -83,7 +83,7 @@ def convert(
                 "lanes that want the same of each other in all warps" if stay else "a conversion within warps",
                 'via="shared" or via="auto"',
             )
-        plan = through_shared(source, target, bits, keep=True, at_most=MOST_SHARED)
+        plan = through_shared(source, target, bits, keep=True, repack=True, at_most=MOST_SHARED)
         return Conversion(source, target, bits, None, plan, ShuffleBound(0, ""), permutation)
     return _within_warps(source, target, known, bits, via, arch, fewest, permutation)
 
@@ -106,7 +106,7 @@ def _within_warps(
                 least = bound_of(source.cells[0], target.cells[0], 2, transposing=True)
     if via == "shared" or (via == "auto" and network is not None and network.clocks > max(2, least.shuffles)):
         with suppress(SwizzleError) if network else nullcontext():  # the tile may be too large
-            shared = through_shared(source, target, bits, keep=True, at_most=MOST_SHARED)
+            shared = through_shared(source, target, bits, keep=True, repack=True, at_most=MOST_SHARED)
         if network is not None and shared and (fewest != "clocks" or network.clocks <= shared.clocks):
             shared = None
     if network is None and shared is None:
@@ -116,7 +116,7 @@ def _within_warps(
                 "fewer elements, or a permutation of bits",
                 'via="shared" or via="auto"',
             )
-        shared = through_shared(source, target, bits, keep=True, at_most=MOST_SHARED)
+        shared = through_shared(source, target, bits, keep=True, repack=True, at_most=MOST_SHARED)
     network = None if shared else network
     assert network is None or all(_lands(network, *each, bits) for each in zip(source.cells, target.cells, strict=True))
     fewer = _fewer(source, known, bits, network, least.shuffles, fewest) if network else None

@@ -18,10 +18,21 @@ from msgspec import Struct
 
 from swizzle.layouts.access import Access, Asked, mistake
 from swizzle.layouts.answer import FoundLayout
+from swizzle.layouts.conversions.network import ExchangeNetwork
+from swizzle.layouts.conversions.repacked import (
+    Arrangement,
+    Vectors,
+    arrangements,
+    flat_cells,
+    neighbours,
+    renumbered,
+    slots_after,
+)
 from swizzle.layouts.distribution import Cells, Distribution
 from swizzle.layouts.layout import Layout
 from swizzle.layouts.search import FAMILIES, Family, best
 from symbolic.ir.program import LANES
+from symbolic.machine.accesses import BANKS, WORD
 
 _ENOUGH = 24
 
@@ -52,7 +63,8 @@ class Moves(Struct, frozen=True):
 class SharedPlan(Struct, frozen=True):
     """Stores, a barrier, loads; `found` is the layout of the tile and what is known of it.
 
-    Where words are not loaded, each is one of the thread's own: `own` has its number for each word.
+    Where words are not loaded, each is one of the thread's own: `own` has its number for each word. Registers may be
+    arranged anew in each lane before they are stored (`packing`), and after they are loaded.
     """
 
     shape: tuple[int, ...]
@@ -62,6 +74,8 @@ class SharedPlan(Struct, frozen=True):
     loads: Moves
     found: FoundLayout
     own: tuple[int, ...] = ()
+    packing: ExchangeNetwork | None = None
+    unpacking: ExchangeNetwork | None = None
 
     @property
     def layout(self) -> Layout:
@@ -75,8 +89,21 @@ class SharedPlan(Struct, frozen=True):
 
     @property
     def selects(self) -> int:
-        """Shifts and byte permutes of a warp, where words are stored or loaded in parts."""
-        return self.stores.pieces + self.loads.pieces
+        """Shifts and byte permutes of a warp, where words are stored or loaded in parts, or arranged anew."""
+        networks = (network.selects for network in (self.packing, self.unpacking) if network)
+        return self.stores.pieces + self.loads.pieces + sum(networks)
+
+    @property
+    def proof(self) -> str:
+        """What is proved of the turns: that what is stored and loaded fills as many, or of these vectors only."""
+        sides = [(int(moves.on.sum()) * moves.width * self.bits) // 8 for moves in (self.stores, self.loads)]
+        least = sum(-(-side // (BANKS * WORD)) for side in sides)
+        if self.passes <= least:
+            return self.found.proof
+        return (
+            f"open: {sides[0]} bytes are stored and {sides[1]} loaded, which takes {least} turns at least; by these "
+            f"instructions, {self.found.proof}"
+        )
 
     @property
     def clocks(self) -> float:
@@ -85,13 +112,13 @@ class SharedPlan(Struct, frozen=True):
 
     def gives(self, source: Distribution, target: Distribution) -> bool:
         """Say whether every element lands where the target says, by running the stores and loads on the cells."""
+        before = slots_after(self.packing, flat_cells(source))
         size = int(self.layout.table().max()) + 1
         memory = np.full(size, -1, np.int64)
         for some, address, on in zip(self.stores.slots, self.stores.addresses, self.stores.on, strict=True):
             for k, slot in enumerate(some):
-                before = memory[address[on] + k]
-                new = _flat(source)[:, slot][on]
-                if ((before >= 0) & (before != new)).any():
+                known, new = memory[address[on] + k], before[:, slot][on]
+                if ((known >= 0) & (known != new)).any():
                     return False
                 memory[address[on] + k] = new
         held = np.full((target.warps * LANES, target.slots), -1, np.int64)
@@ -100,14 +127,9 @@ class SharedPlan(Struct, frozen=True):
             for k, slot in enumerate(some):
                 held[on, slot] = memory[address[on] + k]
                 if self.own and not on.all():
-                    held[~on, slot] = _flat(source)[~on, self.own[slot // per] * per + slot % per]
-        wanted = _flat(target)
-        return bool(((wanted < 0) | (held == wanted)).all())
-
-
-def _flat(each: Distribution) -> Cells:
-    found: Cells = each.cells.reshape(-1, each.slots)
-    return found
+                    held[~on, slot] = before[~on, self.own[slot // per] * per + slot % per]
+        wanted = flat_cells(target)
+        return bool(((wanted < 0) | (slots_after(self.unpacking, held) == wanted)).all())
 
 
 class _Keepers(Struct, frozen=True):
@@ -146,13 +168,14 @@ def through_shared(
     families: Sequence[Family] = FAMILIES,
     *,
     keep: bool = False,
+    repack: bool = False,
     at_most: int | None = None,
 ) -> SharedPlan:
     """Return the plan with the fewest turns: wide vectors first, narrower ones where no layout keeps them whole.
 
     Vectors have up to `widest` bits, and at least one element. `families` are those of the tile's layout. With `keep`,
-    warps may keep words that they hold. `at_most` limits the bytes of the tile: the user's error
-    where none is as small.
+    warps may keep words that they hold; with `repack`, lanes may arrange their registers anew, so that whole words are
+    stored and loaded. `at_most` limits the bytes of the tile: the user's error where none is as small.
     """
     shape = source.shape
     if len(shape) > 4:
@@ -170,8 +193,8 @@ def through_shared(
     if keepers is not None:
         split = _fewest_turns(source, target, bits, widest, families, keepers, at_most)
         if split is not None and split.passes < plan.passes and split.clocks < plan.clocks:
-            return split
-    return plan
+            plan = split
+    return _in_words(source, target, bits, widest, families, at_most, plan) if repack else plan
 
 
 def _fewest_turns(
@@ -189,13 +212,15 @@ def _fewest_turns(
     narrow = product([min(stores, key=lambda v: v[1])], [min(loads, key=lambda v: v[1])])
     for one, two in [*pairs, *narrow]:
         if keepers is None:
-            gets = np.ones((len(two[2]), len(_flat(target))), np.bool_)
+            gets = np.ones((len(two[2]), len(flat_cells(target))), np.bool_)
         elif two[1] * bits >= 32:
             gets = keepers.loads(two[2], max(1, 32 // bits))
         else:
             continue
         gets &= _phases_asking(target, *two[1:], bits)
-        loaded = np.unique(_flat(target)[:, [slot for some in two[2] for slot in some]][np.repeat(gets, two[1], 0).T])
+        loaded = np.unique(
+            flat_cells(target)[:, [slot for some in two[2] for slot in some]][np.repeat(gets, two[1], 0).T]
+        )
         puts = _first_holders(source, one[2], set(loaded.tolist()) - {-1})
         accesses = [_access("stores", source, *one, puts), _access("loads", target, *two, gets)]
         moved = (int(on.sum()) * width for on, width in ((puts, one[1]), (gets, two[1])))
@@ -219,34 +244,56 @@ def _fewest_turns(
     return best_plan
 
 
-Vectors = tuple[int, int, tuple[tuple[int, ...], ...]]
-"""The axis that vectors run along, their width, and the slots of each."""
+def _in_words(
+    source: Distribution, target: Distribution, bits: int, widest: int, families: Sequence[Family], at_most: int | None,
+    plan: SharedPlan,
+) -> SharedPlan:  # fmt: skip
+    """Return a plan of fewer clocks that arranges registers anew in each lane; `plan` where there is none."""
+    least = 2 * -(-prod(source.shape) * bits // (32 * LANES))  # where every cell goes through memory
+    if bits >= 32 or plan.clocks * plan.warps <= least or len(np.unique(source.cells)) < source.cells.size:
+        return plan
+    ways: list[tuple[int, tuple[Distribution, Distribution], Arrangement, Arrangement]] = []
+    for numbered in [(source, target), *renumbered(source, target, bits)]:
+        for first, last in product(*(list(arrangements(each, bits, widest)) for each in numbered)):
+            ways.append((first.selects(back=False) + last.selects(back=True), numbered, first, last))
+    ways.sort(key=lambda way: (way[0], -way[2].vectors[1] - way[3].vectors[1]))
+    for selects, numbered, first, last in ways[:_ENOUGH]:
+        if selects / 2 >= plan.clocks:
+            break
+        puts, gets = (np.ones((len(each.vectors[2]), each.held.warps * LANES), np.bool_) for each in (first, last))
+        accesses = [
+            _access("stores", first.held, *first.vectors, puts),
+            _access("loads", last.held, *last.vectors, gets),
+        ]
+        found = best(first.held.shape, accesses, bits=bits, families=families, at_most=at_most)
+        if found.layout is None:
+            continue
+        made = SharedPlan(
+            first.held.shape,
+            bits,
+            source.warps,
+            _moves(first.held, first.vectors, found.layout, bits, puts),
+            _moves(last.held, last.vectors, found.layout, bits, gets),
+            found,
+            packing=first.network,
+            unpacking=last.back,
+        )
+        if made.clocks < plan.clocks:
+            assert made.gives(*numbered), "registers are arranged as they were before"
+            plan = made
+        if plan.passes <= least:
+            break
+    return plan
 
 
 def _vectors(each: Distribution, bits: int, widest: int) -> Iterator[Vectors]:
     """Yield the ways to group slots into vectors along an axis, of `widest` bits or less, as registers hold them."""
-    flat = _flat(each)
-    per = max(1, 32 // bits)
-    by_cells = {flat[:, slot].tobytes(): slot for slot in reversed(range(each.slots))}
-    for axis, length in enumerate(each.shape):
-        stride = prod(each.shape[axis + 1 :])
+    flat = flat_cells(each)
+    for axis in range(len(each.shape)):
         width = max(1, widest // bits)
         while width > 1 or axis == len(each.shape) - 1:
-            groups = []
-            left = set(range(each.slots))
-            for slot in range(each.slots):
-                first = flat[:, slot]
-                at = first // stride % length
-                if slot not in left or ((first < 0).any() and width > 1) or ((at % width).any() and width > 1):
-                    continue
-                some = [slot, *(by_cells.get((first + k * stride).tobytes(), -1) for k in range(1, width))]
-                chunk = min(per, width)
-                in_words = all(some[k] == some[k - k % chunk] + k % chunk for k in range(width))
-                in_words &= all(some[k] % chunk == 0 for k in range(0, width, chunk))
-                if in_words and left.issuperset(some) and (at + width <= length).all():
-                    groups.append(tuple(some))
-                    left -= set(some)
-            if not left:
+            groups = neighbours(flat, each.shape, axis, width, max(1, 32 // bits))
+            if groups is not None:
                 yield axis, width, tuple(groups)
             if width == 1:
                 break
@@ -263,14 +310,14 @@ def _phases_asking(
     each: Distribution, width: int, groups: tuple[tuple[int, ...], ...], bits: int
 ) -> npt.NDArray[np.bool_]:
     """Return which threads are in a phase where somebody wants a vector: (vectors, threads)."""
-    wants = np.stack([_flat(each)[:, some[0]] >= 0 for some in groups])
+    wants = np.stack([flat_cells(each)[:, some[0]] >= 0 for some in groups])
     phases = _by_phase(wants, width, bits)
     return np.broadcast_to(phases.any(axis=-1, keepdims=True), phases.shape).reshape(wants.shape)
 
 
 def _first_holders(each: Distribution, groups: tuple[tuple[int, ...], ...], loaded: set[int]) -> npt.NDArray[np.bool_]:
     """Return which threads store each vector, the first that holds cells that are loaded: (vectors, threads)."""
-    flat = _flat(each)
+    flat = flat_cells(each)
     seen: set[int] = set()
     on = np.zeros((len(groups), len(flat)), np.bool_)
     for n, some in enumerate(groups):
@@ -290,7 +337,7 @@ def _access(
     groups: tuple[tuple[int, ...], ...],
     on: npt.NDArray[np.bool_],
 ) -> Access:
-    flat = _flat(each)
+    flat = flat_cells(each)
     firsts = np.where(on, np.stack([flat[:, some[0]] for some in groups]), -1)
     starts = np.stack(np.unravel_index(np.maximum(firsts, 0), each.shape), -1)
     starts = np.where(firsts[..., None] < 0, -1, starts).reshape(-1, LANES, len(each.shape))
@@ -299,7 +346,7 @@ def _access(
 
 def _moves(each: Distribution, vectors: Vectors, layout: Layout, bits: int, on: npt.NDArray[np.bool_]) -> Moves:
     _, width, groups = vectors
-    flat, table = _flat(each), layout.table().reshape(-1)
+    flat, table = flat_cells(each), layout.table().reshape(-1)
     firsts = np.stack([flat[:, some[0]] for some in groups])
     held = _by_phase(firsts >= 0, width, bits)
     addresses = _by_phase(np.where(firsts < 0, 0, table[np.maximum(firsts, 0)]), width, bits)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from swizzle.layouts.conversions.network import ExchangeNetwork
 from swizzle.layouts.conversions.shared import Moves, SharedPlan
-from swizzle.layouts.conversions.text import affine, lanes_where, numbered, parameters
+from swizzle.layouts.conversions.text import NetworkText, affine, lanes_where, numbered, parameters
 from symbolic.ir.program import LANES
 
 _TYPES = {8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "uint2", 128: "uint4"}
@@ -83,6 +84,7 @@ def shared_text(plan: SharedPlan, name: str, title: str) -> str:
 
     stores = _Side(plan.stores, plan.warps, name, "put")
     loads = _Side(plan.loads, plan.warps, name, "get")
+    held, arranged = _arranged(plan.packing, name, [f"x[{word}]" for word in range(words(plan.stores))], "p")
     put, get = [], []
     for number, slots in enumerate(plan.stores.slots):
         if not plan.stores.on[number].any():
@@ -91,11 +93,11 @@ def shared_text(plan: SharedPlan, name: str, title: str) -> str:
         first = slots[0] // per * halves
         if size < 32:
             shift = slots[0] % per * plan.bits
-            value = f"({stores.type}){f'(x[{first}] >> {shift})' if shift else f'x[{first}]'}"
+            value = f"({stores.type}){f'({held[first]} >> {shift})' if shift else held[first]}"
         elif size == 32:
-            value = f"x[{first}]"
+            value = held[first]
         else:
-            value = f"make_{stores.type}({', '.join(f'x[{word}]' for word in _words(slots, per, halves))})"
+            value = f"make_{stores.type}({', '.join(held[word] for word in _words(slots, per, halves))})"
         put.append(f"    {stores.condition(number)}{stores.place(number)} = {value};\n")
     parts: dict[int, dict[int, str]] = {}  # of each word what lies at which byte
     for number, slots in enumerate(plan.loads.slots):
@@ -119,14 +121,30 @@ def shared_text(plan: SharedPlan, name: str, title: str) -> str:
         else:
             for part, word in zip(_PARTS, _words(slots, per, halves), strict=False):
                 parts[word] = {0: f"{got}.{part}"}
-    results = [f"    y[{word}] = {_joined(some)};\n" for word, some in sorted(parts.items())]
+    loaded = {word: _joined(some) for word, some in sorted(parts.items())}
+    if plan.unpacking is not None:
+        texts, more = _arranged(plan.unpacking, name, list(loaded.values()), "q")
+        loaded, get = dict(enumerate(texts)), [*get, *more]
+    results = [f"    y[{word}] = {text};\n" for word, text in loaded.items()]
     barrier = "__syncwarp" if plan.warps == 1 else "__syncthreads"
     tables = "".join(stores.tables + loads.tables)
     registers = parameters(words(plan.stores), words(plan.loads))
     head = f"__device__ __forceinline__ void {name}({registers}, void* tile) {{\n"
     wait = [f"    {barrier}();\n"] if put else []
-    body = [*stores.head, *loads.head, *put, *wait, *get, *results]
+    body = [*stores.head, *loads.head, *arranged, *put, *wait, *get, *results]
     return "".join([tables, "\n" * bool(tables), f"// {title}\n", head, numbered(body, plan.warps), *body, "}\n"])
+
+
+def _arranged(
+    network: ExchangeNetwork | None, name: str, inputs: list[str], prefix: str
+) -> tuple[list[str], list[str]]:
+    """Return what words are called after a network within lanes, and its lines."""
+    if network is None:
+        return inputs, []
+    text = NetworkText(network, name, inputs, prefix)
+    lines = text.body()
+    assert not text.head, "all lanes do the same"
+    return [text.words[n] for n in network.outputs], lines
 
 
 def _joined(parts: dict[int, str]) -> str:

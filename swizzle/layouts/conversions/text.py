@@ -65,9 +65,14 @@ def lanes_where(mask: int) -> str:
     return f"({text}) {'==' if mask & 1 else '!='} 0"
 
 
-class _Text:
-    def __init__(self, network: ExchangeNetwork, name: str) -> None:
-        self.network, self.name = network, name
+class NetworkText:
+    """The lines of a network; `inputs` are what its words are called, `prefix` begins the names of its values."""
+
+    def __init__(
+        self, network: ExchangeNetwork, name: str, inputs: Sequence[str] | None = None, prefix: str = "v"
+    ) -> None:
+        self.network, self.name, self.prefix = network, name, prefix
+        self.inputs = inputs or [f"x[{word}]" for word in range(network.words)]
         self.tables: list[str] = []
         self.head: list[str] = []
         self.names: dict[tuple[str, object], str] = {}
@@ -125,10 +130,10 @@ class _Text:
         for n, node in enumerate(self.network.nodes):
             match node:
                 case Input(word):
-                    words.append(f"x[{word}]")
+                    words.append(self.inputs[word])
                     continue
                 case Transposition(source):
-                    words.append(f"v{n - self.network.words}")
+                    words.append(f"{self.prefix}{n - self.network.words}")
                     move = '"movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;"'
                     lines.append(f"    unsigned {words[-1]};\n")
                     lines.append(f'    asm volatile({move} : "=r"({words[-1]}) : "r"({words[source]}));\n')
@@ -147,7 +152,7 @@ class _Text:
                     text = f"{self.predicate(mask)} ? {words[second]} : {words[first]}"
                 case Mix(first, second, picks):
                     text = f"__byte_perm({words[first]}, {words[second]}, {self.selector(picks)})"
-            words.append(f"v{n - self.network.words}")
+            words.append(f"{self.prefix}{n - self.network.words}")
             lines.append(f"    const unsigned {words[-1]} = {text};\n")
         self.words = words
         return lines
@@ -167,7 +172,7 @@ def numbered(lines: Iterable[str], warps: int = 1) -> str:
 
 def cuda_text(network: ExchangeNetwork, name: str, title: str) -> str:
     """Return a device function that takes the registers x of every lane to the registers y, which are other ones."""
-    text = _Text(network, name)
+    text = NetworkText(network, name)
     lines = text.body()
     lane = numbered(text.head)
     results = [f"    y[{k}] = {text.words[n]};\n" for k, n in enumerate(network.outputs)]

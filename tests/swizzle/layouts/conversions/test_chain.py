@@ -128,3 +128,31 @@ def test_a_wrong_lane_or_condition_is_found() -> None:
     picks = spoilt(fp8, lambda node: replace(node, picks=((1, 0, 2, 3), *node.picks[1:])), Mix)
     for wrong in (lane, picks):
         assert wrong_elements(wrong) != []
+
+
+ARRANGED: list[tuple[str, str, int, int, int]] = [  # turns of all warps and selects of one
+    ("c0 c1 c2 c3 r0 r1 | c4 c5 r2 r3 r4", "r0 r1 r2 r3 c0 c1 | r4 c2 c3 c4 c5", 8, 32, 32),
+    ("c0 c1 c2 r0 r1 | c3 c4 c5 r2 r3", "r0 r1 r2 c0 c1 | r3 c2 c3 c4 c5", 16, 32, 16),
+    ("r2 c3 c1 r0 | c0 c2 c4 r1 r3 | c5 r4", "c0 c4 c1 r0 | c2 c3 r1 r2 r3 | r4 c5", 8, 32, 16),
+]
+
+
+@pytest.mark.parametrize("source, target, bits, turns, selects", ARRANGED, ids=["bytes", "halves", "two in common"])
+def test_lanes_arrange_their_registers_anew(source: str, target: str, bits: int, turns: int, selects: int) -> None:
+    """What both sides hold in a lane is a word of shared memory; its bytes are permuted in registers."""
+    found = convert(source, target, bits=bits, via="shared")
+    assert found.shared is not None and (found.shared.passes, found.selects) == (turns, selects)
+    assert wrong_elements(found) == []
+    assert found.proof.endswith("none can take less") and found.proof.startswith("free")
+    other = found.shared.packing or found.shared.unpacking
+    assert other is not None
+    moved = replace(other, outputs=(*other.outputs[1:], other.outputs[0]))
+    wrong = replace(found.shared, **{"packing" if found.shared.packing else "unpacking": moved})
+    assert not wrong.gives(found.source, found.target) and wrong_elements(replace(found, shared=wrong)) != []
+
+
+def test_what_is_stored_by_bytes_is_not_said_to_be_least() -> None:
+    """Where no word is in common, single bytes go through memory: the turns of these, not of any program."""
+    found = convert("c0 c1 c2 c3 | c4 c5 r0 r1 r2", "r0 r1 r2 c0 | c1 c2 c3 c4 c5", bits=8, via="shared")
+    assert found.clocks == 20
+    assert found.proof.startswith("open: 512 bytes are stored and 512 loaded, which takes 8 turns at least; by these")
