@@ -22,9 +22,9 @@ from cuda_out.c.printer import CudaSource
 from cuda_out.c.same_text import asks_for_its_reader
 from cuda_out.compile.toolchain import compile_to_ptx
 from swizzle import solve
-from swizzle.answers.checking.compare import most_ragged, sizes_to_try
 from swizzle.answers.checking.emitted import try_mutants
 from swizzle.answers.checking.numba_text import NumbaChecks
+from swizzle.answers.checking.trial import most_ragged, sizes_to_try
 from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.emit.emitters import cuda_source
 from swizzle.answers.emit.filled import FilledKernel

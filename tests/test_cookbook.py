@@ -17,7 +17,7 @@ from cuda_out.passes.pipeline import optimize
 from cuda_out.tiling.tiling import Tiling
 from cuda_out.tiling.trips import one_tile
 from swizzle import load
-from swizzle.answers.checking.compare import sizes_to_try
+from swizzle.answers.checking.trial import sizes_to_try
 from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.emit.emitters import cuda_source
 from swizzle.answers.emit.filled import FilledKernel

@@ -16,8 +16,8 @@ from cuda_out.compile.toolchain import ARCHITECTURES, available_tools, compile_c
 from cuda_out.passes.distribute import distribute
 from cuda_out.passes.shuffles import legal_shuffles
 from cuda_out.passes.simplify import inline_finals, simplify
-from swizzle.answers.checking.compare import LaunchSize, most_ragged, sizes_to_try
 from swizzle.answers.checking.emitted import try_mutants
+from swizzle.answers.checking.trial import LaunchSize, most_ragged, sizes_to_try
 from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.emit.emitters import cuda_source
 from swizzle.answers.emit.filled import FilledKernel

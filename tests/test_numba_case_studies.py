@@ -9,9 +9,8 @@ from cuda_out.numba.printer import print_numba
 from cuda_out.passes.pipeline import optimize
 from cuda_out.tiling.tiling import Tiling
 from cuda_out.tiling.trips import one_tile
-from swizzle.answers.checking.compare import sizes_to_try
 from swizzle.answers.checking.numba_text import NumbaChecks
-from swizzle.answers.checking.trial import Array, trials
+from swizzle.answers.checking.trial import Array, sizes_to_try, trials
 from swizzle.answers.emit.calling import solution_sizes
 from swizzle.answers.emit.emitters import cuda_source
 from swizzle.answers.emit.filled import FilledKernel

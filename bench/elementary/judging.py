@@ -25,7 +25,7 @@ from symbolic.expressions.expression import (
     substituted,
 )
 from symbolic.expressions.formulas import Sort, Verdict
-from symbolic.expressions.numbers import value_of
+from symbolic.expressions.meaning import value_of
 from symbolic.ir.program import DType
 
 SECONDS: Final = 2.0

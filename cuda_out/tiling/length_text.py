@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from cuda_out.analysis.registers import is_static, static_names
 from cuda_out.tiling.tiling import Span, TiledAxis, Tiling
-from symbolic.ir.intervals import Range
+from symbolic.ir.facts import Range
 from symbolic.ir.program import Axis, Binary, Const, Coordinate, Expr, Load, Parameter, Program, Store
 from symbolic.ir.walk import FreshNames, own_expressions, statements, subexpressions
 

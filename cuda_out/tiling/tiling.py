@@ -23,8 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from symbolic.ir import program as ir
-from symbolic.ir.facts import Facts, launch_facts, range_of, rewrite
-from symbolic.ir.intervals import Bound, Range
+from symbolic.ir.facts import Bound, Facts, Range, launch_facts, range_of, rewrite
 from symbolic.ir.program import Axis, DType, Expr, Parameter, Program, Stmt
 from symbolic.ir.walk import Body, children, own_expressions, rewrite_program, statements, subexpressions
 

@@ -30,8 +30,7 @@ from cuda_out.passes.simplify import inline_finals, simplify
 from cuda_out.tiling.tiling import coordinates, endless
 from symbolic.errors import Place
 from symbolic.ir import program as ir
-from symbolic.ir.facts import Facts, after, launch_facts, loop_facts, range_of
-from symbolic.ir.intervals import ANY, Range
+from symbolic.ir.facts import ANY, Facts, Range, after, launch_facts, loop_facts, range_of
 from symbolic.ir.program import DType, Expr, Program, Stmt
 from symbolic.ir.walk import Body, map_own
 

@@ -15,20 +15,22 @@ from cuda_out.c.printer import CudaSource
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import CompileError, available_tools, compile_both_forms, compile_to_ptx
 from cuda_out.emulate.emulate import EmulationError, emulate_checked, missing_compiler
-from swizzle.answers.checking.compare import (
+from swizzle.answers.checking.emitted import NO_COMPILER
+from swizzle.answers.checking.host_numba import try_host_numba
+from swizzle.answers.checking.trial import (
     ORDERS,
+    Array,
     Compared,
+    Kind,
     LaunchSize,
     Runner,
     at_the_lengths,
     compare,
     other_sizes,
+    random_argument,
     sizes_to_try,
     with_names,
 )
-from swizzle.answers.checking.emitted import NO_COMPILER
-from swizzle.answers.checking.host_numba import try_host_numba
-from swizzle.answers.checking.trial import Array, Kind, random_argument
 from swizzle.answers.checking.validator import KINDS, SizesValidator
 from swizzle.answers.emit.any_length.conditions import FixedSize
 from swizzle.answers.emit.emitters import FILE_KINDS, Sizes, about_sizes, sizes_as_json, sizes_text

@@ -10,7 +10,7 @@ from typing import Literal, TextIO
 from msgspec import Struct, field
 
 from cuda_out.compile.launch import gpu_available
-from swizzle.answers.checking.compare import compare, on_cpu, on_gpu, sizes_to_try
+from swizzle.answers.checking.trial import compare, on_cpu, on_gpu, sizes_to_try
 from swizzle.answers.emit.emitters import cuda_source, proved, provenance
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.emit.sizes import sizes_of

@@ -16,8 +16,8 @@ from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.emulate.emulate import missing_compiler
 from cuda_out.ptx.running.validate import Validation
-from swizzle.answers.checking.compare import sizes_to_try
 from swizzle.answers.checking.emitted import NO_COMPILER
+from swizzle.answers.checking.trial import sizes_to_try
 from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.device_scans.cuda_text import text_of
 from swizzle.answers.device_scans.device import Checked, DeviceScan, Form, device_scan

@@ -45,8 +45,7 @@ from symbolic.expressions.expression import (
     substituted,
 )
 from symbolic.expressions.formulas import Meaningless, Sort, Verdict
-from symbolic.expressions.meaning import function_of
-from symbolic.expressions.numbers import value_of
+from symbolic.expressions.meaning import function_of, value_of
 
 QUICK: Final = 0.3
 """Seconds for an equation that is hardly to be proved, but for luck."""

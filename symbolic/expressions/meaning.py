@@ -11,6 +11,8 @@ An operator means the same in each domain where it has a meaning:
 
 Python's own numbers (`NUMBERS`) stand for the program as Python runs it: there `//` and `%` by zero are errors, too,
 and `/` rounds. Of a choice between numbers only one side is computed, and of `and` and `or` what decides.
+
+On numbers of given sorts (`value_of`) words wrap at every operation, and others are exact.
 """
 
 from __future__ import annotations
@@ -19,11 +21,13 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import lru_cache, partial, reduce
 from typing import Any, Final, TypeAlias
 
 from symbolic.bottom_up import bottom_up
 from symbolic.expressions.expression import NAME, Expression
+from symbolic.expressions.formulas import Formulas, Sort
 
 Key: TypeAlias = Any
 """A node; or a node and the kind of numbers that it is computed as, where a domain has several."""
@@ -270,3 +274,76 @@ _CALLED: Final[dict[str, Any]] = {name: ON_NUMBERS[operator] for operator, name 
     "inf": math.inf
 }
 _WRITTEN: Final = NumberDomain({op: _written(op) for op in ON_NUMBERS}, lambda value: f"({NUMBERS.number(value)!r})")
+
+
+def value_of(expression: Expression, values: Mapping[str, Any], sorts: Mapping[str, Sort]) -> Any:
+    """Return the number or truth value that an expression is; `values` and `sorts` are those of its names.
+
+    >>> from symbolic.expressions.expression import add, number_name
+    >>> x = number_name("x")
+    >>> value_of(add(x, x), {"x": 100}, {"x": Sort("word", 8)})
+    -56
+    """
+    domain = _domain_of(tuple(sorts.items()))
+    return evaluate(expression, values, domain, domain.sort_of(expression))
+
+
+@lru_cache(maxsize=64)
+def _domain_of(sorts: tuple[tuple[str, Sort], ...]) -> _Sorted:
+    return _Sorted(dict(sorts))
+
+
+class _Sorted(SeveralKinds):
+    """Words, integers and reals: what formulas of these sorts mean, and what is looked at as a counterexample."""
+
+    def __init__(self, sorts: Mapping[str, Sort]) -> None:
+        super().__init__(_EXACT, lazy=True)
+        self._formulas = Formulas(sorts)
+
+    def sort_of(self, *some: Expression) -> Sort:
+        """Return the sort of expressions, or that of all names."""
+        found = filter(None, map(self._formulas.sort_of, some))
+        return next(found, None) or self._formulas.common_sort()
+
+    def name(self, value: Any, sort: Sort | None) -> Any:
+        return wrapped(value, sort)
+
+    def constant(self, value: Any, sort: Sort | None) -> Any:
+        return wrapped(value, sort)
+
+    def arguments_of(self, node: Expression, sort: Sort | None) -> Sequence[Key]:
+        if node.operator in ("<", "<=", "=="):
+            sort = self.sort_of(*node.arguments)
+        elif node.operator == "select":
+            return [(node.arguments[0], None), *((each, sort) for each in node.arguments[1:])]
+        elif node.truth:
+            sort = None
+        return [(each, sort) for each in node.arguments]
+
+    def applied(self, node: Expression, sort: Sort | None, *values: Any) -> Any:
+        if node.operator in ("<<", ">>") and sort is not None and sort.kind == "word":
+            value, amount = values
+            values = (value, amount if 0 <= amount < sort.bits else sort.bits)
+        found = self.table[node.operator](*values)
+        return found if node.truth else wrapped(found, sort)
+
+
+def wrapped(value: Any, sort: Sort | None) -> Any:
+    """Return a number as a word has it; of any other sort, as it is."""
+    if sort is None or sort.kind != "word" or isinstance(value, bool | float):
+        return value
+    low, high = sort.limits
+    return (value - low) % (high - low + 1) + low
+
+
+def _divided(a: Any, b: Any) -> Any:
+    if isinstance(a, float) or isinstance(b, float):
+        return a / b
+    return Fraction(a) / Fraction(b)
+
+
+_EXACT: Final = {
+    **ON_NUMBERS,
+    "/": _divided, "//": lambda a, b: a // b if b else 0, "%": lambda a, b: a % b if b else a,
+}  # fmt: skip
+"""The operators of exact numbers, where they differ from Python's: those that divide."""

@@ -30,7 +30,7 @@ from symbolic.expressions.expression import (
     terms,
 )
 from symbolic.expressions.formulas import INTEGER
-from symbolic.expressions.numbers import value_of
+from symbolic.expressions.meaning import value_of
 from symbolic.expressions.quotients import ratio, same_ratio
 from symbolic.expressions.text import text_of
 

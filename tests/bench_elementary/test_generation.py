@@ -22,7 +22,7 @@ from symbolic.expressions import expression as e
 from symbolic.expressions.columns import on_columns
 from symbolic.expressions.expression import Expression, subexpressions
 from symbolic.expressions.formulas import Sort
-from symbolic.expressions.numbers import value_of
+from symbolic.expressions.meaning import value_of
 from symbolic.expressions.text import text_of
 from tests.bench_elementary.halide import HALIDE, Row
 

@@ -17,7 +17,7 @@ from bench.gpu.problem import Case
 from bench.gpu.solved import Store, sketch
 from cuda_out.compile.toolchain import available_tools, compile_cuda, uses_local
 from swizzle import load, solve
-from swizzle.answers.checking.compare import sizes_to_try
+from swizzle.answers.checking.trial import sizes_to_try
 from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.emit.calling import solution_sizes
 from swizzle.answers.emit.emitters import cuda_source

@@ -21,8 +21,7 @@ from cuda_out.passes.references import plain_coordinates, reuse_names
 from cuda_out.passes.share import share_values
 from cuda_out.passes.simplify import reduce_strength, simplify, simplify_expression, strong
 from symbolic.ir import program as ir
-from symbolic.ir.facts import launch_facts
-from symbolic.ir.intervals import Range
+from symbolic.ir.facts import Range, launch_facts
 from symbolic.ir.program import DType, Expr, Program
 from symbolic.ir.walk import own_expressions, same, statements, subexpressions
 from tests.cuda_out.build import (

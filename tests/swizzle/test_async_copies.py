@@ -14,7 +14,7 @@ from cuda_out.emulate.emulate import EmulationError, emulate
 from cuda_out.ptx.running.validate import Validator, WrittenOut
 from cuda_out.tiling.tiling import Tiling
 from swizzle import Sketch, SwizzleError, solve
-from swizzle.answers.checking.compare import sizes_to_try
+from swizzle.answers.checking.trial import sizes_to_try
 from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.emit.any_length.conditions import FixedSize, any_length
 from swizzle.answers.emit.any_length.reductions import along_loops

@@ -11,7 +11,7 @@ from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.emulate.emulate import EmulationError, emulate
 from cuda_out.ptx.running.validate import Validator, WrittenOut
 from swizzle import Sketch, SwizzleError, solve
-from swizzle.answers.checking.compare import compare, on_cpu, sizes_to_try
+from swizzle.answers.checking.trial import compare, on_cpu, sizes_to_try
 from swizzle.answers.checking.validator import numeric_difference
 from swizzle.answers.emit.any_length.conditions import FixedSize, any_length
 from swizzle.answers.emit.emitters import cuda_source, numba_source

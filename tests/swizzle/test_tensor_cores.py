@@ -12,7 +12,7 @@ from cuda_out.compile.toolchain import available_tools, compile_to_ptx, least_ar
 from cuda_out.passes.printed_accesses import printed_moves
 from cuda_out.ptx.running.validate import Validator, WrittenOut
 from swizzle import Sketch, SwizzleError, solve
-from swizzle.answers.checking.compare import compare, on_cpu, sizes_to_try
+from swizzle.answers.checking.trial import compare, on_cpu, sizes_to_try
 from swizzle.answers.checking.validator import numeric_difference
 from swizzle.answers.emit.emitters import cuda_source, numba_source
 from swizzle.answers.emit.filled import FilledKernel

@@ -47,20 +47,22 @@ from cuda_out.emulate.host import NotRun, calls, wrong_calls, wrong_mutants
 from cuda_out.ptx.reading.parse import parse
 from cuda_out.ptx.running.validate import Validation
 from cuda_out.ptx.syntax import NotInterpreted
-from swizzle.answers.checking.compare import (
+from swizzle.answers.checking.numba_text import try_numba_text
+from swizzle.answers.checking.on_disk import CANCELS, KernelText, arithmetic_differences, text_beside, text_to_check
+from swizzle.answers.checking.trial import (
+    Array,
+    Arrays,
     Compared,
     LaunchSize,
     Runner,
     arguments,
     compare,
+    first_wrong_trial,
     most_ragged,
     on_cpu,
     on_ptx,
     sizes_to_try,
 )
-from swizzle.answers.checking.numba_text import try_numba_text
-from swizzle.answers.checking.on_disk import CANCELS, KernelText, arithmetic_differences, text_beside, text_to_check
-from swizzle.answers.checking.trial import Array, Arrays, first_wrong_trial
 from swizzle.answers.checking.validator import SizesValidator, settled
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.status import CheckStatus, worst

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from cuda_out.numba.expressions import NUMBA_TYPE, python_name
 from cuda_out.numba.launching import GivenArray, GivenNumber, GivenStream, Launcher, NumbaCall, NumbaLaunch, RaisedError
 from cuda_out.numba.module_text import NotPrinted, parsed, refuse
-from swizzle.answers.checking.compare import LaunchSize
 from swizzle.answers.checking.numba_text import NOT_PRINTED, SHOWN, NumbaChecks, NumbaText, NumbaVerdict
+from swizzle.answers.checking.trial import LaunchSize
 from swizzle.answers.emit.any_length.conditions import FixedSize
 from swizzle.answers.emit.emitters import numba_source
 from swizzle.answers.emit.filled import FilledKernel

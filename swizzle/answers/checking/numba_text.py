@@ -37,8 +37,8 @@ from cuda_out.numba.parameters import with_lengths
 from cuda_out.ptx.running.validate import Validation
 from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.tiling.tiling import Tiling
-from swizzle.answers.checking.compare import LaunchSize
 from swizzle.answers.checking.on_disk import CANCELS, compared_arithmetic, text_beside
+from swizzle.answers.checking.trial import LaunchSize
 from swizzle.answers.checking.validator import SizesValidator, settled
 from swizzle.answers.emit.emitters import FILE_KINDS, cuda_source, numba_source
 from swizzle.answers.emit.filled import FilledKernel

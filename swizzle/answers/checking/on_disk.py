@@ -25,7 +25,7 @@ from cuda_out.ptx.running.arithmetic import differences
 from cuda_out.ptx.running.memory import Broken
 from cuda_out.ptx.running.validate import Validator, WrittenOut
 from cuda_out.ptx.syntax import NotInterpreted
-from swizzle.answers.checking.compare import LaunchSize
+from swizzle.answers.checking.trial import LaunchSize
 from swizzle.answers.emit.emitters import Sizes, cuda_source
 from swizzle.answers.emit.filled import FilledKernel
 from symbolic.errors import Place, SwizzleError

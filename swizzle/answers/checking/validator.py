@@ -27,7 +27,7 @@ from cuda_out.ptx.every_length.windows import Cut, NotTiled
 from cuda_out.ptx.running.validate import Validation, Validator, WrittenOut
 from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.tiling.tiling import Tiling
-from swizzle.answers.checking.compare import LaunchSize, at_the_lengths, compare, on_ptx, size_at
+from swizzle.answers.checking.trial import LaunchSize, at_the_lengths, compare, on_ptx, size_at
 from swizzle.answers.emit.any_length.continuation import NearEnds, Rest
 from swizzle.answers.status import CheckStatus
 from swizzle.language.specs.specification import inputs, numbers, outputs

@@ -15,8 +15,7 @@ from cuda_out.passes.simplify import simplify_expression
 from symbolic.errors import Place
 from symbolic.expressions.expression import Expression, number_name
 from symbolic.ir import program as ir
-from symbolic.ir.facts import range_of
-from symbolic.ir.intervals import Range
+from symbolic.ir.facts import Range, range_of
 from symbolic.ir.program import DType, Expr
 from symbolic.ir.python_text import python_text
 

@@ -17,9 +17,8 @@ from swizzle.language.frontend.resolve import element
 from swizzle.language.frontend.scope import ArrayName
 from symbolic.errors import SwizzleError
 from symbolic.ir import program as ir
-from symbolic.ir.facts import Facts, launch_facts, numbers_of, range_of, trip_range
+from symbolic.ir.facts import NOTHING, Facts, Range, launch_facts, numbers_of, range_of, trip_range
 from symbolic.ir.functions import Gather, gather
-from symbolic.ir.intervals import NOTHING, Range
 from symbolic.ir.program import Apply, Cast, DType, Expr, HoleCall, Load, Program, Stmt
 from symbolic.ir.python_text import python_text
 from symbolic.ir.walk import own_expressions, statements, subexpressions

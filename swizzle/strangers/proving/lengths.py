@@ -26,7 +26,7 @@ from cuda_out.ptx.kinds import width
 from cuda_out.ptx.running.validate import WrittenOut
 from cuda_out.ptx.syntax import Kernel, NotInterpreted
 from cuda_out.tiling.tiling import AXES, Span, TiledAxis, Tiling
-from swizzle.answers.checking.compare import LaunchSize
+from swizzle.answers.checking.trial import LaunchSize
 from swizzle.answers.checking.validator import tile_validators
 from swizzle.answers.emit.any_length.continuation import MeaningAt, NearEnds, NotEven, SharedTerms, by_block, meaning_at
 from swizzle.answers.emit.filled import FilledKernel

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cuda_out.analysis.values import evaluate, is_computable
-from symbolic.ir.intervals import Range
+from symbolic.ir.facts import Range
 from tests.cuda_out.build import op, select, var
 from tests.cuda_out.reference import OPERATORS
 

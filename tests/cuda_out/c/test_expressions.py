@@ -17,8 +17,7 @@ from cuda_out.c.expressions import ExpressionPrinter, wide_names
 from cuda_out.c.helpers import coordinate_text, helper_text
 from cuda_out.c.printer import print_cuda
 from symbolic.ir import program as ir
-from symbolic.ir.facts import Facts, range_of
-from symbolic.ir.intervals import Range
+from symbolic.ir.facts import Facts, Range, range_of
 from symbolic.ir.program import DType, Expr
 from symbolic.ir.walk import subexpressions
 from tests.cuda_out.build import (

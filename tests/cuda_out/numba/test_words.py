@@ -11,8 +11,8 @@ from cuda_out.numba.compiling import why_not_compiled
 from cuda_out.numba.module_text import NotPrinted, read_module
 from cuda_out.numba.printer import print_numba
 from swizzle import accumulator, cuda, i32, scan_operator, serial, sketch, spec, u64
-from swizzle.answers.checking.compare import LaunchSize
 from swizzle.answers.checking.numba_text import NumbaChecks
+from swizzle.answers.checking.trial import LaunchSize
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.status import CheckStatus
 from swizzle.language.specs.specification import numbers

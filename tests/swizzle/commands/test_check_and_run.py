@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cuda_out.compile.toolchain import available_tools
-from swizzle.answers.checking.compare import with_names
+from swizzle.answers.checking.trial import with_names
 from swizzle.commands.check import CheckArguments, check
 from swizzle.commands.run import RunArguments, run
 from swizzle.commands.solve import SolveArguments, solve

@@ -18,8 +18,7 @@ from symbolic.errors import SwizzleError
 from symbolic.expressions import expression as e
 from symbolic.expressions.expression import Expression, number_name, substituted
 from symbolic.expressions.formulas import Sort, decide
-from symbolic.expressions.meaning import function_of
-from symbolic.expressions.numbers import value_of
+from symbolic.expressions.meaning import function_of, value_of
 from symbolic.expressions.reading import expression_of
 from symbolic.ir.program import DType
 from symbolic.solve.floor_division import bit_vector_type, floor_div, manager, signed_floor_div, signed_floor_mod

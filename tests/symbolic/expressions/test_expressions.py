@@ -14,8 +14,7 @@ from symbolic.expressions import expression as e
 from symbolic.expressions import quotients
 from symbolic.expressions.expression import Expression, constant, number_name, truth_name
 from symbolic.expressions.formulas import INTEGER, REALS, TRUTH, Formulas, Sort, decide
-from symbolic.expressions.meaning import function_of
-from symbolic.expressions.numbers import value_of, wrapped
+from symbolic.expressions.meaning import function_of, value_of, wrapped
 from symbolic.expressions.reading import expression_of
 from symbolic.expressions.text import text_of
 from symbolic.solve.evaluate import evaluate

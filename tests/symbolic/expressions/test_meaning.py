@@ -18,8 +18,7 @@ from symbolic.expressions import expression as e
 from symbolic.expressions.columns import FLOATS, ON_COLUMNS, WHOLE, on_columns
 from symbolic.expressions.expression import BUILDERS, Expression, constant, number_name
 from symbolic.expressions.formulas import INTEGER, REALS, Sort, decide
-from symbolic.expressions.meaning import NUMBERS, ON_NUMBERS, NumberDomain, evaluate, function_of
-from symbolic.expressions.numbers import value_of
+from symbolic.expressions.meaning import NUMBERS, ON_NUMBERS, NumberDomain, evaluate, function_of, value_of
 from symbolic.expressions.text import text_of
 from symbolic.ir.program import DType
 

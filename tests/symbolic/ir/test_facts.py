@@ -13,8 +13,19 @@ import pytest
 from cuda_out.passes.simplify import simplify_expression
 from symbolic.algebra.numbers import NUMPY_DTYPES, Numbers
 from symbolic.ir import functions
-from symbolic.ir.facts import _BINARY, after_body, decide, facts_where, launch_facts, loop_facts, numbers_of, range_of
-from symbolic.ir.intervals import ANY, NOTHING, Range
+from symbolic.ir.facts import (
+    _BINARY,
+    ANY,
+    NOTHING,
+    Range,
+    after_body,
+    decide,
+    facts_where,
+    launch_facts,
+    loop_facts,
+    numbers_of,
+    range_of,
+)
 from symbolic.ir.program import Apply, Binary, BinaryOp, Cast, Const, DType, Expr, Load, OperatorName, Stmt, Unary
 from tests.cuda_out.build import HERE, assign, branch, kernel, loop, num, op, select, un, var, where
 from tests.cuda_out.random_programs import random_condition, random_index

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symbolic.ir.facts import binary_range
-from symbolic.ir.intervals import ANY, Range
+from symbolic.ir.facts import ANY, Range, binary_range
 from tests.cuda_out.reference import OPERATORS
 
 ends = st.one_of(st.integers(-70, 70), st.sampled_from([-math.inf, math.inf]))

@@ -26,9 +26,8 @@ from swizzle.language.specs.verify import run_canonical
 from symbolic.algebra.terms import Term, Terms
 from symbolic.errors import SwizzleError
 from symbolic.ir import program as ir
-from symbolic.ir.facts import FARTHEST
+from symbolic.ir.facts import FARTHEST, Range
 from symbolic.ir.index import flat_index, unflattened
-from symbolic.ir.intervals import Range
 from symbolic.ir.program import Axis, DType, Expr, Parameter, Program, Stmt
 from symbolic.ir.walk import Body, map_bodies, map_own, rebuild
 

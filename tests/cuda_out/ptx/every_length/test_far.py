@@ -9,7 +9,7 @@ import pytest
 
 from cuda_out.c.printer import CudaSource
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
-from swizzle.answers.checking.compare import sizes_to_try
+from swizzle.answers.checking.trial import sizes_to_try
 from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.emit.emitters import cuda_source
 from tests.cuda_out.ptx.kernels import filled_kernel

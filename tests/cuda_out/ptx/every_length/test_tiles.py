@@ -23,7 +23,7 @@ from cuda_out.ptx.kinds import typed, untyped, width
 from cuda_out.ptx.running.validate import Validation, Validator, WrittenOut
 from cuda_out.ptx.syntax import NotInterpreted
 from cuda_out.tiling.tiling import Tiling
-from swizzle.answers.checking.compare import LaunchSize, sizes_to_try
+from swizzle.answers.checking.trial import LaunchSize, sizes_to_try
 from swizzle.answers.emit.emitters import cuda_source
 from tests.cuda_out.ptx.kernels import filled_kernel
 from tests.slow_cases import slow_unless

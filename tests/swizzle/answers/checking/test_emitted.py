@@ -18,8 +18,8 @@ from cuda_out.compile.sandbox import no_sandbox
 from cuda_out.compile.toolchain import available_tools
 from cuda_out.ptx.running.machine import PtxMachine
 from swizzle.answers.checking import emitted, on_disk
-from swizzle.answers.checking.compare import Compared
 from swizzle.answers.checking.on_disk import KernelText
+from swizzle.answers.checking.trial import Compared
 from swizzle.answers.emit.emitters import cuda_source
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.commands.check import CheckArguments, check

@@ -12,8 +12,8 @@ from bench.numba_mutants import module_mutants
 from cuda_out.compile.sandbox import no_sandbox
 from cuda_out.numba.compiling import _Answer, why_not_compiled
 from swizzle import solve
-from swizzle.answers.checking.compare import sizes_to_try
 from swizzle.answers.checking.numba_text import NumbaChecks, try_numba_text
+from swizzle.answers.checking.trial import sizes_to_try
 from swizzle.answers.emit.calling import solution_sizes
 from swizzle.answers.emit.emitters import cuda_source
 from swizzle.answers.emit.filled import FilledKernel

@@ -20,7 +20,7 @@ import pytest
 from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from swizzle import i32, operator
-from swizzle.answers.checking.compare import sizes_to_try
+from swizzle.answers.checking.trial import sizes_to_try
 from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.device_scans.cuda_text import source_of, text_of
 from swizzle.answers.device_scans.device import DeviceScan, device_scan

@@ -13,8 +13,8 @@ import pytest
 
 from cuda_out.tiling.tiling import Span
 from swizzle import SwizzleError
-from swizzle.answers.checking.compare import sizes_to_try
 from swizzle.answers.checking.host_numba import try_host_numba
+from swizzle.answers.checking.trial import sizes_to_try
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.answers.hosts.composition import composed
 from swizzle.answers.hosts.lengths import HostTiling, LaunchLength, MovedMeaning

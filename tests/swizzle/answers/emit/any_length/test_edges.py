@@ -15,7 +15,7 @@ from cuda_out.ptx.every_length.tiles import TileValidator
 from cuda_out.ptx.running.validate import Validation, WrittenOut
 from cuda_out.tiling.tiling import Tiling
 from swizzle import accumulator, cuda, f32, i32, sketch, solve, spec
-from swizzle.answers.checking.compare import LaunchSize
+from swizzle.answers.checking.trial import LaunchSize
 from swizzle.answers.checking.validator import tile_validators
 from swizzle.answers.emit.any_length.conditions import FixedSize, any_length
 from swizzle.answers.emit.emitters import cuda_source, sizes_as_json, sizes_text

@@ -15,7 +15,7 @@ from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.emulate.emulate import EmulationError, emulate
 from cuda_out.tiling.tiling import Tiling
 from swizzle import load
-from swizzle.answers.checking.compare import LaunchSize, sizes_to_try
+from swizzle.answers.checking.trial import LaunchSize, sizes_to_try
 from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.emit.any_length.conditions import FixedSize
 from swizzle.answers.emit.emitters import cuda_source, numba_source

@@ -13,7 +13,7 @@ from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from cuda_out.ptx.running.validate import Validation
 from cuda_out.tiling.tiling import Tiling
 from swizzle import load
-from swizzle.answers.checking.compare import sizes_to_try
+from swizzle.answers.checking.trial import sizes_to_try
 from swizzle.answers.checking.validator import SizesValidator
 from swizzle.answers.emit.emitters import cuda_source
 from swizzle.answers.emit.filled import FilledKernel
