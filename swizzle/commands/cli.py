@@ -272,7 +272,7 @@ def doctor(context: click.Context, /, **options: Any) -> int:
     work_begins()
 
     def printed(target: str, trust: bool) -> Any:
-        from swizzle.commands.doctor import printed
+        from swizzle.commands.printed import printed
 
         return printed(target, trust)
 

@@ -1,7 +1,4 @@
-"""`swizzle doctor`: bank conflicts in a kernel of somebody's own, the layout that mends them, and its proof.
-
-A kernel of ours without open holes is looked at as a printed text, and what its launch is given.
-"""
+"""`swizzle doctor`: bank conflicts in a kernel of somebody's own, the layout that mends them, and its proof."""
 
 from __future__ import annotations
 
@@ -14,15 +11,12 @@ from typing import Any, Final, TextIO, TypeAlias
 from msgspec import Struct
 
 from cuda_out.compile.children import confined
-from swizzle.answers.emit.emitters import cuda_source
 from swizzle.answers.emit.files import check_folder, write_all
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.output import DONE, NO, UNDECIDED
-from swizzle.commands.target import Target
 from swizzle.layouts.answer import plural
 from swizzle.layouts.layout import Layout
 from swizzle.layouts.picture import side_by_side
-from swizzle.sketches.sketch import Sketch
 from swizzle.strangers.doctor.accesses import LineAccess
 from swizzle.strangers.doctor.diagnosis import ArrayFindings, Diagnosis, Doctor
 from swizzle.strangers.doctor.mends import Mend
@@ -31,7 +25,6 @@ from swizzle.strangers.reading.files import cuda_text
 from swizzle.strangers.reading.text import CudaText
 from symbolic.errors import Place, SwizzleError, printable
 from symbolic.machine.accesses import BANKS
-from symbolic.machine.launch_shape import require_hardware_warp
 
 STATUSES: Final = {"clean": DONE, "mended": DONE, "none": NO, "race": NO, "undecided": UNDECIDED}
 _SKETCHES: Final = (".py", ".swz", ".json")
@@ -332,24 +325,3 @@ def _written(found: Diagnosis, given: _Given, output: Path | None) -> list[str]:
             contents[output / f"{mended.stem}.{array.name}.svg"] = side_by_side(tiles, title, BANKS)
     write_all(contents)
     return [str(path) for path in contents]
-
-
-def printed(target: str, trust: bool) -> PrintedKernel:
-    """Return the text of a kernel without open holes, for its own sizes, and what its launch is."""
-    filled = Target.of(target, {}).kernel(trust=trust)
-    if isinstance(filled, Sketch):
-        raise SwizzleError(
-            f"{filled.name} has open holes: {', '.join(hole.name for hole in filled.program.holes)}",
-            place=filled.program.place,
-            expected="a kernel without holes, or a saved solution",
-            fix=f"swizzle solve {target} -o out, then swizzle doctor out/{filled.name}.json",
-        )
-    require_hardware_warp(filled.program)
-    source = cuda_source(filled.program, filled.head)
-    words = {}
-    for each in filled.program.parameters:
-        kind = each.dtype.value + ("" if each.role == "in" else f".{each.role}")
-        words[each.name] = f"{kind}[{','.join(map(str, each.shape))}]" if each.shape else kind
-    args = ",".join(words[each] for each in source.arguments)
-    launch = ",".join("x".join(map(str, shape)) for shape in (source.grid, source.block))
-    return PrintedKernel(source.name, source.text, source.entry, launch, args, source.origins)
