@@ -425,6 +425,9 @@ class _Vectorizer:
             target = replace(target, value=_swapped(target.value, into))
             alone = written.count(target.array) == 1 and target.array not in read
             fits = alone and self._width((target.array, target.indices), stmt.variable, count, known, steps) is not None
+            if fits and target.value in into.values():  # as it was loaded
+                behind.append(replace(stmt, body=(target,)))
+                continue
             if fits:
                 words = self._words(target.array, count, target.value)
                 value = ir.Load(words.name, (e,), words.dtype, target.place)
@@ -436,7 +439,8 @@ class _Vectorizer:
             return None
         self._registers |= {each.name for each in before if isinstance(each, ir.DeclareArray)}
         moves: list[Stmt] = []
-        for move in (*before, replace(stmt, body=tuple(changed)), *behind):
+        rest = (replace(stmt, body=tuple(changed)),) if changed else ()
+        for move in (*before, *rest, *behind):
             moved = self._moved(move, move.body, count, known, steps) if isinstance(move, ir.For) else None
             moves += [move] if moved is None else list(moved)
         return tuple(moves)
