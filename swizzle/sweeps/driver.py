@@ -30,7 +30,7 @@ class ClaimedJobs:
 
     @property
     def over(self) -> bool:
-        return not self._claimed and not self._journal.left()
+        return not self._claimed and not self._journal.open()
 
 
 def drive(

@@ -78,7 +78,8 @@ class Journal:
                     self.db.execute(table)
                 self._register()
             self.db.execute("create temp table mine (number integer primary key, key text unique)")
-        self._cursor = 0
+            self.db.execute("create temp table open (number integer primary key, key text)")
+        self._cursor, self._listed = 0, False
         self._text = lru_cache(maxsize=64)(self._text_of)
 
     # -- drivers ------------------------------------------------------------------------------------------------
@@ -138,6 +139,7 @@ class Journal:
 
     def enlist(self, jobs: Iterable[SweepJob]) -> None:
         """Add jobs to this driver's list, each once; those that the journal has answers for are done."""
+        self._forget_open()
         jobs = iter(jobs)
         while some := list(islice(jobs, _AT_ONCE)):
             with self._mistakes(), self._transaction():
@@ -155,6 +157,7 @@ class Journal:
 
     def ask_again(self, statuses: Iterable[str]) -> None:
         """Forget the answers of jobs of the list that have one of these statuses."""
+        self._forget_open()
         with self._mistakes(), self._transaction():
             for status in statuses:
                 self.db.execute(
@@ -163,13 +166,17 @@ class Journal:
                     (status,),
                 )
 
+    def _forget_open(self) -> None:
+        with self._mistakes():
+            self.db.execute("delete from temp.open")
+        self._listed = False
+
     def claim(self, count: int) -> list[AskedJob]:
         """Claim the next jobs of the list that nobody answers: at most so many, and none where others have them all."""
         with self._mistakes(), self._transaction():
-            rows = self._unclaimed(count)
-            if not rows:
-                self._cursor = 0
+            if not (rows := self._unclaimed(count)):
                 self._let_go_of_the_dead()
+                self._look_again()
                 rows = self._unclaimed(count)
             if rows:
                 self._cursor = rows[-1][0]
@@ -178,10 +185,26 @@ class Journal:
 
     def _unclaimed(self, count: int) -> list[Any]:
         return self.db.execute(
-            "select number, key, job, attempts from temp.mine join jobs using (key)"
+            "select number, key, job, attempts from temp.open cross join jobs using (key)"
             " where number > ? and answer is null and driver is null order by number limit ?",
             (self._cursor, count),
         ).fetchall()
+
+    def _look_again(self) -> None:
+        """Begin anew with the jobs of the list that had no answer at any look: it costs what the last one left."""
+        if not self._listed:
+            self.db.execute("insert into temp.open select number, key from temp.mine")
+        self.db.execute(
+            "delete from temp.open where exists (select 1 from jobs where key = open.key and answer is not null)"
+        )
+        self._listed, self._cursor = True, 0
+
+    def open(self) -> int:
+        """Return how many jobs of the list had no answer whenever that was looked at."""
+        with self._mistakes(), self._transaction():
+            self._look_again()
+            (count,) = self.db.execute("select count(*) from temp.open").fetchone()
+            return int(count)
 
     def _asked(self, key: str, job: dict[str, Any], attempts: int) -> AskedJob:
         texts = {name: self._text(each) for name, each in job["files"].items()}

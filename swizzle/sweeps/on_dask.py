@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import astuple, replace
@@ -171,7 +172,7 @@ class _Driver:
         if self.lost:
             return [self.lost.pop()]
         count = int(min(max(TOGETHER / max(self.mean, 1e-6), 1), MOST))
-        return [asked for _ in range(count) if (asked := self.feed.next()) is not None]
+        return [*islice(iter(self.feed.next, None), count)]
 
     def _keep_connected(self) -> None:
         """Wait for a scheduler that is gone, or make a cluster anew; see how many workers there are."""

@@ -92,6 +92,44 @@ def test_answers_of_some_statuses_are_asked_for_again(tmp_path: Path) -> None:
         assert journal.statuses() == {"done": 5, "killed": 2, "timeout": 1}
 
 
+def test_a_look_for_more_costs_what_is_left(tmp_path: Path) -> None:
+    """While the last jobs are under way, engines look again and again: not through all that was answered."""
+    steps = [0]
+
+    def step() -> None:
+        steps[0] += 100
+
+    jobs = [SweepJob("square", set={"n": n}) for n in range(3000)]
+    with Journal(tmp_path / "j") as one, Journal(tmp_path / "j") as other:
+        one.enlist(jobs)
+        other.enlist(jobs)
+        assert len(other.claim(3)) == 3
+        for each in one.claim(3000):
+            one.answered(answer(each.key))
+        assert one.claim(20) == []
+        one.db.set_progress_handler(step, 100)
+        assert one.left() == 3
+        through_all, steps[0] = steps[0], 0
+        for _ in range(20):
+            assert one.claim(20) == []
+            assert one.open() == 3
+        assert steps[0] < through_all / 5
+
+
+def test_what_another_driver_asks_again_is_its_own(tmp_path: Path) -> None:
+    """Nobody waits for an answer that was there."""
+    with Journal(tmp_path / "j") as one, Journal(tmp_path / "j") as other:
+        one.enlist(JOBS)
+        other.enlist(JOBS)
+        for each in one.claim(10):
+            one.answered(answer(each.key, "timeout"))
+        assert one.open() == 0
+        other.ask_again(["timeout"])
+        assert one.open() == 0
+        assert one.claim(10) == []
+        assert len(other.claim(10)) == 10
+
+
 def test_a_disk_that_is_full_loses_nothing(tmp_path: Path) -> None:
     """What was written before stays, and there is one error; with room again, the rest is asked."""
     with Journal(tmp_path / "j") as journal:
