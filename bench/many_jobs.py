@@ -39,6 +39,8 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 HERE: Final = "bench.many_jobs:work"
 OURS: Final = "swizzle.sweeps.process"
 """What the command line of a worker of ours has."""
+DASKS: Final = "swizzle.sweeps.cluster:worker"
+"""And that of a worker of Dask in a cluster of ours."""
 
 
 def work(job: dict[str, Any]) -> dict[str, Any]:
@@ -152,10 +154,10 @@ def workers_rss() -> list[int]:
 
 
 def victims(pid: int, dasks: bool) -> list[int]:
-    """Return the workers below a driver: ours, and Dask's, which its nannies start."""
+    """Return the workers below a driver: ours, and Dask's."""
     known = {each: command_of(each) for each in below(pid)}
     ours = [each for each, command in known.items() if OURS in command]
-    theirs = [each for each, command in known.items() if "spawn_main" in command]
+    theirs = [each for each, command in known.items() if DASKS in command]
     return ours + (theirs if dasks else [])
 
 

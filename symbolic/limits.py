@@ -28,6 +28,8 @@ from symbolic.errors import Portable, SwizzleError, shown
 
 SHARE: Final = 0.75
 """The part of the memory that is free which a command takes, unless it is told how much."""
+MAX_SECONDS: Final = 1_000_000
+"""The longest time limit: engines count milliseconds in 32 bits."""
 MOST: Final = 1 << 60
 """The most bytes that a limit may be: the system counts them in words of 64 bits, and some slack comes on top."""
 

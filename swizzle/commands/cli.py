@@ -402,7 +402,7 @@ def scan(context: click.Context, /, **options: Any) -> int:
 
 
 @cli.command("sweep", epilog=SWEEP, short_help="Answer thousands of jobs, each once, here or on a cluster.")
-@click.argument("targets", metavar="FILES|JOBS.jsonl...", nargs=-1, required=True, shell_complete=complete_target)
+@click.argument("targets", metavar="FILES|JOBS.jsonl...", nargs=-1, shell_complete=complete_target)
 @click.option("--set", "values", metavar="NAME=RANGE", multiple=True, help="Values of a parameter: N=1..64, N=8,16,32.")
 @click.option(
     "--option", "choices", metavar="NAME=VALUES", multiple=True, help="Options of the command: space=1,2 or all."
@@ -444,7 +444,7 @@ def scan(context: click.Context, /, **options: Any) -> int:
     default=Path(),
     help="Where to write. Default: here.",
 )
-@json_option
+@click.option("--json", "json_object", is_flag=True, help="Print a JSON object for each job instead of text.")
 @limit_options
 @quiet_option("Show no progress; --json shows none either.")
 @click.pass_context
@@ -452,7 +452,8 @@ def sweep(context: click.Context, /, **options: Any) -> int:
     """Answer many jobs: files, each with all combinations of values, or the lines of a file of jobs.
 
     Each job runs in another process, within --timeout and --memory, which are a job's own. A mistake, a limit and a
-    worker that is gone are answers. What was answered is kept, and not asked again.
+    worker that is gone are answers. What was answered is kept, and not asked again. Without files, what the journal
+    has is told.
     """
     from swizzle.commands import sweep as command
 

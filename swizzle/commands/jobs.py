@@ -48,13 +48,14 @@ def command_line(job: Mapping[str, Any]) -> list[str]:
         known = [each for each in DO if each in cli.commands]
         raise SwizzleError(f"a job to {do!r}", expected=f"one of {', '.join(known)}", fix=f'"do": "{known[0]}"')
     takes = {parameter.name: parameter for parameter in command.params}
-    words = [do, job["target"], *_positional(command, job.get("options", {}))]
+    words = [do]
     words += [word for name, value in job.get("set", {}).items() for word in ("-D", f"{name}={value}")]
     for name, value in job.get("options", {}).items():
         words += _option(command, name, value)
     words += ["--json", *(["--no-cache"] if "no_cache" in takes else [])]
     words += ["--timeout", f"{timeout!r}"] if timeout is not None else []
-    return words + (["--memory", str(memory)] if memory is not None else [])
+    words += ["--memory", str(memory)] if memory is not None else []
+    return [*words, "--", job["target"], *_positional(command, job.get("options", {}))]  # none of which is an option
 
 
 def _positional(command: click.Command, options: Mapping[str, Any]) -> list[str]:
@@ -74,9 +75,14 @@ def _option(command: click.Command, name: str, value: Any) -> list[str]:
         if isinstance(parameter, click.Argument):
             return []
         flag = isinstance(parameter, click.Option) and parameter.is_flag
+        values: Sequence[Any] = value if isinstance(value, list) and parameter.multiple else [value]
+        if any(not isinstance(each, bool if flag else int | float | str) for each in values):
+            raise SwizzleError(
+                f"{name}: {json.dumps(value)} of {command.name}", fix="another job for another value",
+                expected="true or false" if flag else f"a {'list' if parameter.multiple else 'word or number'}",
+            )  # fmt: skip
         if flag:
-            return [parameter.opts[-1]] if value is True else []
-        values: Sequence[Any] = value if isinstance(value, list) else [value]
+            return [parameter.opts[-1]] if value else []
         return [word for each in values for word in (parameter.opts[-1], str(each))]
     known = [each.opts[-1].lstrip("-") for each in command.params if each.name not in _OWN]
     raise SwizzleError(

@@ -18,8 +18,6 @@ from swizzle.commands.completion import (
 
 EMITTED = ("cub", "cuda", "triton", "numba", "jax")
 """What an operator is written as; plain CUDA takes the header for CUB, too."""
-MAX_SECONDS = 1_000_000
-"""The longest --timeout: engines count milliseconds in 32 bits."""
 
 
 def _parameters(context: click.Context, option: click.Parameter, words: tuple[str, ...]) -> dict[str, int]:
@@ -39,6 +37,8 @@ def _parameters(context: click.Context, option: click.Parameter, words: tuple[st
 
 
 def _seconds(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    from symbolic.limits import MAX_SECONDS
+
     if value is not None and not 0 < value <= MAX_SECONDS:
         raise click.BadParameter(f"expected seconds, more than 0 and at most {MAX_SECONDS}, not {value:g}")
     return value

@@ -10,7 +10,7 @@ import os
 import site
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -23,18 +23,19 @@ from symbolic.files import file_text
 CUDA: Final = (".cu", ".cuh")
 FOLDERS: Final = ("I", "includes")
 """The option that names folders of headers, as it is spelled."""
+NAMING: Final = ("specification", "against", "operators", "device", *FOLDERS)
+"""The options whose values may be files; those of others are words, also where a file has that name."""
 _OURS: Final = {package.name for package in PACKAGES}
 
 
 def with_files(job: SweepJob, folder: Path) -> SweepJob:
     """Return a job with the texts that it needs, all named from the folder that holds them; its own names are paths
-    from `folder`, or texts that it has already.
+    from `folder`, but for the text that it has already.
 
     Raises SwizzleError where the target cannot be read.
     """
-    if job.files:
-        return job
-    target, name = _split(folder, job.target)
+    texts = {Path(os.path.abspath(folder / name)): text for name, text in job.files.items()}
+    target, name = _split(folder, job.target, texts)
     if target is None:
         raise SwizzleError(
             f"{job.target} is not there",
@@ -46,11 +47,14 @@ def with_files(job: SweepJob, folder: Path) -> SweepJob:
             f"{job.target} is a saved solution", expected="a sketch: a job has no seal of yours",
             fix=f"swizzle check {job.target}",
         )  # fmt: skip
-    named = {option: [*_named(folder, value)] for option, value in job.options.items()}
-    texts: dict[Path, str] = {}
+    if target.is_dir() and target not in texts:
+        raise SwizzleError(f"{job.target} is a folder", expected="a file", fix=f"{Path(job.target)}/*.py: its files")
+    named = {option: [*_named(folder, value)] for option, value in job.options.items() if option in NAMING}
     roots: set[Path] = set()
     includes = [str(path) for option in FOLDERS for path, _ in named.get(option, [])]
     for path in [target, *(path for some in named.values() for path, _ in some if path.is_file())]:
+        if path in texts:
+            continue
         if path.suffix in CUDA:
             text = cuda_text(path, includes, expected="a file that can be read", fix="mend it, or name another one")
             texts |= {path: _text(path)} | {Path(header): each.text for header, each in text.headers.items()}
@@ -59,19 +63,19 @@ def with_files(job: SweepJob, folder: Path) -> SweepJob:
         else:
             texts[path] = _text(path)
     base = Path(os.path.commonpath([path.parent for path in texts]))
-    options = {option: _renamed(value, named[option], base) for option, value in job.options.items()}
+    options = {option: _renamed(value, named.get(option, ()), base) for option, value in job.options.items()}
     return SweepJob(
         job.do, _from(base, target) + (f":{name}" if name else ""), job.set, options, job.timeout, job.memory,
         {_from(base, path): text for path, text in sorted(texts.items())},
-        tuple(sorted(_from(base, root) for root in roots)),
+        tuple(sorted(_from(base, root) for root in roots)), job.asked or job.target,
     )  # fmt: skip
 
 
-def _split(folder: Path, word: str) -> tuple[Path | None, str]:
-    """Return the file or folder that a word names, and NAME of FILE:NAME."""
+def _split(folder: Path, word: str, texts: Collection[Path] = ()) -> tuple[Path | None, str]:
+    """Return the file or folder that a word names, one of `texts` or on the disk, and NAME of FILE:NAME."""
     for said, name in ((word, ""), (word.rpartition(":")[0], word.rpartition(":")[2])):
         path = Path(os.path.abspath(folder / said))
-        if said and (path.is_file() or path.is_dir()):
+        if said and (path in texts or path.is_file() or path.is_dir()):
             return path, name
     return None, ""
 
@@ -123,9 +127,9 @@ def _take_imports(path: Path, texts: dict[Path, str], roots: set[Path]) -> None:
     texts[path] = _text(path)
     with suppress(SyntaxError, ValueError, RecursionError, MemoryError):  # whose job it is says what is wrong
         for name in _imported(ast.parse(texts[path]), path, roots):
-            for root in _own_folders():
+            for root in dict.fromkeys((*_own_folders(), path.parent)):  # the latter where the file adds it to the path
                 for module in _modules(root, name):
-                    roots.add(root)
+                    roots |= {root} & {*_own_folders()}
                     _take_imports(module, texts, roots)
 
 

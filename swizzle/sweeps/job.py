@@ -24,7 +24,8 @@ class SweepJob(Struct, frozen=True):
     """What to do with a target, FILE[:NAME], where FILE is one of `files`: texts by their names.
 
     `set` has values of declared parameters, `options` what the command's options say. `timeout` is in seconds,
-    `memory` in bytes. `path` has the folders, of those of `files`, in which Python looks for modules.
+    `memory` in bytes. `path` has the folders, of those of `files`, in which Python looks for modules. `asked` is the
+    target as its user named it.
     """
 
     do: str
@@ -35,6 +36,7 @@ class SweepJob(Struct, frozen=True):
     memory: int | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     path: tuple[str, ...] = ()
+    asked: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the job as a line of JSON says it, with a digest in place of each text."""

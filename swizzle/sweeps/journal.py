@@ -41,9 +41,11 @@ create table if not exists jobs (
 
 
 class Record(Struct, frozen=True):
-    """A job of a sweep and what came of it; status and answer are None where nothing did yet."""
+    """A job of a sweep and what came of it; status and answer are None where nothing did yet. `asked` is the target as
+    it was named."""
 
     key: str
+    asked: str
     job: dict[str, Any]
     status: str | None
     answer: dict[str, Any] | None
@@ -53,7 +55,8 @@ class Record(Struct, frozen=True):
     def as_json(self) -> dict[str, Any]:
         """Return the line that `swizzle sweep --json` prints."""
         return {
-            "key": self.key, "job": self.job, "answer": self.answer, "attempts": self.attempts, "seconds": self.seconds,
+            "key": self.key, "asked": self.asked, "job": self.job, "answer": self.answer, "attempts": self.attempts,
+            "seconds": self.seconds,
         }  # fmt: skip
 
 
@@ -77,7 +80,7 @@ class Journal:
                 for table in _TABLES.split(";")[:-1]:
                     self.db.execute(table)
                 self._register()
-            self.db.execute("create temp table mine (number integer primary key, key text unique)")
+            self.db.execute("create temp table mine (number integer primary key, key text unique, asked text)")
             self.db.execute("create temp table open (number integer primary key, key text)")
         self._cursor, self._listed = 0, False
         self._text = lru_cache(maxsize=64)(self._text_of)
@@ -147,13 +150,23 @@ class Journal:
                     texts = ((digest(text), text) for text in job.files.values())
                     self.db.executemany("insert or ignore into texts values (?, ?)", texts)
                     row = (job.key, canonical(job.as_json()))
-                    self.db.execute("insert or ignore into temp.mine (key) values (?)", row[:1])
+                    self.db.execute(
+                        "insert or ignore into temp.mine (key, asked) values (?, ?)", (row[0], job.asked or job.target)
+                    )
                     # of a job that has no answer yet, the limits are those that it is now given
                     self.db.execute(
                         "insert into jobs (key, job) values (?, ?)"
                         " on conflict do update set job = excluded.job where answer is null",
                         row,
                     )
+
+    def enlist_all(self) -> None:
+        """Add all jobs that the journal has to this driver's list."""
+        self._forget_open()
+        with self._mistakes(), self._transaction():
+            self.db.execute(
+                "insert or ignore into temp.mine (key, asked) select key, json_extract(job, '$.target') from jobs"
+            )
 
     def ask_again(self, statuses: Iterable[str]) -> None:
         """Forget the answers of jobs of the list that have one of these statuses."""
@@ -248,15 +261,18 @@ class Journal:
         with self._mistakes():
             return dict(self.db.execute(query).fetchall())
 
-    def records(self) -> Iterator[Record]:
-        """Yield the jobs of the list, in its order, with their answers."""
+    def records(self, statuses: Iterable[str] | None = None) -> Iterator[Record]:
+        """Yield the jobs of the list, in its order, with their answers: all, or those of some statuses."""
+        some = None if statuses is None else [*statuses]
+        where = "" if some is None else f"where status in ({', '.join('?' * len(some))})"
         query = (
-            "select key, job, status, answer, attempts, seconds from temp.mine join jobs using (key) order by number"
+            "select key, asked, job, status, answer, attempts, seconds from temp.mine join jobs using (key)"
+            f" {where} order by number"
         )
         with self._mistakes():
-            for key, job, status, answer, attempts, seconds in self.db.execute(query):
+            for key, asked, job, status, answer, attempts, seconds in self.db.execute(query, some or ()):
                 told = None if answer is None else json.loads(answer)
-                yield Record(key, json.loads(job), status, told, attempts, seconds)
+                yield Record(key, asked, json.loads(job), status, told, attempts, seconds)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -275,8 +291,10 @@ class Journal:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
+            full = "make room, or name another file with --journal; what it has is kept, and not asked again"
+            other = type(error) is sqlite3.DatabaseError  # of others, or damaged
             raise SwizzleError(
                 f"the journal {self.path}: {getattr(error, 'strerror', None) or error}",
                 expected="a journal of `swizzle sweep`, or none yet, on a disk of this machine with room for it",
-                fix="make room, or name another file with --journal; what it has is kept, and not asked again",
+                fix="name another file with --journal; this one stays as it is" if other else full,
             ) from error

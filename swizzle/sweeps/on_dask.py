@@ -12,13 +12,13 @@ import queue
 import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import astuple, replace
 
-from cuda_out.compile.children import process_folder
+from swizzle.sweeps.cluster import OwnCluster
 from swizzle.sweeps.job import version
 from swizzle.sweeps.local import WAIT, Feed
 from swizzle.sweeps.worker import AskedJob, CannotStart, JobAnswer, Worker
@@ -33,13 +33,8 @@ SHORT: Final = 1.0
 TOGETHER: Final = 0.1
 """Seconds of shorter jobs that are sent together: to send something takes some milliseconds."""
 MOST: Final = 32
-SILENT: Final = "30 s"
-"""How long a worker of a cluster of ours may say nothing; jobs run in other processes, so it always can."""
 LOOKS: Final = 2.0
 """Seconds between two looks at how many workers there are."""
-DESERTED: Final = 20.0
-"""Seconds without a worker after which a cluster of ours is made anew: one that is killed while it starts is given up
-by Dask."""
 PATIENCE: Final = 60.0
 """Seconds for which a scheduler that is gone is looked for."""
 
@@ -72,48 +67,35 @@ def _share() -> int | None:
     return None if most is None else int(most) // here.state.nthreads
 
 
-class Cluster:
-    """A connection to a scheduler, made again where it is lost."""
+class Connection:
+    """A connection to a scheduler, of a cluster of our own where there is no address; made again where it is lost."""
 
     def __init__(self, address: str | None, workers: int) -> None:
         self.address, self.workers = address, workers
         self._open = ExitStack()
-        self.connected_since = 0.0
+        self.own: OwnCluster | None = None
         self.client = self._connect(PATIENCE / 6)
 
     def _connect(self, patience: float) -> Client:
         try:
-            import dask
-            from distributed import Client, LocalCluster
+            from distributed import Client
         except ImportError:
             raise SwizzleError(
                 "the engine dask is not installed", expected="the package distributed",
                 fix="pip install 'swizzle-inventor[dask]', or leave --engine out",
             ) from None  # fmt: skip
-        own = {
-            "distributed.scheduler.allowed-failures": 0, "distributed.scheduler.worker-ttl": SILENT,
-            "temporary-directory": str(process_folder()),
-        }  # fmt: skip
         until = time.monotonic() + patience
         while True:
             try:
-                where: Any = self.address
-                if where is None:
-                    with dask.config.set(own):
-                        where = self._open.enter_context(
-                            LocalCluster(
-                                n_workers=self.workers,
-                                threads_per_worker=1,
-                                dashboard_address="127.0.0.1:0",
-                                silence_logs=50,
-                            )
-                        )
-                self.connected_since = time.monotonic()
+                if self.address is None and (self.own is None or not self.own.alive):
+                    self.own = self._open.enter_context(closing(OwnCluster(self.workers)))
+                where = self.address or (self.own.address if self.own is not None else "")
                 return self._open.enter_context(Client(where, timeout=5, set_as_default=False))
             except (OSError, TimeoutError, ValueError) as error:
                 if time.monotonic() > until or isinstance(error, ValueError):
                     raise SwizzleError(
-                        f"no scheduler of Dask answers at {self.address}", expected="tcp://HOST:PORT of a scheduler",
+                        f"no scheduler of Dask answers at {self.address or 'this machine'}",
+                        expected="tcp://HOST:PORT of a scheduler",
                         fix="start one: dask scheduler; what was answered is kept, and not asked again",
                     ) from None  # fmt: skip
                 time.sleep(1)
@@ -124,20 +106,26 @@ class Cluster:
         self.client = self._connect(PATIENCE)
 
     @property
+    def lost(self) -> bool:
+        """Whether the scheduler is known to be gone."""
+        return self.client.status not in ("running", "connecting") or (self.own is not None and not self.own.alive)
+
     def threads(self) -> int:
-        """How many jobs can run at once, as far as is known."""
+        """Return how many jobs can run at once, as far as is known; replace workers of ours that are gone."""
         workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        if self.own is not None:
+            self.own.keep_up({str(each["name"]) for each in workers})
         return sum(each["nthreads"] for each in workers)
 
     def close(self) -> None:
         with suppress(Exception):  # of a cluster that is not what it was
             self._open.close()
-        self._open = ExitStack()
+        self._open, self.own = ExitStack(), None
 
 
 def dask(feed: Feed, call: str, workers: int, retries: int, address: str | None = None) -> Generator[JobAnswer | None]:
     """Yield what comes of the jobs, and None now and then."""
-    driver = _Driver(Cluster(address, workers), feed, (call, retries, version()))
+    driver = _Driver(Connection(address, workers), feed, (call, retries, version()))
     try:
         yield from driver.run()
     finally:
@@ -147,7 +135,7 @@ def dask(feed: Feed, call: str, workers: int, retries: int, address: str | None 
 class _Driver:
     """What is sent to a cluster, and what came back."""
 
-    def __init__(self, cluster: Cluster, feed: Feed, arguments: tuple[str, int, str]) -> None:
+    def __init__(self, cluster: Connection, feed: Feed, arguments: tuple[str, int, str]) -> None:
         self.cluster, self.feed, self.arguments = cluster, feed, arguments
         self.retries = arguments[1]
         self.sent: dict[Future, list[AskedJob]] = {}
@@ -155,7 +143,7 @@ class _Driver:
         self.over: queue.SimpleQueue[Future] = queue.SimpleQueue()
         self.sendings = 0
         self.mean = SHORT
-        self.threads, self.looked, self.manned = 0, -LOOKS, time.monotonic()
+        self.threads, self.looked = 0, -LOOKS
 
     def run(self) -> Iterator[JobAnswer | None]:
         while True:
@@ -176,19 +164,16 @@ class _Driver:
 
     def _keep_connected(self) -> None:
         """Wait for a scheduler that is gone, or make a cluster anew; see how many workers there are."""
-        while self.cluster.client.status == "connecting":
+        while self.cluster.client.status == "connecting" and not self.cluster.lost:
             time.sleep(WAIT)
-        deserted = self.cluster.address is None and time.monotonic() > self.manned + DESERTED
-        if self.cluster.client.status != "running" or deserted:
+        if self.cluster.lost:
             self.lost += [asked for some in self.sent.values() for asked in some]
             self.sent.clear()
             self.cluster.again()
-            self.manned = time.monotonic()
         if time.monotonic() > self.looked + LOOKS:
             with suppress(OSError, TimeoutError):
-                self.threads = self.cluster.threads
+                self.threads = self.cluster.threads()
             self.looked = time.monotonic()
-            self.manned = self.looked if self.threads else self.manned
 
     def _window(self) -> int:
         return self.threads * (2 if self.mean < SHORT else 1)

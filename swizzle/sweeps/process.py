@@ -26,7 +26,7 @@ LATER: Final = 1.0
 Work = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-def main(call: str, memory: int) -> None:
+def main(call: str, memory: str) -> None:
     """Answer the lines of standard input on standard output with `call`, 'MODULE:FUNCTION'; end with the input.
 
     `memory` is in bytes and holds for jobs that name no limit; 0 is none.
@@ -39,7 +39,7 @@ def main(call: str, memory: int) -> None:
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
     for line in jobs:
-        job = {"memory": memory or None, **json.loads(line)}
+        job = {"memory": int(memory) or None, **json.loads(line)}
         if job["memory"] is not None:
             harden(job["memory"])
         said = answered(work, job)
@@ -86,6 +86,7 @@ def _status(answer: Mapping[str, Any]) -> str:
 
 def reason(answer: Mapping[str, Any]) -> str:
     """Return why an answer says no more than it does, '' where it doesn't say that."""
-    error = answer.get("error") or {}
     certificate = answer.get("certificate") or {}
-    return str(answer.get("reason") or answer.get("why") or certificate.get("reason") or error.get("found") or "")
+    mistake = answer.get("error") or {}
+    found = ": ".join(part for part in (mistake.get("place"), mistake.get("found")) if part)
+    return str(answer.get("reason") or answer.get("why") or certificate.get("reason") or found)

@@ -20,6 +20,8 @@ FAILED: Final = ("mistake", "timeout", "memory", "killed", "bug")
 """Statuses that are none of the command's own."""
 SHOWN: Final = 200
 """As many rows at most are printed."""
+REASONS: Final = 20
+"""And as many reasons."""
 PLAIN: Final = ("status", "seconds", "attempts", "reason")
 
 
@@ -34,7 +36,7 @@ def _row(record: Record) -> Row:
     if answer.get("best"):
         costs = {"of the best, s": (answer["best"].get("static") or {}).get("seconds")}
     return {
-        "do": job["do"], "target": job["target"], **job["set"],
+        "do": job["do"], "target": record.asked, **job["set"],
         **{name: _plain(value) for name, value in job.get("options", {}).items()},
         "status": record.status or "open", **{f"cost {name}": value for name, value in costs.items()},
         "seconds": record.seconds, "attempts": record.attempts or None, "reason": reason(answer) or None,
@@ -92,7 +94,10 @@ def failures(rows: Iterable[Row]) -> str:
             counted[why] += 1
             example.setdefault(why, row)
     lines = [f"{number:6}  {_text(status)}: {_text(why)} ({_named(example[status, why])})"
-             for (status, why), number in counted.most_common()]  # fmt: skip
+             for (status, why), number in counted.most_common(REASONS)]  # fmt: skip
+    lines += (
+        [f"... and {left} more reasons: --export csv has all of them"] if (left := len(counted) - REASONS) > 0 else []
+    )
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -27,10 +27,18 @@ MORE: Final = 5.0
 """Seconds beyond a job's own limit after which its process is killed."""
 _START: Final = """\
 import sys
-sys.path[:] = sys.argv[3:]
-from swizzle.sweeps.process import main
-main(sys.argv[1], int(sys.argv[2]))
+call, count = sys.argv[1], int(sys.argv[2])
+words, sys.path[:] = sys.argv[3:3 + count], sys.argv[3 + count:]
+from importlib import import_module
+module, _, name = call.partition(":")
+getattr(import_module(module), name)(*words)
 """
+
+
+def command_line(call: str, *words: Any) -> list[str]:
+    """Return the command of a process of Python that calls 'MODULE:FUNCTION' with words, and finds modules as here."""
+    paths = map(os.path.abspath, sys.path)
+    return [sys.executable, "-I", "-c", _START, call, str(len(words)), *map(str, words), *paths]
 
 
 class JobAnswer(Struct, frozen=True):
@@ -61,7 +69,7 @@ class Worker:
 
     def __init__(self, call: str, memory: int | None, retries: int) -> None:
         self.call, self.retries = call, retries
-        self.command = [sys.executable, "-I", "-c", _START, call, str(memory or 0), *map(os.path.abspath, sys.path)]
+        self.command = command_line("swizzle.sweeps.process:main", call, memory or 0)
         self.asked: AskedJob | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._heard = bytearray()
@@ -98,7 +106,9 @@ class Worker:
         self._began = time.monotonic()
         self._until = None if asked.timeout is None else self._began + asked.timeout + MORE
         with suppress(BrokenPipeError):  # which `hear` sees as the end
-            self._process.stdin.write(asked.text.encode() + b"\n")
+            rest = memoryview(asked.text.encode() + b"\n")
+            while rest:
+                rest = rest[self._process.stdin.write(rest) :]
 
     def _start(self) -> None:
         self._said_on_start = tempfile.TemporaryFile()  # noqa: SIM115

@@ -12,7 +12,9 @@ from xml.etree import ElementTree
 import pytest
 
 import swizzle
+from swizzle.commands.jobs import perform
 from swizzle.commands.process import execute
+from swizzle.sweeps.asking import jobs_of
 from swizzle.sweeps.journal import Record
 from swizzle.sweeps.sweep import SweepProgress
 from swizzle.sweeps.table import csv_text, failures, figure, of_one_type, parquet_bytes, rows_of, text_table
@@ -89,7 +91,7 @@ def test_answers_are_what_the_commands_print() -> None:
     status, out, _ = ran("jobs.jsonl", "--json", "--workers", "2", "--journal", "j")
     assert status == 0
     records = [json.loads(line) for line in out.splitlines()]
-    assert [set(record) for record in records] == [{"key", "job", "answer", "attempts", "seconds"}] * 7
+    assert [set(record) for record in records] == [{"key", "asked", "job", "answer", "attempts", "seconds"}] * 7
     for command, record in zip(commands, records, strict=False):
         printed = io.StringIO()
         execute([*command, "--json"], printed, io.StringIO())
@@ -165,10 +167,123 @@ def test_mistakes(arguments: list[str], message: str) -> None:
     assert err.startswith(message)
 
 
+def test_mistakes_are_said_at_once() -> None:
+    """Without --show, too, with their place; what may be asked again is named."""
+    Path("b.py").write_text(TWICE + "1 / 0\n")
+    status, out, err = ran("b.py:turned", "a.py:turned", "--set", "N=1,2", "--option", "space=7")
+    assert (status, err) == (0, "")
+    head, failed = out.split("\n\nfailed, by reason:\n")
+    assert head == "     4  mistake"
+    assert failed.startswith("     4  mistake: Invalid value for '--space': '7' is not one of ")
+    assert failed.endswith(" (solve b.py:turned N=1 space=7)\n")
+    status, out, err = ran("b.py:turned")
+    assert "     1  mistake: b.py:10:1: running the file failed: ZeroDivisionError: division by zero (solve b" in out
+    status, out, err = ran("a.py:turned", "--set", "N=32", "--timeout", "0.001", "--journal", "j")
+    assert "     1  timeout" in out
+    assert out.endswith("\n--rerun timeout asks again, with other limits\n")
+
+
+def test_what_was_answered_before_is_said() -> None:
+    """And what --rerun finds no job for; a file that gives no jobs is no silence."""
+    assert ran("a.py:turned", "--set", "N=1")[1:] == ("     1  sat\n", "")
+    assert ran("a.py:turned", "--set", "N=1", "--set", "N=2")[1:] == ("     2  sat\n", "answered before: 1 sat\n")
+    said = "--rerun timeuot: no job has that answer; answered before: 1 sat\n"
+    assert ran("a.py:turned", "--set", "N=1", "--rerun", "timeuot")[2] == said
+    Path("none.jsonl").write_text("\n")
+    assert ran("none.jsonl") == (0, "     0  jobs\n", "")
+
+
+def test_a_journal_is_told_without_files() -> None:
+    """All that it has, and nothing is run; where it is not there, that is a mistake."""
+    ran("a.py:turned", "--set", "N=1,2", "--journal", "j")
+    status, out, err = ran("--journal", "j", "--show")
+    assert (status, err) == (0, "")
+    assert sorted(line.split()[:2] for line in out.splitlines()[3:5]) == [["1", "sat"], ["2", "sat"]]
+    status, out, err = ran("--journal", "none", "--show")
+    assert (status, out) == (2, "")
+    assert err.startswith("error: no FILE, and no journal none to be shown\n")
+    assert not Path("none").exists()
+
+
+def test_files_of_one_name_are_told_apart() -> None:
+    """As they were named, in the table, in CSV and as JSON; the same text is asked once."""
+    for folder, more in (("one", ""), ("two", "K = 1\n"), ("three", "")):
+        Path(folder).mkdir()
+        Path(folder, "a.py").write_text(TWICE + more)
+    files = [f"{folder}/a.py:turned" for folder in ("one", "two", "three")]
+    assert [json.loads(line)["asked"] for line in ran(*files, "--json")[1].splitlines()] == files[:2]
+    table = ran(*files, "--show")[1]
+    assert [line.split()[0] for line in table.splitlines()[3:5]] == files[:2]
+
+
+@pytest.mark.slow
+def test_files_that_the_command_line_names_for_options_travel() -> None:
+    """`--option specification=`, as in a line."""
+    status, out, _ = ran("k.cu", "--do", "prove", "--option", "specification=s.py:doubled", "--json")
+    assert status == 0
+    assert [json.loads(line)["answer"]["verdict"] for line in out.splitlines()] == ["equal"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"set": {"N": 2.5}}, "the values 2.5 of N"), ({"set": {"N": "2..1"}}, "--set N=2..1"),
+        ({"set": {"N": ["1"]}}, r"the values \['1'\] of N"), ({"engine": "ray"}, "the engine 'ray'"),
+        ({"engine": "local", "scheduler": "tcp://h:1"}, "--scheduler of the engine local"),
+        ({"workers": 0}, "workers=0") , ({"retries": -1}, "retries=-1"), ({"timeout": -1}, "a timeout of -1"),
+        ({"memory": "much"}, "a memory limit of 'much'"),
+        ({"set": {"N": range(2000), "M": range(2000)}}, "4,000,000 jobs: all combinations of the values"),
+    ],
+)  # fmt: skip
+def test_what_the_function_is_not_given(options: dict[str, Any], message: str) -> None:
+    """One error before anything is run, as on the command line."""
+    with pytest.raises(swizzle.SwizzleError, match=message):
+        swizzle.sweep("a.py:turned", **options)
+
+
+@pytest.mark.slow
+def test_what_the_function_takes() -> None:
+    """One value, a text of values, a word of an option, integers of NumPy, a line by itself."""
+    import numpy as np
+
+    some = [
+        swizzle.sweep("a.py:turned", set={"N": values}, options={"space": "2"})
+        for values in (2, "2", [2], np.array([2]), range(2, 3))
+    ]
+    some.append(swizzle.sweep({"target": "a.py:turned", "set": {"N": 2}, "options": {"space": "2"}}))
+    assert len({record.key for result in some for record in result}) == 1
+    assert [len(swizzle.sweep("a.py:turned", set={"N": 2}, options={"space": "2"}, rerun="sat, unsat"))] == [1]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ({"target": "-o/tmp/swizzle-made", "text": TWICE}, "swizzle-made is not a sketch file"),
+        ({"target": "--trust", "text": TWICE}, "--trust is not a sketch file"),
+        ({"target": "k.cu", "do": "prove", "options": {"specification": "--trust"}}, "--trust"),
+        ({"target": "s.json", "do": "check", "text": "{}"}, "s.json is a saved solution"),
+        ({"target": "a.py", "options": {"pareto": 1}}, "pareto: 1 of solve"),
+        ({"target": "a.py", "options": {"pareto": "false"}}, 'pareto: "false" of solve'),
+        ({"target": "a.py", "options": {"space": [1, 2]}}, "space: [1, 2] of solve"),
+        ({"target": "a.py", "options": {"space": None}}, "space: null of solve"),
+        ({"target": "a.py", "options": {"trust": True}}, "an option 'trust' of solve"),
+        ({"target": "a.py", "options": {"fill": "a.json"}}, "an option 'fill' of solve"),
+        ({"target": "a.py", "do": "run"}, "a job to 'run'"),
+    ],
+)
+def test_a_stranger_s_line_is_no_command_of_its_own(line: dict[str, Any], found: str) -> None:
+    """What stands for a file is never an option; an option that is none, or has no value of its kind, is a mistake."""
+    with pytest.raises(swizzle.SwizzleError) as error:
+        (job,) = jobs_of([line], lambda file, do: [], do="solve", values={}, choices={})
+        perform({**job.as_json(), "files": job.files})
+    assert found in error.value.found
+    assert not Path("/tmp/swizzle-made").exists()
+
+
 def record(n: int, k: int, status: str | None, seconds: float, reason: str = "") -> Record:
     answer = {"cost": {"accumulates": n}} if status == "sat" else {"reason": reason}
     job = {"do": "solve", "target": "a.py:x", "set": {"n": n, "k": k}, "files": {}}
-    return Record("0" * 32, job, status, answer if status else None, 1 if status else 0, seconds)
+    return Record("0" * 32, "a.py:x", job, status, answer if status else None, 1 if status else 0, seconds)
 
 
 def test_a_map_of_two_parameters() -> None:

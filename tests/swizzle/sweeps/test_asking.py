@@ -64,6 +64,10 @@ def test_all_combinations(tmp_path: Path) -> None:
         ('{"target": "a.swz", "space": 2}', "no job: Object contains unknown field `space`"),
         ('{"target": "a.swz", "set": {"N": "2"}}', "no job: Expected `int`, got `str` - at `$.set[...]`"),
         ('{"target": "b.swz"}', "b.swz is not there"),
+        ('{"do": "solve"}', "no job: it names no target"),
+        ('{"target": "a.swz", "timeout": 0}', "no job: Expected `float` > 0.0 - at `$.timeout`"),
+        ('{"target": "a.swz", "memory": -5}', "no job: Expected `int` >= 1 - at `$.memory`"),
+        ('{"target": "."}', ". is a folder"),
     ],
 )
 def test_a_line_that_is_no_job(tmp_path: Path, line: str, message: str) -> None:
@@ -119,6 +123,36 @@ def test_a_kernel_takes_its_headers_and_what_options_name(tmp_path: Path) -> Non
     assert job.target == "src/k.cu"
     assert sorted(job.files) == ["include/two.h", "spec.py", "src/deep/one.cuh", "src/k.cu"]
     assert job.options == options
+
+
+def test_options_that_name_no_file_are_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a file or a folder has that name."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "cuda").mkdir()
+    (tmp_path / "all").write_text("a file")
+    (tmp_path / "sub" / "a.swz").write_text("x")
+    (job,) = jobs_of(["sub/a.swz"], no_names, do="solve", values={}, choices={"space": ["all"], "emit": ["cuda"]})
+    assert (job.target, job.options) == ("a.swz", {"space": "all", "emit": "cuda"})
+    assert sorted(job.files) == ["a.swz"]
+
+
+def test_files_travel_with_a_text_and_with_options_of_the_command_line(tmp_path: Path) -> None:
+    """A text takes the place of one file; options name others, in a line or for all jobs."""
+    (tmp_path / "spec.py").write_text("def doubled(x): return [2 * x[0]]\n")
+    (tmp_path / "j.jsonl").write_text('{"do": "prove", "target": "k.cu", "text": "// k"}\n')
+    choices = {"specification": ["spec.py:doubled"]}
+    (job,) = jobs_of([tmp_path / "j.jsonl"], no_names, do="solve", values={}, choices=choices)
+    assert job.files == {"k.cu": "// k", "spec.py": "def doubled(x): return [2 * x[0]]\n"}
+    assert (job.target, job.options) == ("k.cu", {"specification": "spec.py:doubled"})
+
+
+def test_modules_beside_a_file_travel(tmp_path: Path) -> None:
+    """For a file that puts its own folder on Python's path; a job doesn't do that by itself."""
+    (tmp_path / "a.py").write_text("import sys\nsys.path.insert(0, __file__[:-5])\nfrom sizes import N\n")
+    (tmp_path / "sizes.py").write_text("N = 4\n")
+    job = with_files(SweepJob("solve", "a.py"), tmp_path)
+    assert (sorted(job.files), job.path) == (["a.py", "sizes.py"], ())
 
 
 def test_a_saved_solution_is_no_job(tmp_path: Path) -> None:

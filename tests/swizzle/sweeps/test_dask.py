@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterable
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,10 +17,11 @@ from typing import Any
 import pytest
 
 from bench.many_jobs import below, command_of, free_port, process_of, scheduler_words, worker_words
-from swizzle.sweeps import on_dask
-from swizzle.sweeps.driver import drive
+from swizzle.sweeps import cluster, on_dask
+from swizzle.sweeps.driver import answers_of, drive
 from swizzle.sweeps.job import SweepJob
 from swizzle.sweeps.journal import Journal
+from swizzle.sweeps.worker import AskedJob
 from symbolic.errors import SwizzleError
 from tests.swizzle.sweeps.works import CALL
 
@@ -72,8 +78,8 @@ def test_a_scheduler_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         with process_of(*scheduler_words(port)) as scheduler, process_of(*worker_words(port)):
             answers = drive(journal, CALL, engine="dask", workers=2, scheduler=f"tcp://127.0.0.1:{port}")
             with pytest.raises(SwizzleError, match=f"no scheduler of Dask answers at tcp://127.0.0.1:{port}"):
-                for count, _ in enumerate(answers):
-                    if count == 20:
+                for said in answers:
+                    if said is not None and journal.left() == 280:
                         os.kill(scheduler.pid, signal.SIGKILL)
         left = journal.left()
         assert 0 < left < 300
@@ -86,28 +92,77 @@ def test_a_scheduler_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert journal.statuses() == {"done": 300}
 
 
-def test_a_cluster_that_has_lost_all_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dask gives up a worker that is killed while it starts: then another cluster goes on."""
-    monkeypatch.setattr(on_dask, "DESERTED", 4.0)
-    made: list[on_dask.Cluster] = []
+class EndlessJobs:
+    """Jobs until a test has seen enough."""
 
-    class SeenCluster(on_dask.Cluster):
+    def __init__(self) -> None:
+        self.asked, self.over = list[str](), False
+
+    def next(self) -> AskedJob | None:
+        if self.over:
+            return None
+        self.asked.append(str(len(self.asked)))
+        job = SweepJob("sleep", set={"n": 1}, options={"seconds": 0.02})
+        return AskedJob(self.asked[-1], json.dumps(job.as_json()), None)
+
+
+@pytest.mark.parametrize("what", ["a worker", "a silent worker", "all workers", "the scheduler", "all of it"])
+def test_a_cluster_of_ours_is_kept_up(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """Whatever of it ends or is silent is started again, and every job is answered once."""
+    made: list[on_dask.Connection] = []
+
+    class SeenConnection(on_dask.Connection):
         def __init__(self, address: str | None, workers: int) -> None:
             super().__init__(address, workers)
             made.append(self)
 
-    monkeypatch.setattr(on_dask, "Cluster", SeenCluster)
-    with Journal(tmp_path / "j") as journal:
-        journal.enlist(SweepJob("sleep", set={"n": n}, options={"seconds": 0.02}) for n in range(100))
-        said = 0
-        for answer in drive(journal, CALL, engine="dask", workers=2):
-            said += answer is not None
-            if said == 20 and answer is not None:
-                own = made[0].client.cluster
-                for nanny in own.workers.values():
-                    own.sync(nanny.close)
-        assert made[0].client.cluster is not own
-        assert said == 100
+    monkeypatch.setattr(on_dask, "Connection", SeenConnection)
+    monkeypatch.setattr(cluster, "UNHEARD", 10.0)
+    monkeypatch.setattr(cluster, "SILENT", "5 s")
+    jobs, ended, answered = EndlessJobs(), list[int](), list[str]()
+    for answer in answers_of(jobs, CALL, engine="dask", workers=2):
+        answered += [answer.key] if answer is not None else []
+        own = made[0].own
+        if own is None or len(answered) < 20 or len(made[0].client.scheduler_info()["workers"]) < 2:
+            continue
+        if not ended:
+            first, *others = own.pids
+            ended = {"the scheduler": [first], "all workers": others, "all of it": own.pids}.get(what, others[:1])
+            for pid in ended:
+                os.kill(pid, signal.SIGSTOP if what == "a silent worker" else signal.SIGKILL)
+        jobs.over = jobs.over or not {*own.pids} & {*ended}
+    assert sorted(answered) == sorted(jobs.asked)
+
+
+def test_workers_that_are_gone_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has ended at once, one that the scheduler does not know when its time is over."""
+    monkeypatch.setattr(cluster, "UNHEARD", 3600.0)
+    with closing(cluster.OwnCluster(2)) as own:
+        scheduler, *before = own.pids
+        os.kill(before[0], signal.SIGKILL)
+        while len({*own.pids} & {*before}) == 2:
+            own.keep_up(["swizzle-2"])
+        assert own.pids[1] == before[1]
+        own.unheard = 0.0
+        time.sleep(0.01)
+        own.keep_up(["swizzle-3"])
+        assert before[1] not in own.pids
+        assert len(own.pids) == 3
+        assert own.pids[0] == scheduler
+
+
+def test_a_script_need_not_guard_its_main_part(tmp_path: Path) -> None:
+    """Workers do not run it again."""
+    script = """
+import swizzle
+print("begun")
+found = swizzle.sweep([{"target": "a.swz", "text": "", "set": {"N": n}} for n in range(3)], engine="dask", workers=2,
+                      journal="j")
+print(*(record.answer["status"] for record in found))
+"""
+    (tmp_path / "s.py").write_text(script)
+    done = subprocess.run([sys.executable, "s.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("begun\nmistake mistake mistake\n", "")
 
 
 def test_nothing_outlives_a_cluster(tmp_path: Path) -> None:
