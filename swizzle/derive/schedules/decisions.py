@@ -18,6 +18,7 @@ from typing import Final
 from msgspec import Struct
 
 from swizzle.derive.schedules.backbone import Backbone, LoopLevel, Statement
+from swizzle.sketches.declaration import MAX_BLOCK
 from symbolic.choices.conditions import Condition, GenericChoice, ObjectSet, Value, holds
 from symbolic.choices.space import ChoiceSpace
 
@@ -67,11 +68,13 @@ class KernelLimits(Struct, frozen=True):
 
     Attributes:
         threads: of a block, at least and at most.
+        along: threads of a block along each hardware dimension, at most.
         shared_floats: elements of all shared tiles together; each has an equal part.
         unrolled: copies of a statement in the text, and so the registers of its value.
     """
 
     threads: tuple[int, int] = (1, 1024)
+    along: tuple[int, int, int] = MAX_BLOCK
     shared_floats: int = 12288
     unrolled: int = 256
 
@@ -145,9 +148,9 @@ class _Declaration:
         self.kind = space.enum("kind", [self.D], tuple(_DEPTH))
         self.memory = space.enum("memory", [self.C], (REGISTER, SHARED))
         self.layout = space.enum("layout", [self.C], (PLAIN, PADDED))
-        widths = {1, *(size for tile in self.tile.values() for size in tile.sizes)}
-        fitting = tuple(sorted(width for width in widths if width <= limits.threads[1]))
-        self.threads = space.integer("threads", [self.H], lambda _: fitting)
+        widths = sorted({1, *(size for tile in self.tile.values() for size in tile.sizes)})
+        most = {axis: min(limits.threads[1], along) for axis, along in zip(THREADS, limits.along, strict=True)}
+        self.threads = space.integer("threads", [self.H], lambda axis: tuple(w for w in widths if w <= most[axis]))
         self.order = space.enum("order", [self.S, self.S], ORDERS, {BEFORE: AFTER, INNER: OUTER})
 
     def require(self, why: str, condition: Condition | bool) -> None:

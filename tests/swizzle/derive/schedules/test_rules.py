@@ -56,3 +56,10 @@ def test_a_missing_rule_is_found_by_the_proof(name: str, rule: str) -> None:
 def test_without_a_nest_there_is_no_text() -> None:
     """A loop that is not around its statement has no value there."""
     assert outcomes("axpy", "what a nest is", 8)["not expressible"] >= 4
+
+
+def test_a_block_has_as_many_threads_along_a_dimension_as_cuda_has() -> None:
+    """1,024 along x and y, 64 along z: a longer dimension is refused by the front end."""
+    space = schedules("axpy")
+    universe = {axis: space.space.values[space.decisions[f"threads(THREAD.{axis})"]] for axis in "xyz"}
+    assert (max(universe["x"]), max(universe["y"]), max(universe["z"])) == (1024, 1024, 64)
