@@ -51,7 +51,7 @@ def check(arguments: CheckArguments, out: TextIO, err: TextIO) -> int:
                     fix="give the kernel a specification of its own, and name it: FILE:NAME",
                 )  # fmt: skip
             return check_host(hosts[0], out, emitted=arguments.emitted, json_object=arguments.json_object)
-        filled = target.kernel(trust=arguments.trust)
+        filled = target.kernel(trust=arguments.trust, printed=arguments.emitted)
         if isinstance(filled, Sketch):
             raise SwizzleError(
                 f"{filled.name} has {count(len(filled.program.holes), 'hole')}",

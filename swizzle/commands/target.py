@@ -72,16 +72,17 @@ class Target(Struct, frozen=True):
         hosts, alone = self.hosts()
         self._one(list[Sketch | HostSketch]([*([] if alone else self.sketches()), *hosts]))
 
-    def kernel(self, *, trust: bool = False) -> FilledKernel | Sketch:
-        """Return the kernel that it names: a sketch with holes stays a sketch."""
+    def kernel(self, *, trust: bool = False, printed: bool = True) -> FilledKernel | Sketch:
+        """Return the kernel that it names, which may be `printed`: a sketch with holes stays a sketch."""
         if self.file is None:
             sketch, solution = load_saved(self.path, self.overrides, trust=trust)
             head = provenance(solution, ["Read from a solution file."], sketch.parameters)
-            return FilledKernel.of(solution.program, sketch, head)
+            return FilledKernel.of(solution.program, sketch, head, printed=printed)
         sketch = self.sketch()
         if sketch.program.holes:
             return sketch
-        return FilledKernel.of(sketch.program, sketch, origin(sketch.program, sketch.parameters))
+        head = origin(sketch.program, sketch.parameters)
+        return FilledKernel.of(sketch.program, sketch, head, printed=printed)
 
     def _one(self, found: Sequence[Named]) -> Named:
         if len(found) == 1:

@@ -108,4 +108,4 @@ def check(kernel: Sketch | Solution, *, emitted: bool = True) -> Check:
     else:
         sketch, program = kernel.posed, kernel.program
         head = provenance(kernel, ["Verified for all inputs against the specification."], sketch.parameters)
-    return check_kernel(FilledKernel.of(program, sketch, head), emitted=emitted)
+    return check_kernel(FilledKernel.of(program, sketch, head, printed=emitted), emitted=emitted)

@@ -22,9 +22,9 @@ class FilledKernel(Struct, frozen=True):
     sizes: Sizes = None
 
     @staticmethod
-    def of(program: Program, sketch: Sketch, head: Sequence[str]) -> FilledKernel:
-        """Return a filled program of a sketch; at which lengths it may run is worked out here."""
+    def of(program: Program, sketch: Sketch, head: Sequence[str], *, printed: bool = True) -> FilledKernel:
+        """Return a filled program of a sketch; of one that is printed, it is worked out at which lengths it may run."""
         from swizzle.answers.emit.sizes import sizes_of
 
         spec = Remembered(sketch.spec)
-        return FilledKernel(program, spec, tuple(head), sizes_of(program, sketch, spec))
+        return FilledKernel(program, spec, tuple(head), sizes_of(program, sketch, spec) if printed else None)

@@ -17,6 +17,7 @@ and 3 says that these are the specification's. That the specification goes on in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from math import inf, lcm
 from typing import Any, Final, TypeAlias
 
@@ -46,6 +47,7 @@ from symbolic.errors import SwizzleError
 from symbolic.ir import program as ir
 from symbolic.ir.facts import Facts, launch_facts, range_of, rewrite
 from symbolic.ir.functions import Gather
+from symbolic.ir.index import unflattened
 from symbolic.ir.program import Axis, Expr, Program, Stmt
 from symbolic.ir.walk import (
     Body,
@@ -159,6 +161,7 @@ class LoopLengths:
         self.axis = axis
 
     def check(self) -> Tiling:
+        self._goes_on()
         self.trips_apart()
         self._rightly_masked()
         lengths = list(self.lengths())
@@ -206,12 +209,7 @@ class LoopLengths:
     def _right_at(self, length: int, tiling: Tiling | None = None) -> None:
         assert self.spec is not None
         program = self.at(length, tiling)
-        try:
-            meaning = Meaning.of(program, self.spec)
-        except SwizzleError:
-            raise Fixed(
-                f"the specification gives nothing at length {length}: write it with len(x), not with a number"
-            ) from None
+        meaning = self._meaning(program, length)
         try:
             found = verify(program, self.spec, meaning)
         except SwizzleError as error:
@@ -221,6 +219,38 @@ class LoopLengths:
         if found.mismatches:
             bad = found.mismatches[0]
             raise Fixed(f"at length {length}, {bad.array}[{bad.address}] would be wrong")
+
+    def _meaning(self, program: Program, length: int) -> Meaning:
+        assert self.spec is not None
+        try:
+            return Meaning.of(program, self.spec)
+        except SwizzleError:
+            raise Fixed(
+                f"the specification gives nothing at length {length}: write it with len(x), not with a number"
+            ) from None
+
+    def _goes_on(self) -> None:
+        """Require that the specification takes elements of an input behind the declared length where there are some."""
+        declared = self.axis.declared
+        for length in (self.telling(self.tiling)[0], declared + self.axis.tile):
+            program = self.at(length)
+            far = {
+                parameter.name: (parameter.shape, place)
+                for parameter in program.parameters
+                for place, span in enumerate(self.tiling.spans[parameter.name])
+                if span and span.axis == "k" and parameter.role != "out"
+            }
+            meaning = self._meaning(program, length)
+            for term in meaning.terms.made_of_all(chain.from_iterable(meaning.wanted.values()), ()) if far else ():
+                op, args = meaning.terms.nodes[term]
+                if op == "atom" and args[0] in far:
+                    shape, place = far[args[0]]
+                    if unflattened(shape, args[1])[place] >= declared:
+                        return
+        if far:
+            raise Fixed(
+                f"the specification takes no more elements at length {length}: write it with len(x), not with a number"
+            )
 
     def _rightly_masked(self) -> None:
         """Choose what stands for elements behind the end, and whether numbers in the kernel are the length."""

@@ -191,7 +191,10 @@ KEPT = {
         "sum(row)",
         "v, which line 32 sets, is used behind the loop",
     ),
-    "a specification of one size": (SUM, "sum(row[k] for k in range(24))", "at length 29, y[0] would be wrong"),
+    "a specification of one size": (
+        SUM, "sum(row[k] for k in range(24))",
+        "the specification takes no more elements at length 32: write it with len(x), not with a number",
+    ),
     "what an array was left": (
         SUM.replace("    acc = f32(0)", f"    acc = f32(0)\n{KEEP}")
         .replace(LOOP, "        t[cuda.threadIdx.x] = t[cuda.threadIdx.x] + f32(0) + x[i, 8 * k + lane]")
