@@ -1,18 +1,17 @@
-"""Rows of quotients, roots and approximated functions, and of arithmetic of which nothing is known but its operands.
+"""Rows of quotients, roots and approximated functions.
 
 Approximations count as the true value, as floats are real numbers.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.instructions.operation import INTEGERS, Compute, InstructionRow, Operation
 from cuda_out.ptx.kinds import KINDS, Typed
-from cuda_out.ptx.syntax import NotInterpreted
 from symbolic.algebra.terms import Term
 
 
@@ -35,11 +34,6 @@ _APPROXIMATED: Final[dict[str, tuple[Compute, str]]] = {
     "tanh": (np.tanh, "tanh:f64"), "rsqrt": (lambda a: np.float32(1) / np.sqrt(a), "rsqrt:f64"),
 }  # fmt: skip
 """What instructions approximate, on numbers and as functions of mathematics."""
-
-
-def _unknown(o: Operation, *values: Typed) -> Any:
-    assert o.form is not None
-    raise NotInterpreted(f"{'.'.join(o.form.op)} on numbers")
 
 
 QUOTIENTS: Final = (
@@ -67,21 +61,10 @@ QUOTIENTS: Final = (
     InstructionRow(
         (
             (r"(?:ex2|lg2|sin|cos|rsqrt)\.approx(?:\.ftz)?\.(?P<t>f32)", "=t t"),
-            (r"tanh\.approx\.(?P<t>f32)", "=t t"),
+            (r"tanh\.approx\.(?P<t>f16|f32)", "=t t"),
+            (r"ex2\.approx\.(?P<t>f16)", "=t t"),
         ),
         numbers=lambda o, a: _APPROXIMATED[o.says("op")][0](a),
         term=lambda o, n, v: n.function_of(_APPROXIMATED[o.says("op")][1], v, o.result),
-    ),
-    InstructionRow(  # pairs of halves, and types that NumPy lacks
-        (
-            (r"cvt\.rn(?:\.relu)?\.(?P<t>f16x2|bf16x2)\.(?P<s>f32)", "=b32 s s"),
-            (r"cvt\.rn(?:\.relu)?\.(?P<t>bf16)\.(?P<s>f32)", "=b16 s"),
-            (r"(?:add|sub|mul|min|max)(?:\.rn)?(?:\.ftz)?\.(?P<t>f16x2|bf16x2)", "=b32 b32 b32"),
-            (r"fma\.rn(?:\.ftz)?(?:\.relu)?\.(?P<t>f16x2|bf16x2)", "=b32 b32 b32 b32"),
-            (r"(?:add|sub|mul|min|max)(?:\.rn)?\.(?P<t>bf16)", "=b16 b16 b16"),
-            (r"fma\.rn(?:\.relu)?\.(?P<t>bf16)", "=b16 b16 b16 b16"),
-        ),
-        name="halves.{whole}",
-        numbers=_unknown,
     ),
 )

@@ -11,16 +11,20 @@ from collections import defaultdict
 from functools import cache, partial
 from typing import Final
 
+import numpy as np
+
 from cuda_out.ptx.instructions.bits import BITS
 from cuda_out.ptx.instructions.choices import CHOICES
 from cuda_out.ptx.instructions.conversions import CONVERSIONS
 from cuda_out.ptx.instructions.effects import AS_BITS, EFFECTS
+from cuda_out.ptx.instructions.halves import HALVES
 from cuda_out.ptx.instructions.operation import InstructionForm, InstructionRow, Operation
 from cuda_out.ptx.instructions.quotients import QUOTIENTS
 from cuda_out.ptx.instructions.sums import SUMS
+from cuda_out.ptx.kinds import KINDS, Typed
 from cuda_out.ptx.syntax import Instruction, NotInterpreted, names_of
 
-ROWS: Final[tuple[InstructionRow, ...]] = (*SUMS, *QUOTIENTS, *BITS, *CHOICES, *CONVERSIONS)
+ROWS: Final[tuple[InstructionRow, ...]] = (*SUMS, *QUOTIENTS, *HALVES, *BITS, *CHOICES, *CONVERSIONS)
 """The pure instructions."""
 _PATTERNS: Final = [
     (re.compile(pattern), tuple(tuple(way.split()) for way in operands.split("|")), row)
@@ -60,6 +64,18 @@ def decode(op: tuple[str, ...]) -> Operation:
     operation = Operation(name, tuple(sources), result, row.numbers, None, row, known)
     operation.compute = partial(row.numbers, operation)
     return operation
+
+
+@cache
+def packing(size: int, count: int) -> Operation:
+    """Return what puts values of `size` bits side by side, the first one lowest."""
+
+    def joined(*values: Typed) -> Typed:
+        parts = (value.astype(np.uint64) << np.uint64(size * place) for place, value in enumerate(values))
+        return np.bitwise_or.reduce(list(parts)).astype(KINDS[f"b{size * count}"])
+
+    row = InstructionRow(term=lambda o, n, v: n.joined(size, v))
+    return Operation(f"pack.b{size}", (f"b{size}",) * count, f"b{size * count}", joined, None, row)
 
 
 def written_and_read(instruction: Instruction) -> tuple[list[str], list[str]]:

@@ -101,9 +101,9 @@ def assumptions(machine: PtxMachine, names: Iterable[str]) -> tuple[str, ...]:
 
 def _small(name: str, result: str) -> set[str]:
     """Return the types of 16 bits in which an operation rounds what it gives."""
-    head, *parts = name.split(".")
-    if head == "halves":
-        return {kind for kind in _SMALL if kind in parts[0]}
+    head = name.partition(".")[0]
+    if head == "bf16":
+        return {head}
     return {result} if head in _ROUNDS and result in _SMALL else set()
 
 

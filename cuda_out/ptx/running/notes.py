@@ -330,6 +330,19 @@ class Notes:
             term = self.normal.exact_bits(width(kind), term, code)
         return bits, term
 
+    def packed_of(self, terms: Lanes, packing: Operation) -> list[tuple[Bits, Lanes]] | None:
+        """Return the parts of values that were all put together in a way; None where one was not."""
+        distinct, places = np.unique(terms, return_inverse=True)
+        notes = [self._notes[term - FIRST] if term >= FIRST else None for term in distinct.tolist()]
+        if not notes or any(note is None or note[0] is not packing for note in notes):
+            return None
+        codes = np.array([note[1] for note in notes if note], np.int64)
+        known = np.array(
+            [[self._numbers[~code] if code < 0 else 0 for code in row] for row in codes.tolist()], np.uint64
+        )
+        places = places.reshape(-1)
+        return [(known[places, n], np.maximum(codes[places, n], 0)) for n in range(codes.shape[1])]
+
     def bits_of(self, size: int, terms: Lanes, written: Lanes) -> Lanes:
         """Return registers' terms, written out, as what is put together from their bits."""
         pairs = zip(terms.tolist(), written.tolist(), strict=True)

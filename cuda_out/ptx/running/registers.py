@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from cuda_out.ptx.columns import is_known
 from cuda_out.ptx.instructions import symbolic
+from cuda_out.ptx.instructions.halves import of_half
 from cuda_out.ptx.instructions.operation import Operation
-from cuda_out.ptx.instructions.table import decode
+from cuda_out.ptx.instructions.table import decode, packing
 from cuda_out.ptx.kinds import Bits, typed, untyped, width
 from cuda_out.ptx.running.memory import Broken, Lanes, PtxMemory
 from cuda_out.ptx.running.notes import Notes
@@ -139,6 +140,8 @@ class Registers:
 
     def apply(self, operation: Operation, values: list[Register], at: Lanes) -> Register:
         """Compute an operation; raise NotInterpreted where it asks what number an array's address is."""
+        if operation.form is not None and (one := of_half(operation.form.op)) is not None:
+            return self._of_halves(decode(one), values, at)
         result = self.computed(operation, values, at)
         if 64 not in map(width, operation.sources) or operation.name == "selp":
             return result
@@ -152,6 +155,12 @@ class Registers:
                     where = next(side for side in sides if side)
                     raise NotInterpreted(f"{operation.name} of the address of {self.memory.of_number(where)}")
         return result
+
+    def _of_halves(self, operation: Operation, values: list[Register], at: Lanes) -> Register:
+        """Compute an operation on both halves of pairs; a conversion to a pair is given its upper half first."""
+        halves = [self.unpacked(value, 16, 2) for value in values]
+        rows = [[value] for value in values[::-1]] if operation.sources == ("f32",) else [*zip(*halves, strict=True)]
+        return self.packed([self.apply(operation, list(row), at) for row in rows], 16)
 
     def computed(self, operation: Operation, values: list[Register], at: Lanes) -> Register:
         """Compute an operation: on numbers all lanes at once; on terms it is noted."""
@@ -174,15 +183,14 @@ class Registers:
         return bits, found
 
     def packed(self, parts: list[Register], size: int) -> Register:
-        written = [self.deferred.written_out(*part) for part in parts]
-        parts = [
-            (bits, self.deferred.bits_of(size, terms, now))
-            for (_, terms), (bits, now) in zip(parts, written, strict=True)
-        ]
-        return _columns([symbolic.pack(self.deferred.normal, row, size) for row in _rows(parts)])
+        """Return values of `size` bits side by side, the first one lowest."""
+        return self.computed(packing(size, len(parts)), parts, parts[0][1])
 
     def unpacked(self, value: Register, size: int, count: int) -> list[Register]:
+        """Return the pieces of `size` bits that a value has, the lowest first."""
         terms = value[1]
+        if (parts := self.deferred.packed_of(terms, packing(size, count))) is not None:
+            return parts
         bits, written = self.deferred.written_out(*value)
         value = bits, self.deferred.bits_of(size * count, terms, written)
         if self.memory.near(bits).any():

@@ -274,7 +274,6 @@ _REFUSED: Final = {
     r"cudaLaunchDevice|cudaCDP|cudaGetParameterBuffer": "a kernel that a kernel launches; look at each by itself",
     r"\b(?:ld|st)\.(?:relaxed|acquire|release|mmio)": "an access that orders others; use __syncthreads() or atomics",
     r"\bcvt\.r[zmp]\.(?:sat\.)?b?f16": "a conversion to 16 bits away from the nearest; __float2half_rn(x) is read",
-    r"\bon numbers\b": "its term is known, and no number of it; compute in float, as __bfloat162float gives it",
     r"depends on data": "an element decides; write c ? a : b where no branch or index is needed",
 }
 """What is not read, and what to write instead."""

@@ -20,6 +20,7 @@ from symbolic.algebra.terms import Terms
 MATHEMATICS: dict[str, Any] = {
     "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "rint": round, "sqrt": math.sqrt, "log": math.log,
     "exp": lambda x: math.exp(min(x, 700)), "sin": math.sin, "cos": math.cos,
+    "exp2": lambda x: 2.0 ** min(x, 1000), "tanh": math.tanh,
 }  # fmt: skip
 
 
@@ -88,6 +89,14 @@ class Evaluated:
             case "to_f16" | "to_f32" | "to_f64":
                 with np.errstate(all="ignore"):
                     return float(np.float64(values[0]).astype(KINDS[head[3:]]))
+            case "bf16":
+                return float(np.array([(values[0] & 0xFFFF) << 16], np.uint32).view(np.float32)[0])
+            case "bf16bits" | "to_bf16":  # rounded to the nearest, of two the even one
+                whole = int(np.array([values[0]], np.float32).view(np.uint32)[0])
+                upper = whole + 0x7FFF + (whole >> 16 & 1) >> 16 & 0xFFFF
+                return upper if head == "bf16bits" else float(np.array([upper << 16], np.uint32).view(np.float32)[0])
+            case "bits16" if name == "bits16" and self.terms.nodes[args[0]][0] == "bf16bits":
+                return values[0]
             case "bits16" | "bits32" | "bits64":
                 return bits_of(f"f{head[4:]}", values[0])
             case "float":
