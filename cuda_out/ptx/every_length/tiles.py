@@ -344,13 +344,13 @@ class TileMachine(BranchingMachine):
                 np.full(self.shape.count, term, np.int64),
             )
 
-    def _place(self, argument: LaunchArray) -> int:
+    def _place(self, argument: LaunchArray, space: str = "global") -> int:
         cell = width(argument.kind) // 8
         copies = self.shape.blocks if argument.writable else 1
         bits = np.tile(argument.bits, copies)
         terms = np.tile(argument.terms if argument.filled else np.full(len(argument.bits), NEVER), copies)
         region = self.memory.add(
-            argument.name, "global", len(argument.bits) * cell, cell, bits, terms, argument.writable,
+            argument.name, space, len(argument.bits) * cell, cell, bits, terms, argument.writable,
             of_block=argument.writable, align=argument.align,
         )  # fmt: skip
         self.arrays[argument.name] = region
@@ -432,7 +432,9 @@ class TileValidator:
         return self.first[axis.axis] if self.first else None
 
     def _atom(self, name: str, index: tuple[int, ...]) -> Term:
-        """Return the variable for an element, counted from the beginning of a block's part."""
+        """Return the variable for an element, counted from the beginning of a block's part; or for a number."""
+        if name not in self.windows:
+            return self.written.terms.atom(name, 0)
         window, shape = self.windows[name], self.windows[name].parameter.shape
         declared = self.said is None and all(i < extent for i, extent in zip(index, shape, strict=True))
         if not all(0 <= i + low < e for i, low, e in zip(index, window.lows, window.shape, strict=True)):

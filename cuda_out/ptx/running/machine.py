@@ -32,7 +32,7 @@ from cuda_out.ptx.running.notes import Notes
 from cuda_out.ptx.running.registers import Register, Registers
 from cuda_out.ptx.running.transfers import Transfers
 from cuda_out.ptx.running.warps import Warps
-from cuda_out.ptx.syntax import SPECIAL, Group, Instruction, Kernel, Name, NotInterpreted, names_of
+from cuda_out.ptx.syntax import SPECIAL, Group, Instruction, Kernel, Name, NotInterpreted, PtxVariable, names_of
 from symbolic.algebra.terms import Terms
 from symbolic.ir.program import LANES
 from symbolic.machine.launch_shape import LaunchShape
@@ -63,7 +63,8 @@ class PtxMachine:
 
     `dynamic` is how many bytes of shared memory the launch gives an array without a size. Atomic operations on one cell
     come in the order of threads, which is as good as any other where nobody uses what they give; else they are refused,
-    unless `any_order` says that one order will do. `early_returns`: barriers and shuffles wait for no thread that has
+    unless `any_order` says that one order will do. A parameter with the name of a variable of the module is what that
+    one holds. `early_returns`: barriers and shuffles wait for no thread that has
     ended, which is so from sm_70 on; else it is an error that threads miss a barrier, as CUDA's guide has it. Variables
     of the module that are `written` begin as the module is loaded, and are outputs; others are read-only, and hold what
     the host may have put there, unless the module is `just_loaded`. `fragments` is at which of many places WMMA's
@@ -112,11 +113,14 @@ class PtxMachine:
         """Whether a barrier, a vote or a shuffle was passed without threads that had ended."""
         if len(arguments) != len(kernel.parameters):
             raise NotInterpreted(f"{kernel.name} with {len(arguments)} arguments: it takes {len(kernel.parameters)}")
+        variables = {array.name: array for array in kernel.arrays}
         for (name, kind), argument in zip(kernel.parameters, arguments, strict=True):
             _check_promised(name, kernel.promised.get(name, 0), argument)
             size = 8 * argument.size if isinstance(argument, LaunchRecord) else bits_of(argument)
             record = 8 * record_size(kind)
-            if isinstance(argument, LaunchRecord) and record == size:
+            if name in variables:
+                self.registers.symbols[name] = self._variable(variables[name], argument)
+            elif isinstance(argument, LaunchRecord) and record == size:
                 self.parameters[name] = {(at, bits_of(part)): self._given(part) for at, part in argument.parts}
             elif record or isinstance(argument, LaunchRecord) or width(kind) != size:
                 has = f"a structure of {record // 8} bytes" if record else f".{kind}"
@@ -132,6 +136,8 @@ class PtxMachine:
         arrays = [array if array.size else replace(array, size=dynamic) for array in kernel.arrays]
         by_launch = {array.name for array in kernel.arrays if not array.size}
         for array in arrays:
+            if array.name in self.registers.symbols and array.name in dict(kernel.parameters):
+                continue
             if array.name in by_launch and by_launch & self.registers.symbols.keys():  # they are one place
                 first = next(iter(by_launch & self.registers.symbols.keys()))
                 self.registers.symbols[array.name] = self.registers.symbols[first]
@@ -164,11 +170,20 @@ class PtxMachine:
             case _:
                 return argument
 
-    def _place(self, argument: LaunchArray) -> int:
+    def _variable(self, variable: PtxVariable, argument: LaunchArgument) -> int:
+        """Place a variable of the module that holds what is given, one number or an array; return where it is."""
+        if not isinstance(argument, LaunchArray):
+            kind, term = (argument.kind, argument.term) if isinstance(argument, LaunchScalar) else ("", 0)
+            bits = 0 if kind else int(np.array(argument).view(f"u{variable.size}"))
+            one = np.array([bits], np.uint64), np.array([term], np.int64)
+            argument = LaunchArray(variable.name, kind or f"b{8 * variable.size}", *one, True, False)
+        return self._place(replace(argument, align=variable.align), variable.space)
+
+    def _place(self, argument: LaunchArray, space: str = "global") -> int:
         cell = width(argument.kind) // 8
         terms = argument.terms if argument.filled else np.full(len(argument.bits), NEVER, np.int64)
         region = self.memory.add(
-            argument.name, "global", len(argument.bits) * cell, cell, argument.bits, terms, argument.writable,
+            argument.name, space, len(argument.bits) * cell, cell, argument.bits, terms, argument.writable,
             align=argument.align,
         )  # fmt: skip
         self.arrays[argument.name] = region

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cuda_out.compile.toolchain import Resources
+from cuda_out.ptx.kinds import width
 from cuda_out.ptx.syntax import Instruction, Kernel, PtxVariable, names_of
 from swizzle.strangers.reading.compiled import (
     Undecided,
@@ -44,7 +45,7 @@ _MOVES: Final = ("mov", "selp", "max", "min", "neg", "abs", "shfl", "cvt")
 
 class LaunchedKernel(Struct, frozen=True):
     """One launch of one kernel of a file: the arguments of a template as they are spelled, its PTX, and what it is
-    given."""
+    given: its parameters, then variables of the module that the host sets, which are `entry`'s last parameters."""
 
     text: CudaText
     kernel: CudaKernel
@@ -67,6 +68,11 @@ class LaunchedKernel(Struct, frozen=True):
     def used(self) -> set[str]:
         """The registers and variables that its instructions name."""
         return {name for i in self.entry.instructions for part in (*i.operands, i.guard) for name in names_of(part)}
+
+    @property
+    def set_by_host(self) -> set[str]:
+        """The module's variables that it is given, as its PTX names them."""
+        return {name for name, _ in self.entry.parameters[len(self.kernel.parameters) :]}
 
     @property
     def static_shared(self) -> int:
@@ -97,7 +103,7 @@ class LaunchedKernel(Struct, frozen=True):
         """What --args gives a sign that the kernel's text does not, or the other way round, in words."""
         return [
             f"{each.name}, which the kernel has as {own}, holds what {KIND_NAMES[each.kind]} says"
-            for each, parameter in zip(self.arguments, self.kernel.parameters, strict=True)
+            for each, parameter in zip(self.arguments, self.kernel.parameters, strict=False)
             if each.shape and (own := spelled(parameter)[0]).startswith(("i", "u"))
             and KIND_NAMES[each.kind][0] != own[0]
         ]  # fmt: skip
@@ -126,11 +132,16 @@ def launched(text: CudaText, kernel: str | None, launch: str | None, args: str |
     found, instance = chosen_kernel(text, kernel)
     text = with_said_options(text, found)
     words, args, said = flags_of(text, found, launch, args)
-    arguments = arguments_of(text, found, args)
     ptx = compiled_to_calls(text, found, instance)
     entry = _initialised(text, entry_of(ptx, found, text.path))
+    variables = {own_name(each.name): each for each in entry.arrays if each.space in ("global", "const")}
+    arguments = arguments_of(text, found, args, variables)
+    set_by_host = [variables[each.name] for each in arguments[len(found.parameters) :]]
+    entry = replace(entry, parameters=(*entry.parameters, *((each.name, "u64") for each in set_by_host)))
     how = launch_of(text, found, words, said, entry.most_threads)
     made = LaunchedKernel(text, found, instance, ptx, entry, how, tuple(arguments))
+    for variable, argument in zip(set_by_host, arguments[len(found.parameters) :], strict=True):
+        _check_variable(made, variable, argument)
     _check_shared_size(made)
     _check_host_data(made)
     return made
@@ -167,6 +178,18 @@ def _check_shared_size(made: LaunchedKernel) -> None:
         )  # fmt: skip
 
 
+def _check_variable(made: LaunchedKernel, variable: PtxVariable, argument: GivenArgument) -> None:
+    """Refuse a variable of the module that is given another number of bytes than it has, or as an output."""
+    size = width(argument.kind) // 8 * max(1, argument.size) if not argument.fields else 0
+    if size != variable.size or argument.role not in ("in", "const"):
+        raise SwizzleError(
+            f"--args: {argument.name}, a variable of {variable.size} bytes that the host sets, as "
+            + ("an output" if size == variable.size else f"one of {size} bytes"),
+            place=made.text.place(made.kernel.begin), expected=f"an input of {variable.size} bytes",
+            fix=f"{argument.name}:f32[{variable.size // 4}], for floats",
+        )  # fmt: skip
+
+
 def _initialised(text: CudaText, entry: Kernel) -> Kernel:
     """Return a kernel whose module's variables hold zeros where its text says so: PTX leaves out an initialiser of
     zeros, as if there was none."""
@@ -188,12 +211,12 @@ def _initialised(text: CudaText, entry: Kernel) -> Kernel:
 
 
 def _check_host_data(made: LaunchedKernel) -> None:
-    """Refuse a kernel that uses data of the module which the host may have set."""
-    open_ = [a.name for a in made.entry.arrays if a.space in ("global", "const") and a.data is None]
-    open_ = [name for name in open_ if name in made.used]
-    if open_:
-        name = own_name(open_[0])
-        raise Undecided(
-            f"{made.name} uses {name}, which the host may have set, as it has no initialiser: no input of a "
-            "specification: give it an initialiser, or make it a parameter"
-        )
+    """Refuse a kernel that uses data of the module which the host may have set, and nothing says what it holds."""
+    for each in made.entry.arrays:
+        if each.space in ("global", "const") and each.data is None and each.name in made.used - made.set_by_host:
+            name, count = own_name(each.name), each.size // 4
+            example = f"{name}:f32[{count}]" if count > 1 else f"{name}:f32"
+            raise Undecided(
+                f"{made.name} uses {name}, which the host may have set, as it has no initialiser: give it one, or make "
+                f"it an input, behind the parameters in --args: {example}, as it is declared"
+            )

@@ -357,6 +357,8 @@ class _StrangersMachine(TileMachine):
     def __init__(self, kernel: Kernel, tiles: TileValidator, *given: Any) -> None:
         assert isinstance(tiles, _StrangersValidator)
         named = {each.name: each for each in tiles.lengths if each.name}
+        own_entry = tiles.launched.entry
+        kernel = replace(kernel, parameters=own_entry.parameters, arrays=own_entry.arrays)
         pairs = list(zip(kernel.parameters, tiles.launched.arguments, strict=True))
         own = {argument.name: place for place, argument in pairs}
         first = [own[each.name] for each in tiles.program.parameters]

@@ -165,7 +165,7 @@ class KernelProver:
             own_name(array.name)
             for kernel in self.subject.kernels
             for array in kernel.entry.arrays
-            if array.space in ("global", "const") and array.name in kernel.used
+            if array.space in ("global", "const") and array.name in kernel.used - kernel.set_by_host
         ]
         return list(dict.fromkeys(used))
 

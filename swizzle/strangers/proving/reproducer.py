@@ -52,6 +52,9 @@ def write_reproducer(folder: Path, subject: Subject, tried: OneTry, numbers: Cou
 
 def _host_program(subject: Subject, tried: OneTry, numbers: Counterexample, file: str) -> str:
     given = {each.name: each for kernel in subject.kernels for each in kernel.given if each.shape}
+    variables = {
+        each.name: each for kernel in subject.kernels for each in kernel.arguments[len(kernel.kernel.parameters) :]
+    }
     cell = _flat(numbers.where, tried)
     name = numbers.where.partition("[")[0]
     kind = _NAMES[given[name].kind]
@@ -62,7 +65,9 @@ def _host_program(subject: Subject, tried: OneTry, numbers: Counterexample, file
         "#include <cstdio>", "#include <cstring>", "#include <cuda_bf16.h>", "#include <cuda_fp16.h>",
         "#define main main_of_the_file", f'#include "{file}"', "#undef main", "",
         "int main() {",
-        *(f"    {line}" for each in given.values() for line in _array(each, tried.inputs.get(each.name))),
+        *(f"    {line}" for each in given.values() if each.name not in variables
+          for line in _array(each, tried.inputs.get(each.name))),
+        *(f"    {line}" for each in variables.values() for line in _variable(each, tried)),
         *(f"    {_launch(kernel, tried)}" for kernel in subject.kernels),
         f"    cudaError_t error = cudaMemcpy({name}_host, {name}, sizeof {name}_host, cudaMemcpyDeviceToHost);",
         '    if (error != cudaSuccess) { std::printf("%s\\n", cudaGetErrorString(error)); return 2; }',
@@ -93,8 +98,26 @@ def _flat(where: str, tried: OneTry) -> int:
 
 def _array(each: GivenArgument, array: Array | None) -> Iterator[str]:
     """Yield what declares an array on both sides: elements that are not 0 one by one."""
-    size, kind, word = prod(each.shape), _TYPES[_NAMES[each.kind]], _WORDS[width(each.kind)]
+    size, kind = prod(each.shape), _TYPES[_NAMES[each.kind]]
     yield f"static {kind} {each.name}_host[{size}]; {kind}* {each.name};"
+    yield from _filled(each, array)
+    yield f"cudaMalloc(&{each.name}, sizeof {each.name}_host);"
+    yield f"cudaMemcpy({each.name}, {each.name}_host, sizeof {each.name}_host, cudaMemcpyHostToDevice);"
+
+
+def _variable(each: GivenArgument, tried: OneTry) -> Iterator[str]:
+    """Yield what sets a variable of the module."""
+    kind = _TYPES[_NAMES[each.kind]]
+    if each.shape:
+        yield f"static {kind} {each.name}_host[{prod(each.shape)}];"
+        yield from _filled(each, tried.inputs[each.name])
+    else:
+        yield f"{kind} {each.name}_host = ({kind}){_value(each, tried)};"
+    yield f"cudaMemcpyToSymbol({each.name}, &{each.name}_host, sizeof {each.name}_host);"
+
+
+def _filled(each: GivenArgument, array: Array | None) -> Iterator[str]:
+    word = _WORDS[width(each.kind)]
     if array is not None:
         memory = np.ravel(np.asarray(in_memory(array, DType(_NAMES[each.kind]))))
         bits = np.ascontiguousarray(memory).view(f"u{memory.itemsize}")
@@ -107,13 +130,11 @@ def _array(each: GivenArgument, array: Array | None) -> Iterator[str]:
             yield f"  for (int i = 0; i < {len(places)}; ++i) {copy}; }}"
     else:
         yield f"std::memset({each.name}_host, 0xff, sizeof {each.name}_host);"
-    yield f"cudaMalloc(&{each.name}, sizeof {each.name}_host);"
-    yield f"cudaMemcpy({each.name}, {each.name}_host, sizeof {each.name}_host, cudaMemcpyHostToDevice);"
 
 
 def _launch(kernel: LaunchedKernel, tried: OneTry) -> str:
     words = []
-    for parameter, argument in zip(kernel.kernel.parameters, kernel.arguments, strict=True):
+    for parameter, argument in zip(kernel.kernel.parameters, kernel.arguments, strict=False):
         kind = re.sub(r"\s*&\s*$", "", parameter.type)
         if argument.fields:
             words.append(f"{kind}{{{', '.join(_value(each, tried) for each in argument.fields)}}}")

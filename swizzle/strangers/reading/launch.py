@@ -308,8 +308,11 @@ def spelled(parameter: SpelledParameter) -> tuple[str, bool, bool]:
     return _SPELLED.get(bare, ""), "*" in parameter.type, re.search(r"\bconst\b[^*]*\*", parameter.type) is not None
 
 
-def arguments_of(text: CudaText, kernel: CudaKernel, words: str | None) -> list[GivenArgument]:
-    """Return what each parameter is given; raise SwizzleError where the flag does not fit the kernel."""
+def arguments_of(
+    text: CudaText, kernel: CudaKernel, words: str | None, variables: Collection[str] = ()
+) -> list[GivenArgument]:
+    """Return what each parameter is given, and behind them what some of the module's `variables` hold, by their names;
+    raise SwizzleError where the flag does not fit the kernel."""
     parameters = kernel.parameters
     if words is None and parameters:
         raise SwizzleError(
@@ -317,7 +320,11 @@ def arguments_of(text: CudaText, kernel: CudaKernel, words: str | None) -> list[
             expected=f"--args with a word for each of {', '.join(p.name or p.type for p in parameters)}",
             fix=f"--args {shlex.quote(example_of(kernel, text.structures()))}",
         )  # fmt: skip
-    given = _split(words or "")
+    given, named_variables = _split(words or ""), list[GivenArgument]()
+    while len(given) > len(parameters) and (named := _NAMED.match(given[-1])) and named[1] in variables:
+        word = given.pop()[named.end() :]
+        parameter = SpelledParameter("float*" if "[" in word else "", named[1])
+        named_variables.insert(0, _argument(word, parameter, named[1], kernel, within=True))
     if len(given) != len(parameters):
         raise SwizzleError(
             f"--args has {len(given)} words, and {kernel.name} takes {len(parameters)} arguments",
@@ -332,7 +339,7 @@ def arguments_of(text: CudaText, kernel: CudaKernel, words: str | None) -> list[
             name, word = named[1], word[named.end() :]
         names[name] = names.get(name, 0) + 1
         found.append(_argument(word, parameter, name, kernel))
-    return found
+    return [*found, *named_variables]
 
 
 def _argument(

@@ -52,7 +52,7 @@ def test_pairs(tmp_path: Path, kind: str, body: str, specification: Any, verdict
     body = body.replace("{}", "half" if kind == "f16" else "bfloat16")
     found = proof_of(tmp_path, PAIRS.format(kind=kind, pair=TYPES[kind], body=body), specification)
     assert found.verdict == verdict, found.explained()
-    if verdict == "equal":
+    if verdict == "equal" and "float" not in body:
         assert f"arithmetic in {kind} counts as that of real numbers" in found.assumed
 
 
