@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from swizzle.answers.emit.files import check_folder, write_all
 from swizzle.answers.status import worst
 from swizzle.commands.bounds import Bounds
-from swizzle.commands.output import DONE, NO
+from swizzle.commands.output import DONE, MISTAKE, NO
 from swizzle.commands.report import MISMATCH
 from swizzle.commands.solve import SolveArguments, solve
 from swizzle.commands.target import split_target
@@ -154,20 +154,36 @@ def derive(arguments: DeriveArguments, out: TextIO, err: TextIO) -> int:
     if arguments.output is not None:
         check_folder(arguments.output)
     path, selector = split_target(arguments.target)
-    statuses = []
+    statuses, mistakes = list[int](), list[SwizzleError]()
     bounds = Bounds(arguments.timeout, arguments.memory)
     with redirect_stdout(err), bounds.hold(), _beside(path):
-        declared = derivations_of(str(path), selector, arguments.overrides)
+        declared = derivations_of(str(path), selector, arguments.overrides, mistakes)
         if len(declared) > 1 and (arguments.json_object or arguments.script or arguments.search):
             raise SwizzleError(
                 f"{path} holds {count(len(declared), 'derivation')}: {', '.join(each.name for each in declared)}",
                 expected="one, for one JSON object, script or search", fix=f"name it: {path}:{declared[0].name}",
             )  # fmt: skip
-        if arguments.search:
+        if arguments.search and declared:
             return _searched(declared[0], arguments, out, err)
-        for each in [lowered(each, _progress(each, arguments)) for each in declared]:
-            statuses.append(_told(each, solved(each, _solver(arguments, err)), arguments, out))
-    return worst(statuses)
+        made: list[LoweredDerivation] = []
+        for one in declared:
+            with _kept(mistakes):
+                made.append(lowered(one, _progress(one, arguments)))
+        for each in made:
+            with _kept(mistakes):
+                statuses.append(_told(each, solved(each, _solver(arguments, err)), arguments, out))
+    for mistake in mistakes:
+        print(mistake, file=err)
+    return MISTAKE if mistakes else worst(statuses)
+
+
+@contextmanager
+def _kept(mistakes: list[SwizzleError]) -> Iterator[None]:
+    """Keep the mistake of one derivation for later, and go on with the others."""
+    try:
+        yield
+    except SwizzleError as mistake:
+        mistakes.append(mistake)
 
 
 @contextmanager

@@ -18,9 +18,9 @@ from symbolic.errors import SwizzleError
 from symbolic.expressions.columns import ON_COLUMNS
 from symbolic.expressions.expression import Expression
 from symbolic.expressions.meaning import NumberDomain, evaluate
-from symbolic.ir.functions import FUNCTIONS
 from symbolic.patterns.lengths import length_at
 from symbolic.patterns.terms import (
+    ELEMENTARY,
     AsScalar,
     AsVector,
     ElementaryCall,
@@ -164,7 +164,7 @@ class _Machine:
                 return found.reshape((1,) * (lanes - found.ndim) + found.shape)
             case ElementaryCall():
                 columns_ = [self.data(each, names, lanes) for each in term.arguments]
-                return np.asarray(FUNCTIONS[term.function].on_numbers(columns_))
+                return np.asarray(ELEMENTARY[term.function].on_numbers(columns_))
             case Tupled():
                 return tuple(self.data(each, names, lanes) for each in term.items)
             case Item():

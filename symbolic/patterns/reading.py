@@ -17,9 +17,9 @@ from symbolic.elements import DType
 from symbolic.errors import Place, SwizzleError, near
 from symbolic.expressions import expression as e
 from symbolic.expressions.expression import Expression, constant, number_name
-from symbolic.ir.functions import FUNCTIONS
 from symbolic.patterns.lengths import length
 from symbolic.patterns.terms import (
+    ELEMENTARY,
     PATTERNS,
     Boundary,
     ElementaryCall,
@@ -119,7 +119,7 @@ def read_length(text: str) -> Expression:
 class _Reader:
     def __init__(self, file: str, opaque: Collection[str] = ()) -> None:
         self.file = file
-        self.elementary = {*FUNCTIONS, *opaque}
+        self.elementary = {*ELEMENTARY, *opaque}
         self.functions: dict[str, Lambda] = {}
 
     def parsed(self, text: str) -> list[ast.stmt]:

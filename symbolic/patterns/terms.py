@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from symbolic.expressions.expression import Expression, constant, number_name, substituted
+from symbolic.ir.functions import FUNCTIONS, ChoiceFunction, MathFunction, where
 
 Length: TypeAlias = Expression
 """A length, a size or a number of parts: a polynomial over names; `n / 4` is exact, as 4 divides n then."""
@@ -50,8 +51,12 @@ class Formula(Struct, frozen=True):
     arguments: tuple[Term, ...] = ()
 
 
+ELEMENTARY: Final[Mapping[str, MathFunction | ChoiceFunction]] = {**FUNCTIONS, "where_less": where("<")}
+"""Functions of numbers by name; `where_less(a, b, x, y)`, x where a < b, else y, is unlike max for NaN."""
+
+
 class ElementaryCall(Struct, frozen=True):
-    """A function of numbers that a proof knows nothing of: a row's name of `symbolic.ir.functions.FUNCTIONS`."""
+    """A function of numbers that a proof knows nothing of: a name of `ELEMENTARY`."""
 
     function: str
     arguments: tuple[Term, ...]

@@ -7,6 +7,7 @@ What does not fit is one SwizzleError: at the place that `places` knows for the 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import chain, takewhile
 from typing import Final, NoReturn, TypeAlias
 
 from msgspec import Struct
@@ -15,7 +16,6 @@ from typing_extensions import assert_never
 from symbolic.elements import DType
 from symbolic.errors import Place, SwizzleError
 from symbolic.expressions.expression import ONE, Expression, add, multiply, subtract
-from symbolic.ir.functions import FUNCTIONS
 from symbolic.patterns.lengths import (
     LengthFact,
     at_most,
@@ -28,6 +28,7 @@ from symbolic.patterns.lengths import (
     whole,
 )
 from symbolic.patterns.terms import (
+    ELEMENTARY,
     AsScalar,
     AsVector,
     ElementaryCall,
@@ -53,6 +54,7 @@ from symbolic.patterns.terms import (
     Tupled,
     Variable,
     Zip,
+    operands,
     pattern_name,
     sizes_of,
 )
@@ -148,9 +150,16 @@ class Typing:
         self.places = places
         self.opaque = opaque
         self.facts: dict[LengthFact, None] = {}
+        self._known: dict[tuple[int, int], tuple[Term, Mapping[str, ValueType], ValueType]] = {}
 
     def type_of(self, term: Term, names: Mapping[str, ValueType]) -> ValueType:
-        """Return the type of a term."""
+        """Return the type of a term; it is found once for the same names, so that an expression takes linear time."""
+        waiting = list(takewhile(lambda each: (id(each), id(names)) not in self._known, chain((term,), operands(term))))
+        for each in reversed(waiting):
+            self._known[id(each), id(names)] = each, names, self._type_of(each, names)
+        return self._known[id(term), id(names)][2]
+
+    def _type_of(self, term: Term, names: Mapping[str, ValueType]) -> ValueType:
         match term:
             case Variable():
                 if term.name not in names:
@@ -159,18 +168,24 @@ class Typing:
             case Formula():
                 return self._formula(term, [self.type_of(each, names) for each in term.arguments])
             case ElementaryCall():
-                kinds = [self.type_of(each, names) for each in term.arguments]
                 if term.function in self.opaque:
+                    for each in term.arguments:
+                        self.type_of(each, names)
                     return F32
-                row = FUNCTIONS.get(term.function)
+                alone = [isinstance(each, Formula) and each.expression.constant for each in term.arguments]
+                kinds = [self.type_of(each, names) for each in term.arguments]
+                (first, *_) = [kind for kind, constant in zip(kinds, alone, strict=True) if not constant] or [F32]
+                kinds = [first if constant else kind for kind, constant in zip(kinds, alone, strict=True)]
+                row = ELEMENTARY.get(term.function)
                 if row is None:
-                    self._refuse(term, f"an unknown function `{term.function}`", ", ".join(FUNCTIONS))
+                    self._refuse(term, f"an unknown function `{term.function}`", ", ".join(ELEMENTARY))
                 if len(kinds) != len(row.operands):
                     self._refuse(term, f"{term.function} of {len(kinds)} numbers", f"{len(row.operands)}")
                 for kind in kinds:
-                    if not isinstance(kind, NumberOf) or not kind.dtype.is_float:
+                    chosen = term.function == "where_less" and kind == first
+                    if not isinstance(kind, NumberOf) or not (kind.dtype.is_float or chosen):
                         self._refuse(term, f"{term.function} of {kind}", "a number with a fraction: f32, f64")
-                return kinds[0]
+                return first
             case Tupled():
                 return TupleOf(tuple(self.type_of(each, names) for each in term.items))
             case Item():

@@ -82,18 +82,19 @@ class DerivationStep(Struct, frozen=True):
         return RULES[self.rule].figure
 
 
-def positions(whole: Term, names: Mapping[str, ValueType]) -> Iterator[Position]:
+def positions(whole: Term, names: Mapping[str, ValueType], typing: Typing | None = None) -> Iterator[Position]:
     """Yield every term in an expression, each before what it is made of."""
-    typing = Typing()
-
-    def visit(node: PatternNode, path: Path, names: Mapping[str, ValueType], nest: Nest) -> Iterator[Position]:
+    typing = typing or Typing()
+    waiting: list[tuple[PatternNode, Path, Mapping[str, ValueType], Nest]] = [(whole, (), names, ())]
+    while waiting:
+        node, path, names, nest = waiting.pop()
         if not isinstance(node, Lambda):
             yield Position(path, node, names, nest)
+        inner = []
         for place, each in enumerate(children(node)):
             inside = names if isinstance(node, Lambda) else typing.inner_names(node, place, names)
-            yield from visit(each, (*path, place), inside, with_map(nest, node) if isinstance(each, Lambda) else nest)
-
-    return visit(whole, (), names, ())
+            inner.append((each, (*path, place), inside, with_map(nest, node) if isinstance(each, Lambda) else nest))
+        waiting += reversed(inner)
 
 
 def replaced_at(node: PatternNode, path: Path, made: Term) -> PatternNode:
@@ -146,9 +147,13 @@ class PatternDerivation(Struct):
     ask: AskLaw = prove_law
     steps: list[DerivationStep] = field(default_factory=list)
     expressions: list[Term] = field(default_factory=list)
+    typing: Typing = field(default_factory=Typing)
+    """The types of all expressions, with the facts that they need."""
+    _inside: Typing = field(default_factory=Typing)
+    _positions: list[Position] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        Typing().type_of(self.start, self.inputs)
+        self.typing.type_of(self.start, self.inputs)
         self.expressions = self.expressions or [self.start]
 
     @property
@@ -159,10 +164,13 @@ class PatternDerivation(Struct):
     @property
     def facts(self) -> list[str]:
         """What the lengths must meet."""
-        typing = Typing()
-        for each in self.expressions:
-            typing.type_of(each, self.inputs)
-        return facts_text(needed(typing.facts))
+        return facts_text(needed(self.typing.facts))
+
+    def positions(self) -> list[Position]:
+        """Return every term in what the steps have led to, each before what it is made of."""
+        if not self._positions or self._positions[0].term is not self.now:
+            self._positions = list(positions(self.now, self.inputs, self._inside))
+        return self._positions
 
     def places(self, rule: str, at: str = "", **arguments: Any) -> list[tuple[Position, Term, list[str]]]:
         """Return where a rule applies, at a name, inside or around it: the position, what it makes, and its facts."""
@@ -170,7 +178,7 @@ class PatternDerivation(Struct):
         return found
 
     def apply(self, rule: str, at: str = "", nth: int | None = None, **arguments: Any) -> PatternDerivation:
-        """RuleFunction a rule at a position; raises SwizzleError where it does not apply, or at several places."""
+        """Apply a rule at a position; raises SwizzleError where it does not apply, or at several places."""
         known = _rule(rule)
         given = arguments_of(known, arguments)
         found, why = self._places(known, at, given)
@@ -191,15 +199,25 @@ class PatternDerivation(Struct):
         self._add(known, at, nth, given, found[nth or 0])
         return self
 
+    def apply_at(self, path: Path, rule: str, at: str = "", **arguments: Any) -> None:
+        """Apply a rule at one position; the step says the name, and which of several it is; raises SwizzleError."""
+        known = _rule(rule)
+        given = arguments_of(known, arguments)
+        found, _ = self._places(known, at, given)
+        nth = next((nth for nth, (position, _, _) in enumerate(found) if position.path == path), None)
+        if nth is None:
+            raise SwizzleError(f"{rule} does not apply there", expected=known.law, fix="another position")
+        self._add(known, at, nth if len(found) > 1 else None, given, found[nth])
+
     def _places(
         self, rule: RewriteRule, at: str, arguments: Mapping[str, Any]
     ) -> tuple[list[tuple[Position, Term, list[str]]], str]:
-        every = list(positions(self.now, self.inputs))
+        every = self.positions()
         reasons: list[str] = []
         for tier in _tiers(every, at):
             found = []
             for position in tier:
-                here = Surroundings(position.names, position.nest, ask=self.ask)
+                here = Surroundings(position.names, position.nest, self._inside, self.ask)
                 try:
                     made = rule.apply(position.term, here, **arguments)
                 except NotApplicable as refused:
@@ -220,15 +238,20 @@ class PatternDerivation(Struct):
         position, made, facts = found
         made = term(_told_apart(made, _labels(self.now), _labels(position.term)))
         whole = term(replaced_at(self.now, position.path, made))
-        before, after = Typing(), Typing()
-        kind, was = after.type_of(whole, self.inputs), before.type_of(self.now, self.inputs)
-        if not same_type(kind, was):
-            raise SwizzleError(f"{rule.name} gives {kind}", expected=f"{was}, as before", fix="another position")
-        for _, wrong in faults(whole):
-            raise SwizzleError(
-                wrong, expected="maps as the grid's hierarchy nests them", fix="another position, or kind"
-            )
-        new = [str(each) for each in needed(after.facts) if each not in before.facts]
+        was, before = self.typing.type_of(self.now, self.inputs), dict(self.typing.facts)
+        try:
+            kind = self.typing.type_of(whole, self.inputs)
+            if not same_type(kind, was):
+                raise SwizzleError(f"{rule.name} gives {kind}", expected=f"{was}, as before", fix="another position")
+            for _, wrong in faults(whole):
+                raise SwizzleError(
+                    wrong, expected="maps as the grid's hierarchy nests them", fix="another position, or kind"
+                )
+        except SwizzleError:
+            self.typing = Typing()
+            self.typing.facts = before
+            raise
+        new = [str(each) for each in needed(self.typing.facts) if each not in before]
         shown = {name: length_text(value) if isinstance(value, Expression) else value for name, value in given.items()}
         used = tuple(dict.fromkeys([*facts, *new]))
         number = len(self.steps) + 1

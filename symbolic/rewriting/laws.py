@@ -13,7 +13,18 @@ from typing import Literal, Protocol, TypeAlias
 from symbolic.elements import DType
 from symbolic.expressions.expression import Expression, equal, number_name, substituted
 from symbolic.expressions.formulas import REALS, Answered, Sort, decide
-from symbolic.patterns.terms import Formula, Item, Lambda, Let, Term, Tupled, Variable, canonical, function
+from symbolic.patterns.terms import (
+    ElementaryCall,
+    Formula,
+    Item,
+    Lambda,
+    Let,
+    Term,
+    Tupled,
+    Variable,
+    canonical,
+    function,
+)
 from symbolic.patterns.types import NumberOf, TupleOf, ValueType, VectorOf
 
 OperatorLaw: TypeAlias = Literal["associative", "commutative", "neutral"]
@@ -112,4 +123,6 @@ def _value(term: Term, names: Mapping[str, _Value]) -> _Value:
             given = {f"x{place}": _value(each, names) for place, each in enumerate(term.arguments)}
             if all(isinstance(each, Expression) for each in given.values()):
                 return substituted(term.expression, given)  # type: ignore[arg-type]
+        case ElementaryCall(function="where_less"):
+            raise _Unreadable("where(a < b, ...) is no max, as NaN shows; write maximum(a, b) or minimum(a, b)")
     raise _Unreadable(f"{type(term).__name__} in an operator")

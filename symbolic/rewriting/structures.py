@@ -116,9 +116,7 @@ def derivation_of(reached: Reached, inputs: Mapping[str, ValueType], ask: AskLaw
     made = PatternDerivation(reached.term, inputs, ask)
     for step in reversed(steps):
         assert step.move is not None
-        places = made.places(step.move.rule, **step.move.arguments)
-        nth = next(at for at, (position, _, _) in enumerate(places) if position.path == step.path)
-        made.apply(step.move.rule, nth=nth if len(places) > 1 else None, **step.move.arguments)
+        made.apply_at(step.path, step.move.rule, **step.move.arguments)
     return made
 
 
@@ -141,9 +139,10 @@ def structure(node: PatternNode) -> PatternNode:
 def _rewritten(
     whole: Term, inputs: Mapping[str, ValueType], moves: list[tuple[RewriteMove, dict[str, Any]]], ask: AskLaw
 ) -> Iterator[tuple[RewriteMove, tuple[int, ...], Term]]:
+    typing = Typing()
     for position in positions(whole, inputs):
         for move, arguments in moves:
-            here = Surroundings(position.names, position.nest, ask=ask)
+            here = Surroundings(position.names, position.nest, typing, ask)
             try:
                 made = RULES[move.rule].apply(position.term, here, **arguments)
             except NotApplicable:

@@ -38,14 +38,20 @@ class LoweredDerivation(Struct, frozen=True):
     text: str
 
 
-def derivations_of(path: str, selector: str | None, overrides: Mapping[str, int]) -> list[DeclaredDerivation]:
-    """Return the derivations of a file, or the one of that name."""
+def derivations_of(
+    path: str, selector: str | None, overrides: Mapping[str, int], mistakes: list[SwizzleError] | None = None
+) -> list[DeclaredDerivation]:
+    """Return the derivations of a file, or the one of that name; mistakes beside them go into `mistakes`, if given."""
     refused = dict[str, SwizzleError]()
     names = load_names(path, overrides, refused)
-    if refused and (selector is None or selector in refused):
-        raise refused[next(iter(refused)) if selector is None else selector]
+    if selector in refused:
+        raise refused[selector]
+    if selector is None and refused:
+        if mistakes is None:
+            raise next(iter(refused.values()))
+        mistakes += refused.values()
     found = {each.name: each for each in names.values() if isinstance(each, DeclaredDerivation)}
-    if not found:
+    if not found and not mistakes:
         raise SwizzleError(
             f"{path} has no derivation", fix="docs/derive.md begins with one",
             expected="@derivation(spec=..., ...) above a function, at the file's top level",

@@ -18,7 +18,7 @@ from swizzle.derive.patterns.views import (
     view_of,
 )
 from symbolic.errors import Place
-from symbolic.expressions.expression import Expression, number_name, substituted
+from symbolic.expressions.expression import Expression, less, number_name, substituted
 from symbolic.ir.program import Expr
 from symbolic.ir.python_text import python_text
 from symbolic.patterns.terms import (
@@ -72,7 +72,10 @@ class ReadPatterns(ABC):
                 given = {f"x{at}": self.number(each, scope) for at, each in enumerate(term.arguments)}
                 return substituted(term.expression, given)
             case ElementaryCall():
-                return self.out.numbers.call(f"math.{term.function}", [self.number(a, scope) for a in term.arguments])
+                arguments = [self.number(each, scope) for each in term.arguments]
+                if term.function == "where_less":
+                    return self.out.numbers.call("where", [less(*arguments[:2]), *arguments[2:]])
+                return self.out.numbers.call(f"math.{term.function}", arguments)
             case Tupled():
                 return tuple(self.value(each, scope) for each in term.items)
             case Item():

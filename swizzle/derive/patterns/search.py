@@ -32,7 +32,7 @@ from symbolic.choices.space import ChoiceSpace
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
 from symbolic.patterns.terms import Map, Reorder
-from symbolic.rewriting.derivation import PatternDerivation, positions
+from symbolic.rewriting.derivation import positions
 from symbolic.rewriting.structures import Explored, Reached, RewriteMove, derivation_of, explore
 
 SIZES: Final = ("s", "t")
@@ -190,24 +190,16 @@ def _lowered(declared: DeclaredDerivation, candidate: PatternCandidate) -> Lower
     """Take the decisions as steps, and write the kernels."""
     derivation = derivation_of(candidate.structure, declared.types)
     for path, kind in candidate.kinds.items():
-        _apply_at(derivation, "lower_map", path, kind=kind)
+        derivation.apply_at(path, "lower_map", kind=kind)
     for path, stride in sorted(candidate.strides.items(), reverse=True):
         if stride == "as it is":
-            _apply_at(derivation, "reorder_id", path)
+            derivation.apply_at(path, "reorder_id")
         else:
             length = next(iter(declared.lengths))
-            _apply_at(derivation, "reorder_stride", path, stride=stride.replace("n", length, 1))
+            derivation.apply_at(path, "reorder_stride", stride=stride.replace("n", length, 1))
     lengths = {**declared.lengths, **candidate.sizes}
     sized = replace(declared, lengths=lengths)
     return lowered(sized, DerivationProgress(derivation, set(), []))
-
-
-def _apply_at(derivation: PatternDerivation, rule: str, path: tuple[int, ...], **arguments: Any) -> None:
-    places = derivation.places(rule, **arguments)
-    nth = next((at for at, (position, _, _) in enumerate(places) if position.path == path), None)
-    if nth is None:
-        raise SwizzleError(f"{rule} does not apply", expected="a candidate that is nested rightly", fix="another one")
-    derivation.apply(rule, nth=nth if len(places) > 1 else None, **arguments)
 
 
 def _cost(made: LoweredDerivation) -> float:

@@ -20,7 +20,7 @@ from symbolic.patterns.lengths import length, length_text, quotient
 from symbolic.patterns.reading import read_length
 from symbolic.patterns.terms import Map, Reduce, Term, Variable, label_of
 from symbolic.patterns.types import ArrayOf, TupleOf, Typing
-from symbolic.rewriting.derivation import Path, PatternDerivation, Position, arguments_of, positions
+from symbolic.rewriting.derivation import Path, PatternDerivation, Position, arguments_of
 from symbolic.rewriting.rule import RULES, NotApplicable, Surroundings
 
 hole: Final = object()
@@ -47,7 +47,7 @@ class DerivationCursor:
     def at(self, name: str) -> DerivationCursor:
         """Return the position of this name: what a function of yours computes, or a rule has named."""
         known = dict[str, Path]()
-        for each in self._every():
+        for each in self._progress.derivation.positions():
             for own in filter(None, label_of(each.term).split("+")):
                 known.setdefault(own, each.path)
         if not isinstance(name, str):
@@ -66,19 +66,15 @@ class DerivationCursor:
             _refuse(f"no rule {name}", "a rule (swizzle derive --rules shows them)", near(name, methods) or "")
         return lambda *given, **named: self._apply(name, given, named)
 
-    def _every(self) -> list[Position]:
-        derivation = self._progress.derivation
-        return list(positions(derivation.now, derivation.inputs))
-
     def _inside(self) -> Iterator[Position]:
         """Yield the positions from this one on, the outermost first."""
-        return (each for each in self._every() if each.path[: len(self._focus)] == self._focus)
+        return (each for each in self._progress.derivation.positions() if each.path[: len(self._focus)] == self._focus)
 
     def _apply(
         self, name: str, given: tuple[Any, ...] = (), named: Mapping[str, Any] = {},
         where: Callable[[Term], bool] = lambda _: True,
     ) -> DerivationCursor:  # fmt: skip
-        rule, derivation = RULES[name], self._progress.derivation
+        rule, derivation, typing = RULES[name], self._progress.derivation, Typing()
         said = {**dict(zip(rule.arguments, given, strict=False)), **named}
         if len(given) > len(rule.arguments):
             _refuse(f"{name} with {len(given)} arguments", ", ".join(rule.arguments) or "none", "leave some out")
@@ -87,11 +83,9 @@ class DerivationCursor:
         try:
             arguments = arguments_of(rule, said)
             for position in self._inside():
-                if where(position.term) and self._applies(name, position, arguments, reasons, others):
+                if where(position.term) and self._applies(name, position, typing, arguments, reasons, others):
                     label = label_of(position.term).split("+")[0]
-                    some = derivation.places(name, label, **arguments)
-                    nth = next(at for at, (each, _, _) in enumerate(some) if each.path == position.path)
-                    derivation.apply(name, label, nth if len(some) > 1 else None, **arguments)
+                    derivation.apply_at(position.path, name, label, **arguments)
                     self._progress.places.append(place)
                     return self
         except TypeError as error:
@@ -104,11 +98,12 @@ class DerivationCursor:
 
     @staticmethod
     def _applies(
-        name: str, position: Position, arguments: Mapping[str, Any], reasons: list[str], others: list[str]
+        name: str, position: Position, typing: Typing, arguments: Mapping[str, Any], reasons: list[str],
+        others: list[str],
     ) -> bool:  # fmt: skip
         """Tell whether a rule applies at a position; else say why: of conditions, or of forms."""
         try:
-            RULES[name].apply(position.term, Surroundings(position.names, position.nest), **arguments)
+            RULES[name].apply(position.term, Surroundings(position.names, position.nest, typing), **arguments)
         except NotApplicable as no:
             (reasons if no.condition else others).append(str(no))
             return False

@@ -22,6 +22,7 @@ from symbolic.ir.functions import ChoiceFunction, FunctionName
 from symbolic.patterns.lengths import length_text
 from symbolic.patterns.terms import (
     ElementaryCall,
+    Formula,
     Indexed,
     Item,
     Lambda,
@@ -276,7 +277,9 @@ class TracedValue:
         if isinstance(row, ChoiceFunction):
             a, b, then, otherwise = names
             asked = {"where<": e.less, "where==": e.equal}[row.symbol](a, b)
-            return tracer().value(formula(e.select(asked, then, otherwise), given))
+            made = tracer().value(formula(e.select(asked, then, otherwise), given))
+            extreme = isinstance(made.term, Formula) and made.term.expression.operator in ("max", "min")
+            return tracer().value(ElementaryCall("where_less", tuple(given))) if extreme else made
         own = {"exp": e.exponential, "log": e.logarithm}.get(row.symbol)
         return tracer().value(formula(own(*names), given) if own else ElementaryCall(row.symbol, tuple(given)))
 

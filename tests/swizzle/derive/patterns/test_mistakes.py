@@ -113,6 +113,29 @@ def test_a_mistaken_derivation_hides_no_other(tmp_path: Path) -> None:
         assert status == 2 and "blas.py:15:1: error: inputs q" in err
 
 
+def test_all_mistakes_of_a_file_are_told(tmp_path: Path) -> None:
+    """The good derivations are proved; each of the others is told, of the declaration, of a step, and of a kernel."""
+    more = ["q=f32", "x=i8", "x=f32"]
+    text = program()
+    for name, kind, step in zip("bcd", more, ("pass", "pass", 'd.at("g")'), strict=True):
+        own, spec = ("f", "") if name != "c" else ("g", "\n\n@spec\ndef g(x):\n    return map(lambda v: v + 1, x)\n")
+        text += f'{spec}\n\n@derivation(spec={own}, {kind}["n"], n=64)\ndef {name}(d):\n    {step}\n'
+    status, out, err = derive(text, tmp_path, "")
+    assert status == 2 and out.startswith("a: derived in 3 steps, equal") and err.count("error: ") == 3
+    assert "inputs q" in err and "no position is called 'g'" in err and "`+` on i8 data" in err
+
+
+@pytest.mark.parametrize("kind", ["f32", "i32"])
+def test_a_choice_is_not_read_as_a_maximum(kind: str, tmp_path: Path) -> None:
+    """What is chosen by < stays a choice, in order; it has no laws, as NaN shows."""
+    text = program("reduce(lambda a, b: where(a < b, b, a), x, 0)", "d.lower_reduce()", kind=f'{kind}["n"]')
+    text = text.replace("import f32", "import where, f32").replace("@spec\n", "").replace("n=64", "n=8")
+    status, out, err = derive(text, tmp_path)
+    assert status == 0 and "equal to its specification" in out, out + err
+    status, _, err = derive(text.replace("lower_reduce()", "chunks(4)"), tmp_path)
+    assert status == 2 and "is associative is not proved: where(a < b, ...) is no max, as NaN shows; write max" in err
+
+
 def test_files_may_import_and_define_as_python_lets_them(tmp_path: Path) -> None:
     """Everything of a module, from a module beside the file, and in branches."""
     (tmp_path / "beside_derived.py").write_text("def twice(v):\n    return 2 * v\n")
