@@ -1,15 +1,17 @@
 """Walk all references to register arrays in a body, with what is known of their indices, and replace some of them.
 
-Coordinates get one name each, and values are read from the variables that already hold them: `plain_coordinates` undoes
-`lane = cuda.laneid`, so that index arithmetic sees how coordinates are related. `reuse_names` finds every use of a
-value that a variable holds, and reads the variable instead.
+A variable has one name in each body that assigns it before it reads it (`separate_names`). Coordinates get one name
+each, and values are read from the variables that already hold them: `plain_coordinates` undoes `lane = cuda.laneid`, so
+that index arithmetic sees how coordinates are related. `reuse_names` finds every use of a value that a variable holds,
+and reads the variable instead.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain, repeat
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -22,7 +24,10 @@ from symbolic.ir.facts import Facts, after, facts_where, loop_facts, trip_range
 from symbolic.ir.program import Expr, Program, Stmt
 from symbolic.ir.walk import (
     Body,
+    FreshNames,
+    all_names,
     assigned_in,
+    bodies,
     map_bodies,
     map_own,
     names_in,
@@ -148,6 +153,61 @@ def _values(stmt: ir.For, facts: Facts) -> tuple[int, ...]:
     if trip is None or trip.hi - trip.lo >= LARGEST:
         return ()
     return tuple(range(int(trip.lo), int(trip.hi) + 1))
+
+
+def separate_names(program: Program) -> Program:
+    """Return the same program, in which bodies that only happen to use one name for a variable have a name each.
+
+    Each of them assigns the variable before it reads it, so what one assigns no other one reads. A variable that is
+    assigned once is declared where that is, and words beside each other are found although their indices have names.
+    """
+    fresh, body = FreshNames(all_names(program)), program.body
+    for name, count in sorted(variable_counts(body)[0].items()):
+        if count > 1:
+            body = _separated(body, name, chain([name], map(fresh.take, repeat(name)))) or body
+    return replace(program, body=body)
+
+
+def _separated(body: Body, name: str, names: Iterator[str]) -> Body | None:
+    """Return a body with the next name wherever it assigns a variable first; None where it reads it before that."""
+    found: list[Stmt] = []
+    for at, stmt in enumerate(body):
+        if isinstance(stmt, ir.Assign) and stmt.name == name and name not in names_in(stmt.value):
+            return (*found, *_renamed(body[at:], name, next(names)))
+        if any(name in names_in(expr) for expr in own_expressions(stmt)) or name in _assigned_by(stmt):
+            return None
+        inner = [_separated(nested, name, names) for nested in bodies(stmt)]
+        if None in inner:
+            return None
+        sides = iter(inner)
+        found.append(map_bodies(stmt, lambda _, sides=sides: next(sides)))  # type: ignore[misc]
+    return tuple(found)
+
+
+def _assigned_by(stmt: Stmt) -> frozenset[str]:
+    """Return what a statement assigns itself."""
+    match stmt:
+        case ir.Assign(name=name) | ir.For(variable=name):
+            return frozenset({name})
+        case _:
+            return frozenset()
+
+
+def _renamed(body: Body, name: str, new: str) -> Body:
+    def change(expr: Expr) -> Expr:
+        return replace(expr, name=new) if isinstance(expr, ir.Var) and expr.name == name else rebuild(expr, change)
+
+    def renamed(stmt: Stmt) -> Stmt:
+        stmt = map_bodies(map_own(stmt, change), lambda inner: _renamed(inner, name, new))
+        match stmt:
+            case ir.Assign() if stmt.name == name:
+                return replace(stmt, name=new)
+            case ir.For() if stmt.variable == name:
+                return replace(stmt, variable=new)
+            case _:
+                return stmt
+
+    return body if name == new else tuple(renamed(stmt) for stmt in body)
 
 
 def plain_coordinates(program: Program) -> Program:

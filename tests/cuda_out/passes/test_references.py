@@ -1,0 +1,91 @@
+"""A variable has a name of its own in each body that assigns it first, and nowhere else."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from cuda_out.passes.pipeline import optimize
+from cuda_out.passes.references import separate_names
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Program
+from tests.cuda_out.build import as_expr, assign, branch, data, kernel, loop, op, parameter, store, var, where
+from tests.cuda_out.reference import run
+
+LANE = where("laneid")
+Y = parameter("y", 512, role="out", dtype=DType.I32)
+
+
+def program(*body: ir.Stmt) -> Program:
+    return kernel("k", [Y], list(body))
+
+
+def kept(*body: ir.Stmt) -> bool:
+    return separate_names(program(*body)).body == body
+
+
+def out(name: str) -> ir.Stmt:
+    return store("y", LANE, ir.Cast(var(name), DType.I32, var(name).place))
+
+
+def test_bodies_that_share_nothing_have_names_of_their_own() -> None:
+    one, two = assign("row", op("*", LANE, 2)), assign("row", op("+", "k", 1))
+    body = (loop("k", 4, *[one, out("row")]), loop("k", 4, *[two, out("row"), assign("row", 3), out("row")]))
+    first, second = separate_names(program(*body)).body
+    assert first == body[0]
+    assert second == loop("k", 4, *[assign("row_2", op("+", "k", 1)), out("row_2"), assign("row_2", 3), out("row_2")])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        (loop("k", 4, *[assign("row", "k")]), out("row"), assign("row", 1)),
+        (assign("row", 1), loop("k", 4, *[assign("row", op("+", "row", "k"))]), out("row")),
+        (branch(op("<", LANE, 3), [assign("row", 1)], [assign("row", 2)]), out("row")),
+        (loop("k", 4, *[branch(op("<", "k", 1), [assign("row", 1)]), out("row"), assign("row", "k")]),),
+        (loop("row", 4, *[out("row")]), loop("k", 2, *[assign("row", op("+", "row", 1)), out("row")])),
+    ],
+)
+def test_what_one_body_leaves_to_another_keeps_its_name(body: tuple[ir.Stmt, ...]) -> None:
+    assert kept(*body)
+
+
+def random_body(random: Random, known: list[str], loops: list[str], depth: int) -> list[ir.Stmt]:
+    """Return statements that assign two variables here and there, and store those that surely have a value."""
+    known, found = list(known), []
+    for _ in range(random.randint(1, 4)):
+        kind = random.choice(["assign", "assign", "store", "loop", "branch"])
+        value = op("+", random.choice([LANE, *loops, *known]), random.randint(0, 5))
+        if kind == "assign":
+            name = random.choice("pq")
+            found.append(assign(name, value))
+            known += [name] if name not in known else []
+        elif kind == "store":
+            place = op("+", LANE, 32 * random.randint(0, 15))
+            found.append(store("y", place, ir.Cast(as_expr(value), DType.I32, LANE.place)))
+        elif depth and kind == "loop":
+            variable = f"k{len(loops)}"
+            inner = random_body(random, known, [*loops, variable], depth - 1)
+            found.append(loop(variable, random.randint(1, 3), *inner))
+        elif depth:
+            sides = [random_body(random, known, loops, depth - 1) for _ in range(2)]
+            found.append(branch(op("<", random.choice([LANE, *loops]), random.randint(0, 20)), *sides))
+    return found
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("seed", range(24))
+def test_random_bodies_compute_the_same(seed: int) -> None:
+    random = Random(seed)
+    renamed = 0
+    for _ in range(40):
+        before = program(*random_body(random, [], [], 3), store("y", LANE, data(1, DType.I32)))
+        after = separate_names(before)
+        renamed += before != after
+        arrays = {"y": np.zeros(512, np.int32)}
+        want = run(before, arrays)["y"]
+        np.testing.assert_array_equal(want, run(after, arrays)["y"])
+        np.testing.assert_array_equal(want, run(optimize(before), arrays)["y"])
+    assert renamed
