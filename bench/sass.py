@@ -80,6 +80,7 @@ class Row(Struct, frozen=True):
     parameters: Mapping[str, int]
     outputs: int
     against: tuple[Hand, ...]
+    cost: str = "accumulates"
 
     @property
     def label(self) -> str:
@@ -172,6 +173,9 @@ def rows() -> Iterator[Row]:
     yield Row("case_studies/gemv.py", {}, 1, products)
     yield Row(f"{SKETCHES}/gemv.py", {"each": 4}, 4, products)
     yield Row("case_studies/softmax.py", {}, 1, (Hand("others.cu:softmax_row", {}, 1),))
+    tile = (Hand("matrices.cu:product_tile", {"K": 128}, 32),)
+    yield Row("case_studies/tensor_cores/hgemm.py", {"K": 128}, 32, tile, "conflicts")
+    yield Row("case_studies/tensor_cores/hgemm_stages.py", {}, 32, tile, "conflicts")
 
 
 def printed(row: Row) -> tuple[str, str]:
@@ -179,7 +183,7 @@ def printed(row: Row) -> tuple[str, str]:
     file, _, name = row.target.partition(":")
     (sketch,) = load(ROOT / file, name or None, dict(row.parameters))
     assert isinstance(sketch, Sketch)
-    best = solve(sketch).best
+    best = solve(sketch, cost=row.cost).best
     source = cuda_source(best.program, (), solution_sizes(best))
     return source.text, source.entry
 

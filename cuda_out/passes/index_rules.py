@@ -10,6 +10,7 @@ Every rule holds in Python's integers, where `//` and `%` round down: for n > 0,
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
@@ -135,7 +136,10 @@ def _scaled(term: ScaledAtom, place: Place) -> Expr:
 
 
 def without_remainders(expr: Expr, n: int) -> Expr:
-    """Return a sum that is equal modulo n, with `y % m` replaced by y where its factor times m is a multiple of n."""
+    """Return a sum that is equal modulo n, with `y % m` replaced by y where its factor times m is a multiple of n.
+
+    In `y // m`, what counts is y modulo m times as many as there are different multiples of its factor.
+    """
     terms: list[ScaledAtom] = []
     shift = 0
     changed = False
@@ -150,6 +154,11 @@ def without_remainders(expr: Expr, n: int) -> Expr:
                 _is_mask(int(m)) and each.factor * (int(m) + 1) % n == 0
             ):
                 inner = left
+            case ir.Binary(op="//", left=left, right=ir.Const(value=m)) if int(m) > 0:
+                reduced = _reduced(left, int(m) * (n // math.gcd(n, each.factor)))
+                changed |= reduced is not left
+                terms.append(each if reduced is left else replace(each, atom=replace(each.atom, left=reduced)))
+                continue
             case _:
                 terms.append(each)
                 continue
@@ -160,6 +169,18 @@ def without_remainders(expr: Expr, n: int) -> Expr:
             else:
                 terms.append(part)
     return sum_of(terms, shift, expr.place) if changed else expr
+
+
+def _reduced(expr: Expr, n: int) -> Expr:
+    """Return a sum that is equal modulo n, without remainders and multiples that do not count."""
+    bare = without_remainders(expr, n)
+    terms = list(terms_of(bare))
+    kept = [each for each in terms if not isinstance(each, int) and each.factor % n]
+    shift = sum(each for each in terms if isinstance(each, int)) % n
+    numbers = [each for each in terms if isinstance(each, int)]
+    if len(kept) + len(numbers) == len(terms) and numbers in ([], [shift]):
+        return bare
+    return sum_of(kept, shift, expr.place)
 
 
 def _is_mask(value: int) -> bool:

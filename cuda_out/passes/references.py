@@ -19,15 +19,17 @@ from msgspec.structs import replace
 
 from cuda_out.analysis.values import is_computable
 from cuda_out.passes.rotation import Loops
+from cuda_out.passes.simplify import simplify_expression
 from symbolic.ir import program as ir
-from symbolic.ir.facts import Facts, after, facts_where, loop_facts, trip_range
-from symbolic.ir.program import Expr, Program, Stmt
+from symbolic.ir.facts import Facts, after, facts_where, launch_facts, loop_facts, trip_range
+from symbolic.ir.program import DType, Expr, Program, Stmt
 from symbolic.ir.walk import (
     Body,
     FreshNames,
     all_names,
     assigned_in,
     bodies,
+    children,
     map_bodies,
     map_own,
     names_in,
@@ -279,6 +281,81 @@ class _Reuse:
         """Say whether a variable is but another name for one that never changes, wherever it is read."""
         once = self._assigned[name] == 1 == self._assigned[value.name]
         return once and variable_counts(tuple(rest))[1][name] == self._read[name]
+
+
+def see_through_names(program: Program) -> Program:
+    """Return the same program, in which a variable is divided as what it holds, where that is simpler.
+
+    With `row = 16 * m + lane % 16`, `row // 2 % 4` is `lane // 2 % 4`, which a loop over m does not change. The
+    variable of a loop counts as a multiple of its step, where its start is one.
+    """
+    return replace(program, body=_seen_through(program.body, launch_facts(program), {}))
+
+
+def _seen_through(body: Body, facts: Facts, known: Definitions) -> Body:
+    found: list[Stmt] = []
+    for stmt in body:
+        changed = map_own(stmt, lambda expr, facts=facts: _divided(expr, facts, known))  # type: ignore[misc]
+        match changed:
+            case ir.For(body=inner):
+                forget(known, assigned_in((stmt,)))
+                within = {**known, **_stepped(changed)}
+                changed = replace(changed, body=_seen_through(inner, loop_facts(changed, facts), within))
+            case ir.If(condition=condition, then=then, otherwise=otherwise):
+                sides = [
+                    _seen_through(side, facts_where(condition, truth, facts), dict(known))
+                    for side, truth in ((then, True), (otherwise, False))
+                ]
+                changed = replace(changed, then=sides[0], otherwise=sides[1])
+            case _:
+                pass
+        update_definitions(stmt, known, facts)
+        facts = after(stmt, facts)
+        found.append(changed)
+    return tuple(found)
+
+
+TRIP: Final = "trip of {}"
+"""What a loop's variable is a multiple of its step by: a name that no program has."""
+
+
+def _stepped(loop: ir.For) -> Definitions:
+    match loop:
+        case ir.For(start=ir.Const(value=start), step=ir.Const(value=step)) if step > 1 and start % step == 0:
+            trip = ir.Var(TRIP.format(loop.variable), DType.INDEX, loop.place)
+            return {loop.variable: ir.Binary("*", trip, loop.step, DType.INDEX, loop.place)}
+        case _:
+            return {}
+
+
+def _divided(expr: Expr, facts: Facts, known: Definitions) -> Expr:
+    match expr:
+        case ir.Binary(op="//" | "%" | ">>" | "&", right=ir.Const(), dtype=DType.INDEX) if (
+            names_in(expr) & known.keys()
+        ):
+            seen = simplify_expression(_as_divisions(_expand(expr, known)), facts)
+            if operations(seen) <= operations(expr) and not any(TRIP[:8] == name[:8] for name in names_in(seen)):
+                return seen
+        case _:
+            pass
+    return rebuild(expr, lambda child: _divided(child, facts, known))
+
+
+def _as_divisions(expr: Expr) -> Expr:
+    """Return an expression with `//` for shifts to the right, and `%` for masks."""
+    expr = rebuild(expr, _as_divisions)
+    match expr:
+        case ir.Binary(op=">>", right=ir.Const(value=by)) if 0 <= by < 32:
+            return replace(expr, op="//", right=replace(expr.right, value=1 << int(by)))
+        case ir.Binary(op="&", right=ir.Const(value=mask)) if mask >= 0 and not int(mask) & int(mask) + 1:
+            return replace(expr, op="%", right=replace(expr.right, value=int(mask) + 1))
+        case _:
+            return expr
+
+
+def operations(expr: Expr) -> int:
+    """Return how many operations an expression has."""
+    return sum(bool(children(part)) for part in subexpressions(expr))
 
 
 def _is_worth_a_name(value: Expr) -> bool:

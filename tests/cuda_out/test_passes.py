@@ -16,7 +16,7 @@ from cuda_out.passes.barrel import rotate_registers
 from cuda_out.passes.distribute import distribute
 from cuda_out.passes.permutations import split_permutations
 from cuda_out.passes.pipeline import optimize
-from cuda_out.passes.references import plain_coordinates, reuse_names, separate_names
+from cuda_out.passes.references import plain_coordinates, reuse_names, see_through_names, separate_names
 from cuda_out.passes.share import merge_copies, share_values
 from cuda_out.passes.shuffles import legal_shuffles, plain_lanes
 from cuda_out.passes.simplify import drop_dead, inline_finals, reduce_strength, simplify, simplify_expression
@@ -63,6 +63,7 @@ PASSES: dict[str, Callable[[Program], Program]] = {
     "plain_coordinates": plain_coordinates,
     "reuse_names": reuse_names,
     "separate_names": separate_names,
+    "see_through_names": see_through_names,
     "share_values": share_values,
     "vectorize": vectorize,
     "reduce_strength": reduce_strength,

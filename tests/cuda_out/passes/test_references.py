@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cuda_out.passes.pipeline import optimize
-from cuda_out.passes.references import separate_names
+from cuda_out.passes.references import see_through_names, separate_names
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Program
 from tests.cuda_out.build import as_expr, assign, branch, data, kernel, loop, op, parameter, store, var, where
@@ -80,7 +80,7 @@ def random_body(random: Random, known: list[str], loops: list[str], depth: int) 
 def test_random_bodies_compute_the_same(seed: int) -> None:
     random = Random(seed)
     renamed = 0
-    for _ in range(40):
+    for _ in range(12):
         before = program(*random_body(random, [], [], 3), store("y", LANE, data(1, DType.I32)))
         after = separate_names(before)
         renamed += before != after
@@ -89,3 +89,64 @@ def test_random_bodies_compute_the_same(seed: int) -> None:
         np.testing.assert_array_equal(want, run(after, arrays)["y"])
         np.testing.assert_array_equal(want, run(optimize(before), arrays)["y"])
     assert renamed
+
+
+LANES, WARP = where("laneid"), where("warpid")
+
+
+def seen(name: str, index: ir.Expr, *before: ir.Stmt) -> ir.Expr:
+    """Return what becomes of an index in a loop over k whose body begins with some statements."""
+    at = assign("at", index)
+    (found,) = see_through_names(
+        program(loop(name, 64, *before, at, store("y", "at", data(1, DType.I32)), step=8))
+    ).body
+    assert isinstance(found, ir.For)
+    return next(stmt.value for stmt in found.body if isinstance(stmt, ir.Assign) and stmt.name == "at")
+
+
+def test_a_variable_is_divided_as_what_it_holds() -> None:
+    """What a layout turns a row by does not depend on which of a fragment's rows it is."""
+    row = assign("row", op("+", op("+", op("*", WARP, 32), "k"), op("%", LANES, 16)))
+    turned = op("//", op("%", LANES, 8), 2)
+    for spelled in (op("%", op("//", "row", 2), 4), op("&", op(">>", "row", 1), 3)):
+        assert seen("k", spelled, row) in (op("%", op("//", LANES, 2), 4), turned)
+    assert seen("k", op("%", "k", 8), row) == as_expr(0)
+    kept = op("%", op("//", "row", 2), 16)  # k counts
+    assert seen("k", kept, row) == kept
+    changing = branch(op("<", LANES, 3), [assign("row", 5)])
+    assert seen("k", op("%", op("//", "row", 2), 4), row, changing) == op("%", op("//", "row", 2), 4)
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("seed", range(20))
+def test_random_divisions_compute_the_same(seed: int) -> None:
+    random = Random(seed)
+    changed = 0
+
+    def term() -> ir.Expr:
+        base = random.choice([LANES, WARP, var("k"), var("j"), var("row")])
+        scaled = op("*", base, random.choice([1, 2, 3, 4, 8, 16, 32])) if random.random() < 0.6 else base
+        return op("%", scaled, random.choice([3, 4, 8, 16])) if random.random() < 0.4 else scaled
+
+    def index(terms: int) -> ir.Expr:
+        found = term()
+        for _ in range(terms - 1):
+            found = op(random.choice("+-"), found, term())
+        for _ in range(random.randint(0, 3)):
+            by = random.choice([2, 3, 4, 6, 8, 16])
+            found = op(random.choice(["//", "%"]), found, by)
+            if random.random() < 0.3:
+                found = random.choice([op("&", found, 7), op(">>", found, 1), op("+", found, term())])
+        return found
+
+    for _ in range(12):
+        rows = [assign("row", 0), assign("row", index(2))]
+        stores = [store("y", LANES, ir.Cast(op("+", op("*", "at", 3), "row"), DType.I32, LANE.place))]
+        inner = loop("j", 12, *rows, assign("at", index(3)), *stores, step=random.choice([1, 4]))
+        before = program(assign("row", 0), loop("k", 16, inner, step=random.choice([1, 2, 8])))
+        after = see_through_names(before)
+        changed += before != after
+        arrays = {"y": np.zeros(512, np.int32)}
+        np.testing.assert_array_equal(run(before, arrays)["y"], run(after, arrays)["y"])
+        np.testing.assert_array_equal(run(before, arrays)["y"], run(optimize(before), arrays)["y"])
+    assert changed
