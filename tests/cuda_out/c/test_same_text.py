@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -15,17 +17,21 @@ from cuda_out.passes.pipeline import optimize
 from swizzle.answers.emit.emitters import cuda_source
 from swizzle.answers.emit.sizes import sizes_of
 from swizzle.language.parameters import Parameters
+from swizzle.sketches.loading import load
 from swizzle.sketches.swz_file import read_swz
 from tests.cuda_out.c import test_dynamic_shared
 from tests.cuda_out.c.text_edits import entry_of, harmless_edits, wrong_edits
 from tests.cuda_out.examples import EXAMPLES
+from tests.cuda_out.ptx.running import test_own_operators
 from tests.swizzle import test_scalars
 from tests.swizzle.answers.emit import test_by_value
+from tests.swizzle.answers.emit.any_length import test_state_loops
 from tests.test_case_studies import answer
 
 SKETCHES = {"dynamic": test_dynamic_shared.TEXT, "by_value": test_by_value.TEXT, "scalars": test_scalars.TEXT}
-NAMES = (*SKETCHES, "conv1d", "stencil2d", "rotate_4", "lookup", "arithmetic_f16")
-"""Dynamic shared memory, structures, scalars, lengths along one axis and two, alignment, a table, helpers."""
+NAMES = (*SKETCHES, "states", "own_operator", "conv1d", "stencil2d", "rotate_4", "lookup", "arithmetic_f16")
+"""Dynamic shared memory, structures, scalars, states, operators of the user's, lengths along one axis and two,
+alignment, a table, helpers."""
 
 
 @cache
@@ -34,7 +40,16 @@ def texts(name: str) -> tuple[str, str]:
     if name in EXAMPLES:
         program = optimize(EXAMPLES[name])
         return print_cuda(program).text, print_cuda(program, form="header").text
-    if name in SKETCHES:
+    if name == "states":
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "states.py"
+            file.write_text(test_state_loops.FILTERS)
+            (sketch,) = load(file, None, {})
+        program, sizes = sketch.program, sizes_of(sketch.program, sketch)
+    elif name == "own_operator":
+        sketch = test_own_operators.reduced("gcd", "u32")
+        program, sizes = sketch.program, sizes_of(sketch.program, sketch)
+    elif name in SKETCHES:
         *_, sketch = read_swz(SKETCHES[name], name, Parameters())
         program, sizes = sketch.program, sizes_of(sketch.program, sketch)
     else:
@@ -69,7 +84,7 @@ def test_no_wrong_edit_passes(name: str, form: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "form"), BOTH)
 def test_no_wrong_edit_of_thousands_passes(name: str, form: int) -> None:
-    """With `most=None` there are 22,000 in all."""
+    """With `most=None` there are many times as many."""
     printed = texts(name)[form]
     edits = list(wrong_edits(printed, most=100))
     assert len(edits) > 400 and [kind for kind, text in edits if not refused(text, printed)] == []
