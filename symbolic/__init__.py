@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from symbolic.core.inspection import is_term, symbolics, term, union_contents
     from symbolic.core.obligations import assert_, assume, obligations
     from symbolic.core.outcome import Outcome
     from symbolic.core.query import optimize, soft, solve, synthesize, verify
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
         boolean,
         boolean_hole,
         choose,
+        distinct,
+        exists,
+        forall,
         function,
         hole,
         implies,
@@ -34,17 +38,20 @@ if TYPE_CHECKING:
     )
     from symbolic.errors import SwizzleError
     from symbolic.lifting.functions import cost, grammar, lifted
+    from symbolic.solve.words import bitwidth
 
 _HOME: Final = {
+    "core.inspection": ("is_term", "symbolics", "term", "union_contents"),
     "core.obligations": ("assert_", "assume", "obligations"),
     "core.outcome": ("Outcome",),
     "core.query": ("optimize", "soft", "solve", "synthesize", "verify"),
     "core.session": ("Session", "unsat_core"),
     "core.values": (
-        *("all_of", "any_of", "bitvector", "boolean", "boolean_hole", "choose", "function", "hole", "implies"),
-        *("integer", "lookup", "real", "select"),
+        *("all_of", "any_of", "bitvector", "boolean", "boolean_hole", "choose", "distinct", "exists"),
+        *("forall", "function", "hole", "implies", "integer", "lookup", "real", "select"),
     ),
     "errors": ("SwizzleError",),
+    "solve.words": ("bitwidth",),
     "lifting.functions": ("cost", "grammar", "lifted"),
 }
 _MODULES: Final = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}
@@ -58,15 +65,20 @@ __all__ = [
     "assert_",
     "assume",
     "bitvector",
+    "bitwidth",
     "boolean",
     "boolean_hole",
     "choose",
     "cost",
+    "distinct",
+    "exists",
+    "forall",
     "function",
     "grammar",
     "hole",
     "implies",
     "integer",
+    "is_term",
     "lifted",
     "lookup",
     "obligations",
@@ -75,7 +87,10 @@ __all__ = [
     "select",
     "soft",
     "solve",
+    "symbolics",
     "synthesize",
+    "term",
+    "union_contents",
     "unsat_core",
     "verify",
 ]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from symbolic.core.value_types import Boolean, BooleanLike, as_condition
+from symbolic.core.booleans import Boolean, BooleanLike, as_condition
 from symbolic.errors import Place, SwizzleError
 from symbolic.solve.floor_division import manager
 
@@ -99,7 +99,13 @@ def demand(condition: Boolean, text: str) -> None:
     """Demand what an operation needs; SwizzleError where no block collects it."""
     here = _here.get()
     formula = manager().Implies(here.formula(), condition.formula) if here is not None else condition.formula
-    note(Obligation(Boolean(formula), True, text, here.place if here is not None else _callers_place()))
+    note(Obligation(Boolean(formula), True, text, current_place()))
+
+
+def current_place() -> Place | None:
+    """Return the place in a lifted function, or the line that called from outside of this package."""
+    here = _here.get()
+    return here.place if here is not None else _callers_place()
 
 
 def current_path() -> FNode | None:
@@ -143,8 +149,7 @@ def _state(caller: str, condition: BooleanLike, *, demanded: bool) -> None:
         )  # fmt: skip
     if here is not None:
         formula = manager().Implies(here.formula(), formula)
-    place = here.place if here else _callers_place()
-    note(Obligation(Boolean(formula), demanded, f"{caller}({_brief(condition)})", place))
+    note(Obligation(Boolean(formula), demanded, f"{caller}({_brief(condition)})", current_place()))
 
 
 def _brief(condition: BooleanLike) -> str:

@@ -20,8 +20,11 @@ from symbolic.core.structures import mapped
 from symbolic.core.value_types import BitVector, Boolean, Integer, Real
 from symbolic.errors import SwizzleError, shown
 from symbolic.solve.answer import Answer, Model, Sat, Unknown, Unsat
+from symbolic.solve.engines import UndecidedQuantifier
 from symbolic.solve.floor_division import manager
+from symbolic.solve.smtlib import smtlib_text
 from symbolic.solve.solver import Solver
+from symbolic.solve.words import limits
 
 if TYPE_CHECKING:
     from pysmt.fnode import FNode
@@ -57,9 +60,16 @@ class Clock:
 
 
 def checked(answer: Answer, *formulas: FNode) -> Answer:
-    """Return a solver's answer, after its model was evaluated in Python's integers."""
+    """Return a solver's answer, after its model was evaluated in Python's integers. Under a quantifier, a function may
+    be no table and a formula undecided: then the answer is unknown."""
     if isinstance(answer, Sat):
-        assert all(answer.model.value(formula) for formula in formulas), "the solver's model does not satisfy"
+        try:
+            holds = all(answer.model.value(formula) for formula in formulas)
+        except UndecidedQuantifier as error:
+            return Unknown(f"an answer was found, and {error.found}")
+        if not holds and not all(map(manager().env.qfo.is_qf, formulas)):
+            return Unknown("an answer was found, and a function in it is no table, so that it cannot be checked")
+        assert holds, "the solver's model does not satisfy"
     return answer
 
 
@@ -70,8 +80,8 @@ class Outcome(Struct, frozen=True, eq=False):
     """What a query found out.
 
     'sat': there is an answer, read it by `outcome[value]`. 'unsat': it was proved that there is none. 'unknown':
-    see `reason`. `optimal` says, for `optimize`, that a sat answer was proved to be the best, and `proved` of which of
-    its objectives.
+    see `reason`. Within `bitwidth` the reason says of which integers 'unsat' is said. `optimal` says, for `optimize`,
+    that a sat answer was proved to be the best, and `proved` of which of its objectives.
     """
 
     status: Literal["sat", "unsat", "unknown"]
@@ -79,7 +89,7 @@ class Outcome(Struct, frozen=True, eq=False):
     optimal: bool = False
     model: Model | None = None
     asked: tuple[Obligation, ...] = ()
-    claim: Any = None  # a formula; `help` looks the types of a Struct up
+    question: tuple[Any, ...] = ()  # formulas; `help` looks the types of a Struct up
     proved: tuple[bool, ...] = ()
 
     def show(self) -> str:
@@ -106,8 +116,7 @@ class Outcome(Struct, frozen=True, eq=False):
 
     def _symbols(self) -> set[FNode]:
         """Return the symbols that the query was about."""
-        formulas = [each.condition.formula for each in self.asked]
-        formulas += [] if self.claim is None else [self.claim]
+        formulas = [*(each.condition.formula for each in self.asked), *self.question]
         return {symbol for formula in formulas for symbol in manager().env.fvo.get_free_variables(formula)}
 
     def __getitem__(self, value: Any) -> Any:
@@ -125,6 +134,38 @@ class Outcome(Struct, frozen=True, eq=False):
     def evaluate(self, value: Any) -> Any:
         """Return `outcome[value]`."""
         return self[value]
+
+    def partial(self, value: Any) -> Any:
+        """Return what is left of a value, in whatever holds it, when the symbols that the query was about have this
+        answer's values: other symbols stay.
+
+        Raises SwizzleError where the outcome is not sat.
+        """
+        model, asked = self._model(), self._symbols()
+        known = {symbol: model.value(symbol) for symbol in asked}
+
+        def left(each: Any) -> Any:
+            match each:
+                case Boolean() | Integer() | Real() | BitVector():
+                    from symbolic.solve.evaluate import Specialised
+
+                    formula = Specialised(each.formula, known).at(known)
+                    made = each.like(formula) if not isinstance(each, Boolean) else Boolean(formula)
+                    return evaluated(made, model) if formula.is_constant() else made
+                case list():
+                    return [left(item) for item in each]
+            cases = getattr(type(each), "cases", None)
+            if cases is not None:
+                chosen = [part for condition, part in cases(each) if left(condition) is True]
+                return left(chosen[0]) if chosen else each
+            return mapped(left, each)
+
+        return left(value)
+
+    def smtlib(self) -> str:
+        """Return the question as SMT-LIB text, for any other solver: is there an answer? That there is none is what a
+        'verify' hopes for. What `optimize` minimizes and the words of `bitwidth` are no part of it."""
+        return smtlib_text(self.question)
 
     @property
     def broken(self) -> list[Obligation]:
@@ -174,15 +215,15 @@ def shown_by(sketch: Sketched) -> None:
     _SKETCHES.add(sketch)
 
 
-def outcome_of(answer: Answer, asked: tuple[Obligation, ...] = (), claim: FNode | None = None) -> Outcome:
-    """Return a solver's answer as the outcome of a query."""
+def outcome_of(answer: Answer, asked: tuple[Obligation, ...], question: tuple[FNode, ...]) -> Outcome:
+    """Return a solver's answer to a question, whether some formulas hold, as the outcome of a query."""
     match answer:
         case Sat(model):
-            return Outcome("sat", model=model, asked=asked, claim=claim)
+            return Outcome("sat", model=model, asked=asked, question=question)
         case Unsat():
-            return Outcome("unsat", asked=asked)
+            return Outcome("unsat", limits(question), asked=asked, question=question)
         case Unknown(reason):
-            return Outcome("unknown", reason, asked=asked)
+            return Outcome("unknown", reason, asked=asked, question=question)
         case _:
             assert_never(answer)
 

@@ -34,6 +34,7 @@ from symbolic.core.values import (
     Boolean,
     BooleanLike,
     Integer,
+    Real,
     Symbolic,
     all_of,
     boolean_hole,
@@ -44,15 +45,18 @@ from symbolic.core.values import (
 from symbolic.errors import SwizzleError
 from symbolic.solve.answer import Answer, Model, Sat, Unknown, Unsat
 from symbolic.solve.engines import SolverName
-from symbolic.solve.evaluate import Specialised, Value
+from symbolic.solve.evaluate import Specialised
 from symbolic.solve.floor_division import manager
 from symbolic.solve.solver import Solver
+from symbolic.solve.tables import Value
+from symbolic.solve.words import limits
 
 if TYPE_CHECKING:
     from pysmt.fnode import FNode
 
+    from symbolic.solve.z3_optimum import Least
 
-Objective: TypeAlias = Integer | BitVector
+Objective: TypeAlias = Integer | BitVector | Real
 FAR: Final = 1 << 64
 BEYOND: Final = 256
 """A goal that is met beyond 2 to this power is taken to have no bound."""
@@ -102,23 +106,78 @@ def optimize(
     wanted = manager().And([*now.premises(), all_of(*now.assertions, *hard).formula])
     with Solver(solver) as engine:
         engine.add([wanted])
-        best = outcome_of(clock.checked(engine, [], wanted), tuple(now.made), wanted)
-        proved: list[bool] = []
+        best = outcome_of(clock.checked(engine, [], wanted), tuple(now.made), (wanted,))
+        demanded, proved = [wanted], list[bool]()
         for number, (objective, sign) in enumerate(signed, 1):
             if best.status != "sat":
                 return best
-            best, reason = _improved(engine, clock, wanted, best, objective, sign)
+            if isinstance(objective, Real):
+                best, reason = _improved_real(engine, clock, demanded, best, objective, sign)
+            else:
+                best, reason = _improved(engine, clock, demanded, best, objective, sign)
             proved.append(not reason)
             if reason:
                 which = f" in objective {number} of {len(signed)}" if len(signed) > 1 else ""
                 shown = tuple(proved + [False] * (len(signed) - number))
                 return replace(best, reason=f"not proved to be the best{which}: {reason}", proved=shown)
-            engine.add([(objective == best[objective]).formula])
-        return best if best.status != "sat" else replace(best, optimal=True, proved=tuple(proved))
+            demanded.append((objective == best[objective]).formula)
+            engine.add(demanded[-1:])
+        return best if best.status != "sat" else replace(
+            best, optimal=True, proved=tuple(proved), reason=limits([wanted])
+        )  # fmt: skip
+
+
+def _reached(
+    engine: Solver,
+    clock: Clock,
+    demanded: Sequence[FNode],
+    objective: Any,
+    sign: int,
+    target: Any,
+    strict: bool = False,
+) -> Answer:
+    """Ask for something at which sign * objective is at most a target; below it, when `strict`."""
+    reach = manager().FreshSymbol(BOOL, "reach!%d")
+    scaled = objective if sign > 0 else -objective if isinstance(objective, Real) else objective
+    if isinstance(objective, BitVector | Integer) and sign < 0:
+        bound = objective >= -target
+    else:
+        bound = scaled < target if strict else scaled <= target
+    engine.add([manager().Implies(reach, bound.formula)])
+    return clock.checked(engine, [reach], *demanded)
+
+
+def _improved_real(
+    engine: Solver, clock: Clock, demanded: Sequence[FNode], best: Outcome, objective: Real, sign: int
+) -> tuple[Outcome, str]:
+    """Return the best outcome, and why it is not proved to be that: z3 guesses the least value of sign * objective, and
+    the engine proves that it is reached and that nothing is below."""
+    guess = _guess(clock, demanded, objective, sign)
+    if guess is None:
+        return best, "no solver knows which value is the best"
+    if guess.value is None:
+        return best, "it has no bound: add the bound as a condition"
+    answer = _reached(engine, clock, demanded, objective, sign, guess.value)
+    if isinstance(answer, Sat):
+        best = outcome_of(answer, best.asked, best.question)
+    below = _reached(engine, clock, demanded, objective, sign, guess.value, True)
+    for each in (answer, below):
+        if isinstance(each, Unknown):
+            return best, each.reason
+    if isinstance(below, Sat):
+        return outcome_of(below, best.asked, best.question), "no solver knows which value is the best"
+    return best, "" if isinstance(answer, Sat) else f"its bound is {sign * guess.value}, which it never is"
+
+
+def _guess(clock: Clock, demanded: Sequence[FNode], objective: Integer | Real, sign: int) -> Least | None:
+    from symbolic.solve.z3_optimum import WORK, least
+
+    scaled = objective if sign > 0 else -objective
+    return least(demanded, scaled.formula, clock.left(), work=WORK if isinstance(objective, Integer) else None)
 
 
 def _improved(
-    engine: Solver, clock: Clock, wanted: FNode, best: Outcome, objective: Objective, sign: int
+    engine: Solver, clock: Clock, demanded: Sequence[FNode], best: Outcome, objective: Integer | BitVector, sign: int
 ) -> tuple[Outcome, str]:
     """Return the best outcome, and why it is not proved to be that.
 
@@ -127,21 +186,22 @@ def _improved(
     floor: int | None = None
     if isinstance(objective, BitVector):
         floor = min(sign * bound for bound in objective.bounds)
-    step = 1
+    step, guess = 1, None
+    if isinstance(objective, Integer) and not limits(demanded):
+        guess = _guess(clock, demanded, objective, sign)
+    if guess is not None and guess.met and guess.value is not None and guess.value.denominator == 1:
+        step = max(1, sign * best[objective] - guess.value.numerator)
     while (reached := sign * best[objective]) != floor:
         if floor is None and step > FAR:
             step = max(step, 1 << BEYOND)
         target = reached - step if floor is None else max(reached - step, (reached + floor) // 2)
-        reach = manager().FreshSymbol(BOOL, "reach!%d")
-        bound = objective <= target if sign > 0 else objective >= -target
-        engine.add([manager().Implies(reach, bound.formula)])
-        answer = clock.checked(engine, [reach], wanted)
+        answer = _reached(engine, clock, demanded, objective, sign, target)
         match answer:
             case Sat() if step >> BEYOND:
                 way = "below -" if sign > 0 else "above "
                 return best, f"it has no bound, or one {way}2**{BEYOND}: add the bound as a condition"
             case Sat():
-                best, step = outcome_of(answer, best.asked, wanted), step * 2
+                best, step, guess = outcome_of(answer, best.asked, best.question), 1 if guess else step * 2, None
             case Unsat():
                 floor, step = target + 1, max(1, step // 2)
             case Unknown(reason):
@@ -165,11 +225,10 @@ def _objectives(softs: Sequence[Soft], minimize: Any, maximize: Any) -> list[tup
             "an objective is missing", expected="minimize=... or maximize=..., or a soft condition", fix="minimize=x"
         )
     for each in several:
-        if not isinstance(each, Integer | BitVector):
-            fix = "n, of a Real that is n parts of something"
+        if not isinstance(each, Objective):
             raise SwizzleError(
-                f"an objective that is {describe(each)}", expected="an Integer or a BitVector",
-                fix="select(condition, 1, 0)" if isinstance(each, Boolean) else fix,
+                f"an objective that is {describe(each)}", expected="an Integer, a BitVector or a Real",
+                fix="select(condition, 1, 0)" if isinstance(each, Boolean) else "minimize=x",
             )  # fmt: skip
     found: list[tuple[Objective, int]] = [(each, sign) for each in several]
     if softs:
@@ -237,6 +296,7 @@ def synthesize(
     claim = manager().Implies(premise, goal)
     holes = symbols(claim, *about_holes) - forall
     asked = tuple(now.made)
+    question = (*about_holes, manager().ForAll(forall, claim) if forall else claim)
     at_example, at_holes = Specialised(claim, forall), Specialised(claim, holes)
     candidates = _Candidates(solver, clock, minimize, at_example, list(about_holes))
     if about_inputs:
@@ -254,17 +314,17 @@ def synthesize(
         clock.doing = f"looking for an answer after {tried} that failed"
         answer = candidates.next()
         if isinstance(answer, Unsat) and stated and not isinstance(decide([*about_holes, premise], solver, clock), Sat):
-            return Outcome("unsat", CONTRADICTION, asked=asked)
+            return Outcome("unsat", CONTRADICTION, asked=asked, question=question)
         if not isinstance(answer, Sat):
-            return outcome_of(answer, asked)
+            return outcome_of(answer, asked, question)
         tried += 1
         guess = {symbol: answer.model.value(symbol) for symbol in holes}
         clock.doing = f"checking answer {tried} for all inputs"
         refuted = decide([manager().Not(at_holes.at(guess))], solver, clock)
         if isinstance(refuted, Unknown):
-            return outcome_of(refuted, asked)
+            return outcome_of(refuted, asked, question)
         if isinstance(refuted, Unsat):
-            return Outcome("sat", "", minimize is not None, answer.model, asked, claim)
+            return Outcome("sat", limits([claim]), minimize is not None, answer.model, asked, question)
         candidates.learn({symbol: refuted.model.value(symbol) for symbol in forall})
 
 
@@ -383,8 +443,8 @@ def solve(*conditions: BooleanLike, solver: SolverName = "z3", timeout: float | 
     """Find values for all symbols under which assumptions, assertions and `conditions` hold; seconds."""
     now, clock = known(), Clock(timeout, "solve")
     wanted = _formula([*now.assertions, *conditions])
-    answer = decide([*now.premises(), wanted], solver, clock)
-    return outcome_of(answer, tuple(now.made), wanted)
+    question = (*now.premises(), wanted)
+    return outcome_of(decide(question, solver, clock), tuple(now.made), question)
 
 
 def verify(*conditions: BooleanLike, solver: SolverName = "z3", timeout: float | None = None) -> Outcome:
@@ -403,11 +463,11 @@ def verify(*conditions: BooleanLike, solver: SolverName = "z3", timeout: float |
             engine.add([manager().Implies(ask, broken)])
             answer = clock.checked(engine, [ask], *premises, broken)
             if isinstance(answer, Unsat) and not isinstance(clock.checked(engine, [], *premises), Sat):
-                return Outcome("unknown", CONTRADICTION, asked=tuple(now.made))
+                return Outcome("unknown", CONTRADICTION, asked=tuple(now.made), question=(*premises, broken))
         else:
             engine.add([broken])
             answer = clock.checked(engine, [], broken)
-    return outcome_of(answer, tuple(now.made), broken)
+    return outcome_of(answer, tuple(now.made), (*premises, broken))
 
 
 def _formula(conditions: Sequence[BooleanLike]) -> FNode:

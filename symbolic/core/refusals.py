@@ -18,6 +18,11 @@ class Refusals:
 
     __slots__ = ()
 
+    @property
+    def described(self) -> str:
+        """What an error calls it."""
+        return f"a symbolic {type(self).__name__}"
+
     def __bool__(self) -> bool:
         refuse(
             f"a symbolic {type(self).__name__} has no truth value: `if`, `while`, `and`, `or`, `not`, `in` and chained "

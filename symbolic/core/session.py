@@ -87,7 +87,7 @@ class Session:
     def solve(self, *conditions: BooleanLike, timeout: float | None = None) -> Outcome:
         """Find values under which all that was added holds, and these conditions, which are dropped again; seconds."""
         with self.pushed(*conditions) if conditions else nullcontext():
-            return outcome_of(self._answer(Clock(timeout, "solve")), tuple(known().made))
+            return outcome_of(self._answer(Clock(timeout, "solve")), tuple(known().made), self._asked())
 
     def solutions(self, *values: Symbolic, timeout: float | None = None) -> Iterator[Outcome]:
         """Yield one solution after the other, in which the values differ, until there are no more; seconds for each.
@@ -103,7 +103,7 @@ class Session:
                 answer = self._answer(Clock(timeout, "solutions"))
                 if isinstance(answer, Unsat):
                     return
-                outcome = outcome_of(answer, tuple(known().made))
+                outcome = outcome_of(answer, tuple(known().made), self._asked())
                 yield outcome
                 if isinstance(answer, Unknown):
                     return
@@ -114,7 +114,11 @@ class Session:
         answer = clock.late(
             self._solver.check([*self._levels, *(self._switches[each] for each in since)], clock.left())
         )
-        return checked(answer, *since, *(formula for level in self._formulas for formula in level))
+        return checked(answer, *since, *self._asked())
+
+    def _asked(self) -> tuple[FNode, ...]:
+        """Return what was added to the levels that are open."""
+        return tuple(formula for level in self._formulas for formula in level)
 
     def _said_since(self) -> list[FNode]:
         """Return what the block assumes and asserts by now, as far as it did not when the session was opened."""

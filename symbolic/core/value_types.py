@@ -14,6 +14,9 @@ from functools import reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar, cast
 
+from symbolic.core.booleans import Boolean, BooleanLike, as_condition, describe
+from symbolic.core.formulas import constant_sum, decided
+from symbolic.core.obligations import demand
 from symbolic.core.refusals import Refusals, refuse
 from symbolic.errors import SwizzleError
 from symbolic.solve.floor_division import (
@@ -29,44 +32,10 @@ from symbolic.solve.floor_division import (
 if TYPE_CHECKING:
     from pysmt.fnode import FNode
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Boolean(Refusals):
-    """A symbolic truth value: `&` `|` `^` `~` `==` `!=`."""
-
-    formula: FNode
-
-    __hash__ = Refusals.__hash__
-
-    def __and__(self, other: BooleanLike) -> Boolean:
-        return Boolean(manager().And(self.formula, as_condition(other)))
-
-    def __or__(self, other: BooleanLike) -> Boolean:
-        return Boolean(manager().Or(self.formula, as_condition(other)))
-
-    def __xor__(self, other: BooleanLike) -> Boolean:
-        return Boolean(manager().Not(manager().Iff(self.formula, as_condition(other))))
-
-    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
-
-    def __invert__(self) -> Boolean:
-        return Boolean(manager().Not(self.formula))
-
-    def __eq__(self, other: object) -> Boolean:  # type: ignore[override]
-        return Boolean(manager().Iff(self.formula, as_condition(other)))
-
-    def __ne__(self, other: object) -> Boolean:  # type: ignore[override]
-        return self ^ cast(BooleanLike, other)
-
-    def _number(self, *_: object) -> NoReturn:
-        refuse("a symbolic Boolean is no number: it has no arithmetic and no order", "select(p, 1, 0), or sum of such")
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = _number
-    __divmod__ = __rdivmod__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __lshift__ = __rlshift__ = __rshift__ = (
-        __rrshift__
-    ) = _number
-    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __pos__ = __abs__ = _number
-
+__all__ = [
+    "WIDEST", "BitVector", "Boolean", "BooleanLike", "Integer", "IntegerLike", "Real", "Symbolic", "as_condition",
+    "bits_of", "check_width", "describe", "power_of_two",
+]  # fmt: skip
 
 _ORDER: dict[str, Callable[[int, int], bool]] = {"==": operators.eq, "<": operators.lt, "<=": operators.le}
 N = TypeVar("N", bound="IntegerLike")
@@ -200,9 +169,9 @@ class Integer(IntegerLike):
     def _compare(self, operator: str, other: object, *, swap: bool = False) -> Boolean:
         if type(other) is int:
             meaning = _ORDER[operator]
-            decided = _decided(self.formula, lambda value: meaning(other, value) if swap else meaning(value, other))
-            if decided is not None:
-                return Boolean(decided)
+            known = decided(self.formula, lambda value: meaning(other, value) if swap else meaning(value, other))
+            if known is not None:
+                return Boolean(known)
         return IntegerLike._compare(self, operator, other, swap=swap)
 
     def lift(self, other: object, *, exact: bool = False) -> Integer:
@@ -266,9 +235,10 @@ class Integer(IntegerLike):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Real(IntegerLike):
-    """A symbolic fraction, exactly: + - * / ** and comparisons, also with Integers, ints and Fractions.
+    """A symbolic fraction, exactly: + - * / // % ** and comparisons, also with Integers, ints and Fractions.
 
-    Division is total: `x / 0` is 0. A float is refused, as it is rarely the number that it is written as.
+    `x // y` is an Integer, the floor of `x / y`. Division is total: `x / 0` and `x // 0` are 0, `x % 0` is x. A float
+    is refused, as it is rarely the number that it is written as.
     """
 
     formula: FNode
@@ -295,11 +265,6 @@ class Real(IntegerLike):
         table: dict[str, Callable[[FNode, FNode], FNode]] = {
             "+": m.Plus, "-": m.Minus, "*": m.Times, "/": real_div, "==": m.Equals, "<": m.LT, "<=": m.LE,
         }  # fmt: skip
-        if operator not in table:
-            raise SwizzleError(
-                f"`{operator}` of a Real", expected="`+` `-` `*` `/` `**` and comparisons",
-                fix="an Integer q with q <= x and x < q + 1 is the floor of x",
-            )  # fmt: skip
         return table[operator](left, right)
 
     def __truediv__(self, other: object) -> Any:
@@ -314,10 +279,35 @@ class Real(IntegerLike):
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _bits
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _bits
 
-    def __round__(self, digits: object = None) -> NoReturn:
-        refuse("a Real is rounded", "an Integer q with q <= x and x < q + 1 is the floor of x")
+    def _operate(self, operator: str, other: object, *, swap: bool = False, exact: bool = False) -> Any:
+        if operator == "//":
+            return self._operate("/", other, swap=swap).floor()
+        if operator == "%":
+            a, b = (self.lift(other), self) if swap else (self, self.lift(other))
+            return a - b * (a // b)
+        return IntegerLike._operate(self, operator, other, swap=swap)
 
-    __trunc__ = __floor__ = __ceil__ = __round__
+    def __round__(self, digits: object = None) -> Integer:  # type: ignore[override]
+        """Round to the nearest integer, a half to the even one, as Python does."""
+        if digits is not None:
+            refuse("a Real is rounded to digits", "round(x * 100) / 100, in lifted functions too")
+        near = (self + Fraction(1, 2)).floor()
+        tie = (near == self + Fraction(1, 2)) & (near % 2 == 1)
+        return Integer(manager().Ite(tie.formula, (near - 1).formula, near.formula))
+
+    def floor(self) -> Integer:
+        """Return the greatest Integer that is not above it."""
+        from symbolic.solve.floors import real_floor
+
+        return Integer(real_floor(self.formula))
+
+    to_integer = __floor__ = floor  # type: ignore[assignment]
+
+    def __ceil__(self) -> Integer:  # type: ignore[override]
+        return -(-self).floor()
+
+    def __trunc__(self) -> Integer:  # type: ignore[override]
+        return Integer(manager().Ite((self < 0).formula, self.__ceil__().formula, self.floor().formula))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -337,6 +327,11 @@ class BitVector(IntegerLike):
     def width(self) -> int:
         """The number of bits."""
         return int(manager().env.stc.get_type(self.formula).width)
+
+    @property
+    def described(self) -> str:
+        """What an error calls it."""
+        return f"{'a signed' if self.signed else 'an unsigned'} {self.width}-bit BitVector"
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -428,8 +423,14 @@ class BitVector(IntegerLike):
             return self.like(m.BVExtract(self.formula, 0, width - 1))
         return self.like((m.BVSExt if self.signed else m.BVZExt)(self.formula, more)) if more else self
 
-    def extract(self, high: int, low: int) -> BitVector:
-        """Return the bits from `high` down to `low`, both of them included, counted from 0 at the lowest; unsigned."""
+    def extract(self, high: Any, low: Any) -> BitVector:
+        """Return the bits from `high` down to `low`, both of them included, counted from 0 at the lowest; unsigned.
+
+        The two may be symbolic where it is known how many bits there are: `extract(i + 3, i)` are four. That they are
+        places of this bit-vector is then an obligation. In lifted functions the number of bits may depend on them.
+        """
+        if isinstance(high, IntegerLike) or isinstance(low, IntegerLike):
+            return self._extracted(high, low)
         if type(high) is not int or type(low) is not int or not 0 <= low <= high < self.width:
             given = " to ".join(str(each) if type(each) is int else describe(each) for each in (high, low))
             raise SwizzleError(
@@ -437,6 +438,22 @@ class BitVector(IntegerLike):
                 fix="the highest bit comes first; (v >> n) & 1, where the place is a BitVector n",
             )  # fmt: skip
         return BitVector(manager().BVExtract(self.formula, low, high))
+
+    def _extracted(self, high: Any, low: Any) -> BitVector:
+        start, end = (place.to_integer() if isinstance(place, BitVector) else place for place in (low, high))
+        width = constant_sum([(1, (end - start + 1).formula)])
+        if width is None or not 1 <= width <= self.width:
+            raise SwizzleError(
+                f"bits {describe(high)} to {describe(low)} of {describe(self)}, of which it is not known how many",
+                expected="places that are a constant apart", fix="extract(i + 3, i), or (v >> i) & mask",
+            )  # fmt: skip
+        last = self.width - width
+        demand((start >= 0) & (start <= last), f"extract: bits that {describe(self)} has")
+        bits = [manager().BVExtract(self.formula, place, place + width - 1) for place in range(last + 1)]
+        found = bits[-1]
+        for place in reversed(range(last)):
+            found = manager().Ite((start == place).formula, bits[place], found)
+        return BitVector(found)
 
     def concat(self, lower: BitVector) -> BitVector:
         """Return these bits above those of another; as wide as both, signed as this one is."""
@@ -477,27 +494,6 @@ class BitVector(IntegerLike):
         return BitVector(self.formula, False)
 
 
-def _decided(number: FNode, holds: Callable[[int], bool]) -> FNode | None:
-    """Return for which of the constants that a number is chosen among something holds; None where it is no such choice.
-
-    A choice among numbers, as lifted functions make, then needs no arithmetic.
-    """
-    m, choice = manager(), number
-    tests: list[tuple[FNode, FNode]] = []
-    while choice.is_ite() and choice.arg(1).is_constant():
-        tests.append((choice.arg(0), choice.arg(1)))
-        choice = choice.arg(2)
-    if not tests or not choice.is_constant():
-        return None
-    found = m.Bool(holds(choice.constant_value()))
-    for test, constant in reversed(tests):
-        if holds(constant.constant_value()):
-            found = test if found.is_false() else found if found.is_true() else m.Or(test, found)
-        else:
-            found = m.Not(test) if found.is_true() else found if found.is_false() else m.And(m.Not(test), found)
-    return found
-
-
 def check_width(width: object) -> None:
     """Raise SwizzleError where something is no number of bits."""
     if not isinstance(width, int) or isinstance(width, bool) or not 1 <= width <= WIDEST:
@@ -525,29 +521,6 @@ def bits_of(number: FNode, width: int) -> FNode:
 
 
 Symbolic: TypeAlias = Integer | Boolean | BitVector | Real
-BooleanLike: TypeAlias = Boolean | bool
-
-
-def as_condition(value: object) -> FNode:
-    """Return the formula of a Boolean or a bool."""
-    if isinstance(value, Boolean):
-        return value.formula
-    if isinstance(value, bool):
-        return manager().Bool(value)
-    raise SwizzleError(
-        f"{describe(value)} stands for a condition",
-        expected="a Boolean or a bool",
-        fix="all_of(*conditions)" if isinstance(value, list | tuple) else "compare: x != 0",
-    )
-
-
-def describe(value: object) -> str:
-    """Return what an error calls a value."""
-    if isinstance(value, BitVector):
-        return f"{'a signed' if value.signed else 'an unsigned'} {value.width}-bit BitVector"
-    if isinstance(value, Integer | Boolean | Real):
-        return f"a symbolic {type(value).__name__}"
-    return f"{type(value).__name__} {value!r}"
 
 
 def power_of_two(count: object) -> int:

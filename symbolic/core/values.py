@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from msgspec import Struct
@@ -42,7 +43,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BitVector", "Boolean", "BooleanLike", "Integer", "Real", "Symbolic",
-    "all_of", "any_of", "bitvector", "boolean", "implies", "integer", "lookup", "real", "select",
+    "all_of", "any_of", "bitvector", "boolean", "distinct", "exists", "forall", "implies", "integer", "lookup", "real",
+    "select",
 ]  # fmt: skip
 
 
@@ -127,6 +129,35 @@ def all_of(*conditions: BooleanLike) -> Boolean:
 def any_of(*conditions: BooleanLike) -> Boolean:
     """Return the disjunction; of nothing it is false."""
     return Boolean(manager().Or([as_condition(condition) for condition in conditions]))
+
+
+def distinct(*values: Any) -> Boolean:
+    """Return a Boolean that is true where no two of the values are equal."""
+    return all_of(*(a != b for a, b in combinations(_unify(list(values)), 2))) if values else all_of()
+
+
+def forall(variables: Symbolic | Sequence[Symbolic], condition: BooleanLike) -> Boolean:
+    """Return a Boolean that is true where the condition holds for all values of some symbols, one or a list of them."""
+    return _quantified("ForAll", variables, condition)
+
+
+def exists(variables: Symbolic | Sequence[Symbolic], condition: BooleanLike) -> Boolean:
+    """Return a Boolean that is true where the condition holds for some values of some symbols."""
+    return _quantified("Exists", variables, condition)
+
+
+def _quantified(quantifier: str, variables: Symbolic | Sequence[Symbolic], condition: BooleanLike) -> Boolean:
+    given: list[Any] = list(variables) if isinstance(variables, list | tuple) else [variables]
+    for each in given:
+        symbolic = isinstance(each, IntegerLike | Boolean)
+        if not symbolic or not each.formula.is_symbol():
+            raise SwizzleError(
+                f"a quantifier over {each.formula if symbolic else describe(each)}",
+                expected="a symbol like integer('x'), or a list of such", fix="forall([x, y], condition)",
+            )  # fmt: skip
+    m, formula = manager(), as_condition(condition)
+    bound = {each.formula: m.FreshSymbol(each.formula.symbol_type(), "bound!%d") for each in given}
+    return Boolean(getattr(m, quantifier)(list(bound.values()), formula.substitute(bound)))
 
 
 def symbol_named(name: str, kind: PySMTType) -> FNode:
@@ -245,12 +276,13 @@ def function(name: str, takes: Sequence[Kind], gives: Kind) -> Function:
 
     if not isinstance(takes, list | tuple) or not takes:
         raise SwizzleError(f"{name} takes {describe(takes)}", expected="a list of kinds", fix="[integer]")
-    kinds = [_like(each) for each in [*takes, gives]]
+    kinds = [kind_like(each) for each in [*takes, gives]]
     sorts = [get_env().stc.get_type(each.formula) for each in kinds]
     return Function(name, tuple(kinds[:-1]), kinds[-1], symbol_named(name, FunctionType(sorts[-1], sorts[:-1])))
 
 
-def _like(kind: Kind) -> Symbolic:
+def kind_like(kind: Kind) -> Symbolic:
+    """Return a value of a kind."""
     if isinstance(kind, IntegerLike | Boolean):
         return kind
     if kind in (integer, boolean, real):

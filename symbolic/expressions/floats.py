@@ -32,9 +32,10 @@ from symbolic.expressions.formulas import MORE, REALS, decide
 from symbolic.expressions.quotients import expanded, same_ratio
 from symbolic.expressions.reading import Unreadable, read_formula
 from symbolic.solve.answer import IRRATIONAL, Sat, Unknown, Unsat
-from symbolic.solve.evaluate import Value, evaluate
+from symbolic.solve.evaluate import evaluate
 from symbolic.solve.floor_division import manager
 from symbolic.solve.solver import Solver
+from symbolic.solve.tables import Value
 
 WORK: Final = 600_000
 """Steps of the solver for one question, a second's or less."""

@@ -201,7 +201,7 @@ class FunctionCalls(Expressions):
             first = [inward(each, operations.THEIRS) for each in function.args]
             named = {name: inward(each, operations.THEIRS) for name, each in function.keywords.items()}
             return self._called(site, node, function.func, [*first, *arguments], {**named, **keywords})
-        if isinstance(function, MethodType) and not isinstance(function.__self__, Boolean | IntegerLike):
+        if isinstance(function, MethodType) and not type(function.__self__).__module__.startswith("symbolic.core."):
             arguments, function = [inward(function.__self__), *arguments], function.__func__
             if isinstance(function, FunctionType):
                 function = closure_of(function, self.function.bound, self.function.beyond)

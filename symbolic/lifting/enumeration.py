@@ -25,8 +25,8 @@ from symbolic.lifting.rules import Alternative, NoRules, Productions, choices, r
 from symbolic.lifting.unknowns import ChoicePoint
 from symbolic.solve.answer import Model
 from symbolic.solve.columns import Column, column, evaluated
-from symbolic.solve.evaluate import Value
 from symbolic.solve.floor_division import manager
+from symbolic.solve.tables import Value
 
 CHUNK: Final = 1 << 14
 """Programs that are looked at together."""

@@ -176,6 +176,10 @@ class Alternatives(Struct, frozen=True, eq=False):
     def __repr__(self) -> str:
         return f"one of {', '.join(repr(part) for _, part in self.parts)}"
 
+    def cases(self) -> list[tuple[Boolean, Any]]:
+        """Return when it is which value."""
+        return [(Boolean(conditions().formula(guard)), outward(part)) for guard, part in self.parts]
+
     def evaluated(self, model: Model) -> Any:
         """Return the value that it has under a model."""
         for guard, part in self.parts:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from symbolic.solve.tables import Value
 from symbolic.values.guard import Guard
 
 if TYPE_CHECKING:
     from pysmt.fnode import FNode
-
-    from symbolic.solve.evaluate import Value
 
 
 IRRATIONAL: Final = "z3's answer holds irrational numbers"

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from cvc5 import Kind
 from pysmt.environment import get_env
 from pysmt.exceptions import SolverReturnedUnknownResultError
 from pysmt.fnode import FNode
-from pysmt.solvers.cvcfive import CVC5Solver
+from pysmt.solvers.cvcfive import CVC5Converter, CVC5Solver
 
 from symbolic.solve.answer import Answer, Model, Sat, Unknown, Unsat
-from symbolic.solve.evaluate import Value
-from symbolic.solve.tables import Applications
+from symbolic.solve.floors import REAL_FLOOR
+from symbolic.solve.tables import Applications, Value
 from symbolic.solve.z3_engine import Fragment
 
-_LOGIC: dict[Fragment, str] = {"boolean": "QF_UF", "bits": "QF_BV", "any": "QF_ALL"}
+_LOGIC: dict[Fragment, str] = {"boolean": "QF_UF", "bits": "QF_BV", "any": "QF_ALL", "quantified": "ALL"}
+
+
+def _floor(converter: CVC5Converter, formula: FNode, args: list[Any], **_: object) -> Any:
+    return converter.cvc5.mkTerm(Kind.TO_INTEGER, args[0])
+
+
+CVC5Converter.set_handler(_floor, REAL_FLOOR)
 
 
 class Cvc5Engine:

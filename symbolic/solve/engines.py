@@ -43,3 +43,7 @@ def require_installed(name: EngineName) -> None:
             f"the solver {name} is not installed", expected=f"the Python package {_PACKAGE[name]}",
             fix=f"pip install {_PACKAGE[name]}",
         )  # fmt: skip
+
+
+class UndecidedQuantifier(SwizzleError):
+    """No solver could say whether a quantified formula holds when all other symbols have their values."""

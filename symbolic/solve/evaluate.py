@@ -7,24 +7,28 @@ an integer divided by zero, which SMT-LIB leaves open, is 0 here.
 
 PySMT's `substitute` puts values in and computes nothing. In `Specialised`, a choice that is decided is one of its
 sides, and what is not needed is not looked at.
+
+A quantified formula is tried for all values of its variables where these are few; else a solver is asked about it when
+all its other symbols have their values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
 
 import pysmt.operators as op
 
+from symbolic.solve.engines import UndecidedQuantifier
 from symbolic.solve.floor_division import manager
-from symbolic.solve.tables import Table, default_of
+from symbolic.solve.floors import REAL_FLOOR
+from symbolic.solve.tables import Table, Value, default_of
 
 if TYPE_CHECKING:
     from pysmt.fnode import FNode
-
-
-Value: TypeAlias = bool | int | Fraction | Table
 
 
 def evaluate(formula: FNode, lookup: Callable[[FNode], Value], known: dict[FNode, Value] | None = None) -> Value:
@@ -36,6 +40,9 @@ def evaluate(formula: FNode, lookup: Callable[[FNode], Value], known: dict[FNode
         node = pending[-1]
         if node in known:
             pending.pop()
+            continue
+        if node.is_quantifier():
+            known[pending.pop()] = _quantified(node, lookup)
             continue
         needed = _needed(node, known)
         if needed:
@@ -71,6 +78,38 @@ def _needed(node: FNode, known: dict[FNode, Value]) -> list[FNode]:
                 return []
         return []
     return [argument for argument in arguments if argument not in known]
+
+
+FEW: Final = 4096
+"""As many values of a quantifier's variables are tried."""
+LONGEST: Final = 10.0
+"""Seconds that a solver may take for a quantified formula."""
+
+
+def _quantified(node: FNode, lookup: Callable[[FNode], Value]) -> bool:
+    """Tell whether a quantified formula holds when its free symbols have these values."""
+    given = {symbol: lookup(symbol) for symbol in node.get_free_variables()}
+    variables, universal = node.quantifier_vars(), node.is_forall()
+    kinds = [symbol.symbol_type() for symbol in variables]
+    if all(kind.is_bool_type() or kind.is_bv_type() for kind in kinds):
+        sizes = [2 if kind.is_bool_type() else 1 << kind.width for kind in kinds]
+        if prod(sizes) <= FEW:
+            rows = product(*((False, True) if kind.is_bool_type() else range(1 << kind.width) for kind in kinds))
+            at_rows = ({**given, **dict(zip(variables, row, strict=True))} for row in rows)
+            holds = (evaluate(node.arg(0), values.__getitem__) is True for values in at_rows)
+            return (all if universal else any)(holds)
+    closed = Specialised(node, given).at(given)
+    if closed.is_bool_constant():
+        return bool(closed.constant_value())
+    from symbolic.solve.z3_closed import holds_in_z3
+
+    found = holds_in_z3(closed, LONGEST)
+    if found is None:
+        raise UndecidedQuantifier(
+            f"whether {closed.serialize(6)} holds, no solver can say", expected="a formula that z3 decides",
+            fix="variables that are bit-vectors of few bits",
+        )  # fmt: skip
+    return found
 
 
 def default_value(symbol: FNode) -> Value:
@@ -159,6 +198,9 @@ _PLAIN: dict[int, Callable[..., Any]] = {
     op.DIV: _divide,
     op.POW: lambda a, b: a**b,
     op.TOREAL: lambda a: Fraction(a),
+    REAL_FLOOR: lambda a: a // 1,
+    op.FORALL: lambda a: a,  # of a body that is a constant
+    op.EXISTS: lambda a: a,
     op.BV_TONATURAL: lambda a: a,
 }
 _PREDICATES: dict[int, Callable[..., bool]] = {
@@ -203,7 +245,8 @@ class Specialised:
     def at(self, values: Mapping[FNode, Value]) -> FNode:
         """Return the formula when each of the symbols has its value."""
         known = self._kept.copy()
-        known.update((symbol, literal(symbol, value)) for symbol, value in values.items())
+        tables = {symbol: value for symbol, value in values.items() if isinstance(value, Table)}
+        known.update((symbol, literal(symbol, value)) for symbol, value in values.items() if symbol not in tables)
         pending = [self._formula]
         while pending:
             node = pending[-1]
@@ -215,8 +258,29 @@ class Specialised:
                 pending += needed
                 continue
             pending.pop()
-            known[node] = _simplified(node, [known.get(each) for each in node.args()])
+            arguments = [known.get(each) for each in node.args()]
+            if node.is_function_application():
+                known[node] = _applied(node, arguments, tables.get(node.function_name()))
+            else:
+                known[node] = _simplified(node, arguments)
         return known[self._formula]
+
+
+def _applied(node: FNode, arguments: list[FNode | None], table: Table | None) -> FNode:
+    """Return an application of a function, by its table where it has one."""
+    m = manager()
+    if table is None:
+        applied: FNode = m.Function(node.function_name(), arguments)
+        return applied
+    found = literal(node, table.default)
+    for key, value in reversed(table.entries.items()):
+        equal = [_simplified(m.EqualsOrIff(a, c), [a, c]) for a, c in zip(
+            arguments, (literal(a, v) for a, v in zip(arguments, key, strict=True)), strict=True
+        )]  # fmt: skip
+        met = _simplified(m.And(equal), equal) if len(equal) > 1 else equal[0]
+        choice = (met, literal(node, value), found)
+        found = choice[1 if met.is_true() else 2] if met.is_bool_constant() else m.Ite(*choice)
+    return found
 
 
 def literal(node: FNode, value: Value) -> FNode:
@@ -242,7 +306,8 @@ def _without(formula: FNode, symbols: frozenset[FNode]) -> dict[FNode, FNode]:
         if needed:
             pending += needed
             continue
-        depends[pending.pop()] = node in symbols or any(depends[each] for each in node.args())
+        named = node.is_function_application() and node.function_name() in symbols
+        depends[pending.pop()] = named or node in symbols or any(depends[each] for each in node.args())
     return {node: node for node, open_ in depends.items() if not open_}
 
 

@@ -60,8 +60,16 @@ def real_div(a: FNode, b: FNode) -> FNode:
     return m.Ite(is_zero, zero, m.Div(a, m.Ite(is_zero, m.Real(1), b)))
 
 
+def _halvings(b: FNode, *, signed: bool) -> FNode | None:
+    """Return by how many places a division by a constant shifts; None where it is by no power of two."""
+    value = (b.bv_signed_value() if signed else b.bv_unsigned_value()) if b.is_bv_constant() else 0
+    return manager().BV(value.bit_length() - 1, b.bv_width()) if value > 0 and not value & (value - 1) else None
+
+
 def unsigned_floor_div(a: FNode, b: FNode) -> FNode:
-    m = manager()
+    m, places = manager(), _halvings(b, signed=False)
+    if places is not None:
+        return m.BVLShr(a, places)
     zero = m.BV(0, b.bv_width())
     return m.Ite(m.Equals(b, zero), zero, m.BVUDiv(a, b))
 
@@ -69,6 +77,8 @@ def unsigned_floor_div(a: FNode, b: FNode) -> FNode:
 def signed_floor_mod(a: FNode, b: FNode) -> FNode:
     """SMT-LIB's remainder has the dividend's sign: add the divisor where the signs differ."""
     m = manager()
+    if _halvings(b, signed=True) is not None:
+        return m.BVAnd(a, m.BVSub(b, m.BV(1, b.bv_width())))
     zero = m.BV(0, b.bv_width())
     remainder = m.BVSRem(a, b)
     wrong = m.And(m.Not(m.Equals(b, zero)), m.Not(m.Equals(remainder, zero)),
@@ -78,7 +88,9 @@ def signed_floor_mod(a: FNode, b: FNode) -> FNode:
 
 def signed_floor_div(a: FNode, b: FNode) -> FNode:
     """SMT-LIB's quotient rounds towards zero: one less where the remainder had to be corrected."""
-    m = manager()
+    m, places = manager(), _halvings(b, signed=True)
+    if places is not None:
+        return m.BVAShr(a, places)
     width = b.bv_width()
     zero, one = m.BV(0, width), m.BV(1, width)
     remainder = m.BVSRem(a, b)

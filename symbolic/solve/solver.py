@@ -25,6 +25,7 @@ from symbolic.solve.answer import Answer, Model, Sat, SolverEngine, Unknown, Uns
 from symbolic.solve.engines import EngineName, SatName, SolverName, members
 from symbolic.solve.interrupt import gc_paused
 from symbolic.solve.portfolio import race
+from symbolic.solve.words import words
 
 if TYPE_CHECKING:
     from pysmt.fnode import FNode
@@ -41,7 +42,7 @@ __all__ = [
     "unchecked_formulas",
 ]
 
-Fragment: TypeAlias = Literal["boolean", "bits", "any"]
+Fragment: TypeAlias = Literal["boolean", "bits", "any", "quantified"]
 
 
 class Solver:
@@ -74,6 +75,7 @@ class Solver:
         self._work, self._alone = work, alone
         self._fragment: Fragment | None = "boolean" if boolean else None
         self._kept: list[FNode] = []
+        self._words = None if boolean else words()
         self._engines: tuple[SolverEngine, ...] = self._open("boolean") if boolean else ()
 
     def __enter__(self) -> Solver:
@@ -87,12 +89,16 @@ class Solver:
     def add(self, formulas: Iterable[FNode]) -> None:
         """Conjoin formulas; one call per batch is the fast way."""
         with gc_paused():
-            batch = list(formulas)
+            batch = list(formulas if self._words is None else map(self._words.translated, formulas))
             if self._fragment == "boolean":
                 self._feed(batch)
                 return
             self._kept.extend(batch)
-            if self._fragment is not None and (self._fragment == "any" or _fragment(batch) == "bits"):
+            if self._fragment is not None and (
+                self._fragment == "quantified" or _fragment(batch, arithmetic=self._fragment == "any") in (
+                    "bits", self._fragment
+                )
+            ):  # fmt: skip
                 self._feed(batch)
             else:
                 self._close_engines()
@@ -105,9 +111,9 @@ class Solver:
             self._fragment = _fragment(self._kept)
             self._engines = self._open(self._fragment)
             self._feed(self._kept)
-        if len(self._engines) == 1 and not self._engines[0].holds_gil:
-            return self._engines[0].check(assumptions, limit)
-        return race(self._engines, assumptions, limit)
+        alone = len(self._engines) == 1 and not self._engines[0].holds_gil
+        answer = self._engines[0].check(assumptions, limit) if alone else race(self._engines, assumptions, limit)
+        return Sat(self._words.model(answer.model)) if self._words and isinstance(answer, Sat) else answer
 
     def close(self) -> None:
         """Free the engines; more than once is fine."""
@@ -164,10 +170,15 @@ def _engine(name: EngineName, fragment: Fragment, work: int | None, alone: bool)
             assert_never(name)
 
 
-def _fragment(formulas: Sequence[FNode]) -> Fragment:
-    """Return 'bits' when there are only bit-vectors and Booleans, else 'any': with numbers, or functions."""
+def _fragment(formulas: Sequence[FNode], *, arithmetic: bool = False) -> Fragment:
+    """Return 'bits' when there are only bit-vectors and Booleans, else 'any': with numbers, or functions, which nobody
+    looks for where there may be some (`arithmetic`); of formulas with quantifiers, 'quantified'."""
     from pysmt.environment import get_env
 
+    if not all(get_env().qfo.is_qf(formula) for formula in formulas):
+        return "quantified"
+    if arithmetic:
+        return "any"
     theories = [get_env().theoryo.get_theory(formula) for formula in formulas]
     others = (t.integer_arithmetic or t.real_arithmetic or t.uninterpreted for t in theories)
     return "any" if any(others) else "bits"

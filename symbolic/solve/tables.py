@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct, field
 
@@ -35,6 +35,10 @@ class Table(Struct, frozen=True):
         return ", ".join([*rows, f"else {self.default}"])
 
 
+Value: TypeAlias = bool | int | Fraction | Table
+"""What a formula or a symbol is; bit-vectors are unsigned ints."""
+
+
 def default_of(kind: PySMTType) -> Any:
     """Return the value that stands for one that is left open: False, zero, or a table of these."""
     if kind.is_function_type():
@@ -58,13 +62,13 @@ class Applications(Struct):
         pending = [f for f in formulas if any(s.symbol_type().is_function_type() for s in free(f))]
         while pending:
             node = pending.pop()
-            if node not in self._seen:
+            if node not in self._seen and not node.is_quantifier():  # in which arguments are no values
                 self._seen.add(node)
                 pending += node.args()
                 if node.is_function_application():
                     self.found.setdefault(node.function_name(), set()).add(node)
 
-    def table(self, function: FNode, value: Callable[[FNode], Any]) -> Table:
-        """Return a function as a table; `value` gives the value of each term."""
+    def table(self, function: FNode, value: Callable[[FNode], Any], default: Any = None) -> Table:
+        """Return a function as a table; `value` gives the value of each term, and `default` that of all others."""
         entries = {tuple(map(value, each.args())): value(each) for each in self.found.get(function, ())}
-        return Table(entries, default_of(function.symbol_type().return_type))
+        return Table(entries, default_of(function.symbol_type().return_type) if default is None else default)

@@ -12,18 +12,20 @@ import pysmt.operators as op
 import z3
 from pysmt.environment import get_env
 from pysmt.fnode import FNode
-from pysmt.solvers.z3 import Z3Converter
+from pysmt.typing import PySMTType
 
 from symbolic.solve.answer import IRRATIONAL, Answer, Model, Sat, Unknown, Unsat
-from symbolic.solve.evaluate import Value
 from symbolic.solve.interrupt import Interruptible
-from symbolic.solve.tables import Applications
+from symbolic.solve.tables import Applications, Value
+from symbolic.solve.z3_closed import Z3Converter
 
-Fragment: TypeAlias = Literal["boolean", "bits", "any"]
+Fragment: TypeAlias = Literal["boolean", "bits", "any", "quantified"]
 
 # QF_FD is z3's incremental SAT core; without a name z3 picks by itself and takes integers too.
-_LOGIC: dict[Fragment, str | None] = {"boolean": "QF_FD", "bits": "QF_BV", "any": None}
+_LOGIC: dict[Fragment, str | None] = {"boolean": "QF_FD", "bits": "QF_BV", "any": None, "quantified": None}
 
+
+_WITH_NUMBERS = ("any", "quantified")
 
 MOST_IDLE, MOST_KEPT = 4, 20_000
 _IDLE: list[tuple[object, Z3Converter]] = []
@@ -86,7 +88,7 @@ class Z3Engine:
         context, solver = self._converter.ctx.ref(), self._z3.solver
         known, walk = self._converter.memoization, self._converter.walk
         arrays: dict[int, Any] = {}
-        if self._fragment == "any":
+        if self._fragment in _WITH_NUMBERS:
             self._applications.add(formulas)
         for formula in formulas:
             if formula.node_type() != op.OR:
@@ -108,9 +110,10 @@ class Z3Engine:
         result, late = self._running.run(lambda: self._z3.check(*terms), timeout)
         if result == z3.sat:
             model = self._z3.model()
-            if self._fragment == "any" and _irrational(model):
+            if self._fragment in _WITH_NUMBERS and _irrational(model):
                 return Unknown(IRRATIONAL)
-            return Sat(Model(_reader(model, self._converter, self._applications)))
+            quantified = self._fragment == "quantified"
+            return Sat(Model(_reader(model, self._converter, self._applications, quantified)))
         if result == z3.unsat:
             core = {term.get_id() for term in self._z3.unsat_core()}
             return Unsat(tuple(a for term, a in terms.items() if term.get_id() in core))
@@ -133,8 +136,9 @@ class Z3Engine:
         self._z3.interrupt()
 
 
-def _reader(model: z3.ModelRef, converter: Z3Converter, applications: Applications) -> Any:
-    """Return a lookup that asks z3's model for one symbol at a time.
+def _reader(model: z3.ModelRef, converter: Z3Converter, applications: Applications, quantified: bool) -> Any:
+    """Return a lookup that asks z3's model for one symbol at a time; what a function is where nothing applies it, only
+    if formulas are quantified.
 
     A value is read off as a numeral at once: `out[0]` is a view of the buffer, not a copy of the term's address, so
     whoever keeps it (as the memo of PySMT's way back from z3 does) would see it change with the next value.
@@ -143,8 +147,15 @@ def _reader(model: z3.ModelRef, converter: Z3Converter, applications: Applicatio
 
     def lookup(symbol: FNode) -> Value | None:
         if symbol.symbol_type().is_function_type():
-            return applications.table(symbol, value)
+            return applications.table(symbol, value, elsewhere(symbol) if quantified else None)
         return value(symbol)
+
+    def elsewhere(symbol: FNode) -> Value | None:
+        interpretations = (model[d] for d in model.decls() if d.arity() and d.name() == symbol.symbol_name())
+        others = next((each.else_value() for each in interpretations), None)
+        if others is None or not z3.is_const(others) or z3.is_var(others):
+            return None
+        return number(others.as_ast(), symbol.symbol_type().return_type)
 
     def value(node: FNode) -> Value | None:
         term = known.get(node)
@@ -152,10 +163,12 @@ def _reader(model: z3.ModelRef, converter: Z3Converter, applications: Applicatio
             return node.constant_value() if node.is_constant() else None
         out = (z3.Ast * 1)()
         z3.Z3_model_eval(context, model.model, term, True, out)
-        kind = get_env().stc.get_type(node)
+        return number(out[0], get_env().stc.get_type(node))
+
+    def number(numeral: Any, kind: PySMTType) -> Value:
         if kind.is_bool_type():
-            return bool(z3.Z3_get_bool_value(context, out[0]) == z3.Z3_L_TRUE)
-        numeral = z3.Z3_get_numeral_string(context, out[0])
+            return bool(z3.Z3_get_bool_value(context, numeral) == z3.Z3_L_TRUE)
+        numeral = z3.Z3_get_numeral_string(context, numeral)
         return Fraction(numeral) if kind.is_real_type() else int(numeral)
 
     return lookup

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from fractions import Fraction
 from typing import Any
@@ -129,8 +130,30 @@ def test_queries_on_reals() -> None:
         assume(X > 0)
         found = synthesize(inputs=[X], guarantee=X * Y == X / 4, timeout=60)
     assert found[Y] == Fraction(1, 4)
-    with pytest.raises(SwizzleError, match="objective"):
-        optimize(X > 0, minimize=X)  # type: ignore[arg-type]
+
+
+def test_objectives_that_are_reals() -> None:
+    """The best is proved where it is reached; a bound that is not, no bound and an irrational best say so."""
+    best = optimize(X <= 4, 3 * Y <= 5, maximize=X + Y)
+    assert best.optimal and best[X + Y] == Fraction(17, 3)
+    both = optimize(N >= X, 2 * X >= 3, minimize=[X, N])
+    assert both.optimal and both[X, N] == (Fraction(3, 2), 2)
+    assert optimize(X < 4, maximize=X).reason.endswith("its bound is 4, which it never is")
+    assert optimize(X > 4, maximize=X).reason.endswith("it has no bound: add the bound as a condition")
+    irrational = optimize(X * X <= 2, maximize=X, timeout=20)
+    assert irrational.status == "sat" and not irrational.optimal
+
+
+@pytest.mark.parametrize("solver", ["z3", "cvc5"])
+def test_floors_of_reals(solver: Any) -> None:
+    """`//`, `%`, `round` and the like are Python's of Fractions; the floor is an Integer."""
+    q = Fraction(7, 2)
+    for number in (q, -q, Fraction(5, 2), Fraction(-5, 2), Fraction(3), Fraction(-1, 3)):
+        outcome = solve(number == X, solver=solver)
+        functions = (math.floor, math.ceil, math.trunc, round, lambda x: x // q, lambda x: x % q, lambda x: 1 // x)
+        assert all(outcome[f(X)] == f(number) for f in functions), number
+    assert verify(X // 2 * 2 + X % 2 == X, X.floor() <= X, X.to_integer() + 1 > X, solver=solver).status == "unsat"
+    assert verify(N.to_real().floor() == N).status == "unsat" and outcome[X // 0] == 0 == outcome[X % 0 - X]
 
 
 @pytest.mark.parametrize("solver", ["z3", "cvc5", "portfolio"])
@@ -170,7 +193,6 @@ def test_what_functions_and_reals_refuse() -> None:
     for wrong, text in (
         (lambda: X + 0.5, "Fraction('0.5')"),
         (lambda: X + True, "a Real meets"),
-        (lambda: X // 2, "q <= x"),
         (lambda: X & 1, "a Real has no bits"),
         (lambda: X << 1, "a Real has no bits"),
         (lambda: X + V, "a Real meets an unsigned 5-bit BitVector"),
