@@ -345,7 +345,7 @@ def scheduler_words(port: int) -> Sequence[Any]:
 
 
 def worker_words(port: int) -> Sequence[Any]:
-    return "worker", f"tcp://127.0.0.1:{port}", "--nthreads", 1, "--no-dashboard", "--host", "127.0.0.1"
+    return "worker", f"tcp://127.0.0.1:{port}", "--nthreads", 1, "--no-dashboard", "--no-nanny", "--host", "127.0.0.1"
 
 
 def try_clusters(folder: Path, jobs: int, workers: int, seconds: float = 0.05) -> dict[str, Any]:

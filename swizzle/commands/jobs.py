@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 
+import swizzle.commands.solve as _  # noqa: F401  before the first job, whose time it would be
 from swizzle.commands.cli import cli
 from swizzle.commands.process import usage_mistake
 from swizzle.sweeps.folder import job_folder

@@ -8,6 +8,7 @@ Only a small window of jobs is sent at once: Dask holds the end of a worker agai
 from __future__ import annotations
 
 import json
+import logging
 import queue
 import threading
 import time
@@ -84,6 +85,8 @@ class Connection:
                 "the engine dask is not installed", expected="the package distributed",
                 fix="pip install 'swizzle-inventor[dask]', or leave --engine out",
             ) from None  # fmt: skip
+        for name in ("distributed.client", "distributed.core"):  # what goes wrong is mended here, or said by an error
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         until = time.monotonic() + patience
         while True:
             try:

@@ -20,6 +20,7 @@ from swizzle.derive.tuning.report import lines, plot, table
 from swizzle.derive.tuning.store import CandidateStore
 from swizzle.derive.tuning.tune import SearchBudget, SearchName, Tuned, tune
 from swizzle.sketches.choices import NothingLeftError
+from swizzle.sweeps.driver import Engine
 from symbolic.errors import SwizzleError
 
 SUMS = """
@@ -84,12 +85,14 @@ def test_a_space_is_tried_as_a_whole(file: Path, tmp_path: Path, search: str) ->
 
 @pytest.mark.usefixtures("without_compiler")
 @pytest.mark.slow
-@pytest.mark.parametrize("search", ["tag", "bound"])
-def test_workers_try_the_same_candidates(file: Path, tmp_path: Path, search: SearchName) -> None:
+@pytest.mark.parametrize(("search", "engine"), [("tag", "local"), ("bound", "local"), ("bound", "dask")])
+def test_workers_try_the_same_candidates(file: Path, tmp_path: Path, search: SearchName, engine: Engine) -> None:
     """Several at once: each once, with the same records and the same best one, which is proved here before it is
     written; and what is kept is not tried again."""
+    if engine == "dask":
+        pytest.importorskip("distributed")
     here = tune(file, search=search, output=tmp_path / "here")
-    there = tune(file, search=search, output=tmp_path / "there", engine=TuningEngine("local", None, 2))
+    there = tune(file, search=search, output=tmp_path / "there", engine=TuningEngine(engine, None, 2))
     assert [by_decisions(each) for each in (there, here)] == [by_decisions(here)] * 2
     assert there.best is not None
     assert here.best is not None
@@ -98,7 +101,7 @@ def test_workers_try_the_same_candidates(file: Path, tmp_path: Path, search: Sea
     assert sorted(path.name for path in (tmp_path / "there").iterdir()) == sorted(
         path.name for path in (tmp_path / "here").iterdir()
     )
-    again = tune(file, search=search, output=tmp_path / "there", resume=True, engine=TuningEngine("local", None, 2))
+    again = tune(file, search=search, output=tmp_path / "there", resume=True, engine=TuningEngine(engine, None, 2))
     assert by_decisions(again) == by_decisions(here)
 
 
