@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
@@ -151,6 +152,29 @@ class _Node(Struct, frozen=True):
     unit: float
 
 
+class _Batch(Struct, frozen=True):
+    """Terms that an operation makes of as many operands each: their places in a table, and their operands'."""
+
+    op: str
+    terms: list[Term]
+    made: Array
+    operands: Array
+
+
+class _Nodes:
+    """What terms are for one input, as columns of values, errors, magnitudes and units; an error that is no number:
+    nothing is known of it."""
+
+    def __init__(self, places: Mapping[Term, int]) -> None:
+        self.places, self.table = places, np.zeros((4, len(places)))
+
+    def of(self, term: Term) -> _Node:
+        found = _Node(*self.table[:, self.places[term]].tolist())
+        if math.isnan(found.error):
+            raise _Unknown
+        return found
+
+
 class Rounding:
     """The bounds of one program's outputs, by what its specification means."""
 
@@ -160,6 +184,7 @@ class Rounding:
         self.program, self.meaning = program, meaning
         self.launches = launches or [(program, [p.name for p in program.parameters])]
         self.computed_in = _computed_in(program)
+        self._orders = dict[str, tuple[dict[Term, int], list[_Batch]]]()
         self.products = _products(program, {_mantissa(value) for value in self._divisors()})
 
     def _by_reciprocal(self, term: Term, dtype: DType) -> bool:
@@ -172,15 +197,15 @@ class Rounding:
 
     def bounds(self, given: Mapping[str, Array]) -> dict[str, ElementBounds] | None:
         """Return what every element of each float output may be; None where the specification has other operations."""
-        found, known = dict[str, ElementBounds](), dict[tuple[DType, Term], _Node]()
-        flat = {name: np.asarray(array).reshape(-1) for name, array in given.items()}
+        found = dict[str, ElementBounds]()
         for parameter in outputs(self.program):
             if not parameter.dtype.is_float:
                 continue
             wanted, dtype = self.meaning.wanted[parameter.name], self.computed_in or parameter.dtype
             try:
                 with np.errstate(all="ignore"):
-                    nodes = [self._node(term, dtype, flat, known) for term in wanted]
+                    known = self._nodes(parameter.name, dtype, given)
+                    nodes = list(map(known.of, wanted))
                     if dtype is not parameter.dtype:
                         nodes = [_stored(node, parameter.dtype) for node in nodes]
             except _Unknown:
@@ -203,22 +228,17 @@ class Rounding:
     def undecided(self, given: Mapping[str, Array]) -> Mapping[str, Array]:
         """Return which elements of outputs of integers rounding decides: a float is converted, or compared, whose
         rounding error reaches another whole number, or the other outcome."""
-        found, known = dict[str, Array](), dict[tuple[DType, Term], _Node]()
-        flat, memo = {name: np.asarray(array).reshape(-1) for name, array in given.items()}, dict[Term, bool]()
+        found, memo = dict[str, Array](), dict[Term, bool]()
         for parameter in outputs(self.program):
             if parameter.dtype.is_float or self.computed_in is None:
                 continue
             with np.errstate(all="ignore"):
-                some = [
-                    self._is_open(t, self.computed_in, flat, known, memo) for t in self.meaning.wanted[parameter.name]
-                ]
+                known = self._nodes(parameter.name, self.computed_in, given)
+            some = [self._is_open(term, known, memo) for term in self.meaning.wanted[parameter.name]]
             found[parameter.name] = np.array(some).reshape(parameter.shape)
         return found
 
-    def _is_open(
-        self, term: Term, dtype: DType, given: Mapping[str, Array], known: dict[tuple[DType, Term], _Node],
-        memo: dict[Term, bool],
-    ) -> bool:  # fmt: skip
+    def _is_open(self, term: Term, known: _Nodes, memo: dict[Term, bool]) -> bool:
         nodes, waiting = self.meaning.terms.nodes, [term]
         while waiting:
             part = waiting[-1]
@@ -233,7 +253,7 @@ class Rounding:
             converts = not isinstance(op, FunctionName) and op.startswith("to_") and not DType(op[3:]).is_float
             if not memo[part] and (compares or converts) and any(map(self._is_float, below[: 2 if compares else 1])):
                 try:
-                    sides = [self._node(arg, dtype, given, known) for arg in below[: 2 if compares else 1]]
+                    sides = list(map(known.of, below[: 2 if compares else 1]))
                 except _Unknown:
                     continue
                 error = SLACK * sum(side.error for side in sides)
@@ -257,12 +277,12 @@ class Rounding:
             return DType(op.rpartition("_")[2]).is_float
         return any(map(self._is_float, args))
 
-    def _product(self, term: Term, dtype: DType, known: Mapping[tuple[DType, Term], _Node]) -> float | None:
+    def _product(self, term: Term, dtype: DType, known: _Nodes) -> float | None:
         """Return an exact number times the reciprocal of a constant as the printed text rounds it."""
         op, args = self.meaning.terms.nodes[term]
         if op != "/" or self.meaning.terms.nodes[args[1]][0] != "const":
             return None
-        dividend, divisor = known[dtype, args[0]], known[dtype, args[1]]
+        dividend, divisor = map(known.of, args)
         if dividend.error or divisor.error or not math.isfinite(dividend.magnitude):
             return None
         kind = NUMPY_DTYPES[DType.F32 if dtype is DType.F16 else dtype]
@@ -287,25 +307,45 @@ class Rounding:
                 found = math.lcm(found, int(value))
         return found
 
-    def _node(
-        self, term: Term, dtype: DType, given: Mapping[str, Array], known: dict[tuple[DType, Term], _Node]
-    ) -> _Node:  # fmt: skip
-        nodes, waiting = self.meaning.terms.nodes, [term]
-        while waiting:  # arguments first, without recursion: sums of sums are deep
-            part = waiting[-1]
-            op, args = nodes[part]
-            below = [] if part == UNWRITTEN or op in ("atom", "const") else args
-            if open_ := [arg for arg in below if (dtype, arg) not in known]:
-                waiting += open_
+    def _nodes(self, output: str, dtype: DType, given: Mapping[str, Array]) -> _Nodes:
+        """Return what an output's terms, and all that they are made of, are for an input."""
+        places, batches = self._ordered(output)
+        flat, found = {name: np.asarray(array).reshape(-1) for name, array in given.items()}, _Nodes(places)
+        for batch in batches:
+            v = found.table[:, batch.operands]
+            if batch.op in ("+", "*"):
+                found.table[:, batch.made] = _joined(batch.op, v, dtype)
                 continue
-            waiting.pop()
-            if (dtype, part) not in known:
-                values = [known[dtype, arg] for arg in below]
+            for number, (term, place) in enumerate(zip(batch.terms, batch.made.tolist(), strict=True)):
+                op, args = self.meaning.terms.nodes[term]
+                values = list(itertools.starmap(_Node, v[:, :, number].T.tolist()))
                 exact = op != "/" or self.products == "none" or not self._by_reciprocal(args[1], dtype)
-                known[dtype, part] = (
-                    _combined(op, args, values, dtype, given, exact) if part != UNWRITTEN else _exact(0.0)
-                )
-        return known[dtype, term]
+                try:
+                    node = _combined(op, args, values, dtype, flat, exact)
+                except _Unknown:
+                    node = _Node(0.0, math.nan, 0.0, 0.0)
+                found.table[:, place] = node.value, node.error, node.magnitude, node.unit
+        return found
+
+    def _ordered(self, output: str) -> tuple[dict[Term, int], list[_Batch]]:
+        """Return places for an output's terms and what they are made of, and these in batches, operands first."""
+        if output not in self._orders:
+            nodes = self.meaning.terms.nodes
+            order = self.meaning.terms.made_of_all(self.meaning.wanted[output], ())
+            places, level = {term: place for place, term in enumerate(order)}, dict[Term, int]()
+            batches = defaultdict[tuple[int, str, int], list[Term]](list)
+            for term in order:
+                op, args = nodes[term]
+                below = () if op in ("atom", "const") else args
+                level[term] = 1 + max(map(level.__getitem__, below), default=0)
+                batches[level[term], op, len(below)].append(term)
+            found = list[_Batch]()
+            for (_, op, count), some in sorted(batches.items(), key=lambda item: item[0][0]):
+                below = [[places[arg] for arg in nodes[term][1][:count]] if count else [] for term in some]
+                made, operands = np.array([places[term] for term in some]), np.array(below, np.int64).T
+                found.append(_Batch(op, some, made, operands))
+            self._orders[output] = places, found
+        return self._orders[output]
 
 
 class _Unknown(Exception):
@@ -319,23 +359,17 @@ def _combined(
     limits = float_limits(dtype)
     u, tiny = limits.eps / 2, limits.tiny
     errors, unit = sum(n.error for n in v), min((n.unit for n in v), default=1.0)
+    if any(math.isnan(n.error) for n in v):
+        raise _Unknown
     match op:
+        case "unwritten":
+            return _exact(0.0)
         case "atom":
             return _exact(float(given[args[0]][args[1]]))
         case "const":
             value = float(args[0])
             exact = float(as_numbers(value, dtype)) == value
             return _exact(value) if exact else _Node(value, u * abs(value), abs(value) * (1 + u), 0.0)
-        case "+":
-            value, magnitude = _sum([n.value for n in v]), _sum([n.magnitude for n in v])
-            if errors or not _fits(magnitude, unit, u, tiny):
-                errors += (len(v) - 1) * u * (magnitude + errors)
-        case "*":
-            value, magnitude, unit = (math.prod(getattr(n, part) for n in v) for part in ("value", "magnitude", "unit"))
-            if errors:
-                errors = math.prod(abs(n.value) + n.error for n in v) - abs(value)
-            if errors or not _fits(magnitude, unit, u, tiny):
-                errors += (len(v) - 1) * (u * (magnitude + errors) + tiny)
         case "/":
             a, b = v
             value = float(np.float64(a.value) / np.float64(b.value))
@@ -357,6 +391,24 @@ def _combined(
     if math.isnan(errors):
         errors = math.inf
     return _Node(value, errors, magnitude + errors, 0.0 if errors else unit)
+
+
+def _joined(op: str, v: Array, dtype: DType) -> Array:
+    """Return the columns of sums or products of columns: `v` is of shape (4, operands, how many there are)."""
+    (values, errors, magnitudes, units), joins = v, v.shape[1] - 1
+    u, tiny = float_limits(dtype).eps / 2, float_limits(dtype).tiny
+    error = errors.sum(axis=0)
+    unknown = np.isnan(error)
+    if op == "+":
+        value, magnitude = (np.array([_sum(each) for each in part.T.tolist()]) for part in (values, magnitudes))
+        unit, least = units.min(axis=0), 0.0
+    else:
+        value, magnitude, unit = (part.prod(axis=0) for part in (values, magnitudes, units))
+        error, least = np.where(error != 0, (abs(values) + errors).prod(axis=0) - abs(value), 0.0), tiny
+    rounds = (error != 0) | (unit < tiny) | ~((magnitude <= unit / u) | np.isinf(magnitude))
+    error = error + np.where(rounds, joins * (u * (magnitude + error) + least), 0.0)
+    error = np.where(unknown, np.nan, np.where(np.isnan(error), np.inf, error))
+    return np.stack([value, error, magnitude + error, np.where(error != 0, 0.0, unit)])
 
 
 def _function(
