@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -34,7 +34,7 @@ from swizzle.derive.patterns.deriving import (
     solved,
 )
 from swizzle.derive.patterns.search import PatternSearch, searched
-from swizzle.solving.solution.in_words import count
+from swizzle.solving.solution.in_words import cost_text, count
 from symbolic.errors import SwizzleError, printable
 from symbolic.patterns.text import pattern_text
 from symbolic.rewriting.evidence import RuleEvidence, evidence, rules_in_order
@@ -171,7 +171,7 @@ def derive(arguments: DeriveArguments, out: TextIO, err: TextIO) -> int:
                 made.append(lowered(one, _progress(one, arguments)))
         for each in made:
             with _kept(mistakes):
-                statuses.append(_told(each, solved(each, _solver(arguments, err)), arguments, out))
+                statuses.append(_told(each, solved(each, _solver(arguments, err, each.progress.holes)), arguments, out))
     for mistake in mistakes:
         print(mistake, file=err)
     return MISTAKE if mistakes else worst(statuses)
@@ -211,7 +211,7 @@ def _searched(declared: DeclaredDerivation, arguments: DeriveArguments, out: Tex
     assert arguments.search is not None
     found = searched(declared, arguments.search)
     for each in found.ranked:
-        answer = solved(each.made, _solver(arguments, err))
+        answer = solved(each.made, _solver(arguments, err, ()))
         if answer.status == DONE:
             return _told(each.made, answer, arguments, out, found)
     if not found.ranked:
@@ -220,7 +220,7 @@ def _searched(declared: DeclaredDerivation, arguments: DeriveArguments, out: Tex
             expected="lengths that chunks divide, and maps or reductions", fix="try more, or write a derivation",
         )  # fmt: skip
     best = found.ranked[0].made
-    return _told(best, solved(best, _solver(arguments, err)), arguments, out, found)
+    return _told(best, solved(best, _solver(arguments, err, ())), arguments, out, found)
 
 
 def _progress(declared: DeclaredDerivation, arguments: DeriveArguments) -> Any:
@@ -236,7 +236,7 @@ def _progress(declared: DeclaredDerivation, arguments: DeriveArguments) -> Any:
     return replayed(declared, script, str(arguments.script))
 
 
-def _solver(arguments: DeriveArguments, err: TextIO) -> Any:
+def _solver(arguments: DeriveArguments, err: TextIO, holes: Collection[str]) -> Any:
     def run(target: str, folder: Path) -> tuple[int, str]:
         out = StringIO()
         asked = SolveArguments(
@@ -246,8 +246,11 @@ def _solver(arguments: DeriveArguments, err: TextIO) -> Any:
             quiet=True,
             timeout=arguments.timeout,
             memory=arguments.memory,
+            cost=("conflicts",) if "layout" in holes else ("accumulates",),
         )
-        return solve(asked, out, err), out.getvalue()
+        status = solve(asked, out, err)
+        solved = json.loads(out.getvalue()).get("status") == "sat"  # at the least cost or not
+        return DONE if solved else status, out.getvalue()
 
     return run
 
@@ -299,6 +302,10 @@ def _report(made: LoweredDerivation, answer: DerivedAnswer, files: list[str], se
             "  ".join([f"  {each.number:3}", f"{each.figure:11}", f"{each.rule:{width}}", *filter(None, more)]).rstrip()
         )
     lines += [f"  {hole['name']} = {hole['formula']}" for hole in _holes(said)]
+    lines += [
+        f"  cost    {cost_text({own: cost})}, {'' if said['proved'].get(own) else 'not '}proved minimal"
+        for own, cost in said.get("cost", {}).items() if own in ("conflicts", "clocks")
+    ]  # fmt: skip
     lines += [f"  {line}" for line in said.get("certificate", {}).get(MISMATCH, ()) if verdict == "refuted"]
     lines += [f"  {finding}" for finding in said.get("findings", ())]
     lines += [f"  wrote   {printable(file)}" for file in files]

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from swizzle.derive.patterns.declared import DeclaredDerivation
 from swizzle.derive.patterns.launches import LoweredKernels, kernels
-from swizzle.derive.patterns.steps import DerivationProgress
+from swizzle.derive.patterns.steps import HOLES, DerivationProgress
 from swizzle.derive.patterns.written import file_text, require_known, spec_text, specified, user_function
 from swizzle.sketches.loading import load_names
 from symbolic.errors import SwizzleError, near
@@ -94,8 +94,8 @@ def replayed(declared: DeclaredDerivation, script: Any, file: str) -> Derivation
             )  # fmt: skip
         found = replay(script)
         holes = script.get("holes", [])
-        if not isinstance(holes, list) or not set(map(str, holes)) <= {"lanes"}:
-            raise TypeError(f"holes {holes!r:.60}, of which only 'lanes' is one")
+        if not isinstance(holes, list) or not set(map(str, holes)) <= {*HOLES}:
+            raise TypeError(f"holes {holes!r:.60}, where {', '.join(HOLES)} are some")
     except SwizzleError as error:
         raise SwizzleError(
             error.found if error.place else f"{file}: {error.found}", place=error.place or declared.place,

@@ -211,7 +211,10 @@ class KeptPatterns(ReadPatterns):
         name = self.out.declare("tile", "shared", shape, self._element_text(element))
         at = tuple(self.out.coordinate(level) for level in around if self.out.shape.extent(level) > 1)
         at = at if shape != [1] else (number(0),)
-        out = self._cells(name, extents(kind), element, at)
+        layout = ""
+        if "layout" in self.holes and len(shape) > 1 and isinstance(element, NumberOf):
+            layout = self.out.layout(name, shape[-1])
+        out = self._cells(name, extents(kind), element, at, layout)
         self.write(term, out, scope)
         self.out.fill(name)
         return out
@@ -288,8 +291,10 @@ class KeptPatterns(ReadPatterns):
             last = f"{own} if {index} < {WARP * each} else {last}"
         return number_name(self.out.assign(last, "asked") if found else last)
 
-    def _cells(self, name: str, shape: tuple[int, ...], element: ValueType, at: tuple[Expr, ...] = ()) -> PatternValue:
-        found = cells(name, shape, at, ones=False)
+    def _cells(
+        self, name: str, shape: tuple[int, ...], element: ValueType, at: tuple[Expr, ...], layout: str
+    ) -> PatternValue:
+        found = cells(name, shape, at, ones=False, layout=layout)
         if not isinstance(element, VectorOf):
             return found
         width = element.width
@@ -319,7 +324,17 @@ class KeptPatterns(ReadPatterns):
         own = [n for n, mine in zip(shape, owned, strict=True) if not mine and n > 1]
         text = self._element_text(element)
         name = self.out.declare(wish, "local", own, text) if own else self.out.fresh.take(wish)
+        self.kept_in_registers = name
         return self._spread(name, shape, owned, maps, (), element)
+
+    def exchanged(self, term: Map, scope: PatternScope) -> PatternView:
+        """Return an array in the registers of threads, of which each gets the elements that a map gives to it."""
+        self.value(term.array, scope)
+        kind, mine = self.type_of(term.array, scope), self.kept_in_registers
+        shape, element = extents(kind), element_of(kind)
+        name = self.out.declare("theirs", "local", shape[1:], self._element_text(element))
+        self.out.emit(f'exchange({mine}, {name}, home=sw_home("shuffle", "shared", "vector"))')
+        return view_of(self._spread(name, shape, [True] + [False] * len(shape[1:]), [term], (), element))
 
     def _spread(
         self, name: str, shape: tuple[int, ...], owned: Sequence[bool], maps: Sequence[Map], at: tuple[Expr, ...],

@@ -70,8 +70,9 @@ def _sizes(along: Mapping[str, int]) -> str:
 
 
 class KernelLines(Struct):
-    """The lines of a kernel so far."""
+    """The lines of a kernel so far, and the device functions that it calls."""
 
+    functions: list[str] = field(default_factory=list)
     heads: list[str] = field(default_factory=list)
     declared: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
@@ -80,8 +81,8 @@ class KernelLines(Struct):
 class KernelWriter:
     """Emits statements of one kernel."""
 
-    def __init__(self, shape: KernelShape, taken: Sequence[str], place: Place | None) -> None:
-        self.shape, self.place = shape, place
+    def __init__(self, shape: KernelShape, taken: Sequence[str], place: Place | None, known: FreshNames) -> None:
+        self.shape, self.place, self.known = shape, place, known
         self.written, self.indices = KernelLines(), IndexRanges()
         self.fresh = FreshNames({*taken, "cuda"})
         self.numbers = NumberTexts(self.assign)
@@ -108,6 +109,15 @@ class KernelWriter:
         name = self.fresh.take(wish)
         sizes = str(shape[0]) if len(shape) == 1 else f"({', '.join(map(str, shape))})"
         self.written.declared.append(f"    {name} = cuda.{memory}.array({sizes}, {dtype})")
+        return name
+
+    def layout(self, array: str, width: int) -> str:
+        """Return the name of a new device function, whose hole says where in its row of `width` an element is kept."""
+        name = self.fresh.take(self.known.take(f"{array}_place"))
+        self.written.functions += [
+            "@cuda.jit(device=True)", f"def {name}(row, column):",
+            f'    return sw_index(column, {width}, row, families="xor, rotate")', "", "",
+        ]  # fmt: skip
         return name
 
     @contextmanager
@@ -230,7 +240,9 @@ class KernelWriter:
         heads = [f"    {own} = {COORDINATES[level]}" for level, own in sorted(known, key=lambda each: each[0])]
         body = [*heads, *self.written.declared, *self.written.heads, *self.written.lines]
         signature = ", ".join(own for own, _ in parameters)
-        return "\n".join([*wrapped("@sketch(", options), f"def {name}({signature}):", *body, ""])
+        return "\n".join(
+            [*self.written.functions, *wrapped("@sketch(", options), f"def {name}({signature}):", *body, ""]
+        )
 
 
 def wrapped(head: str, options: Sequence[str], width: int = 116) -> list[str]:

@@ -102,7 +102,7 @@ def kernels(asked: LoweringRequest, spec: str, known: Iterable[str] = ()) -> Low
     cut = _Cut(taken)
     last = cut.cut(asked.term)
     if not cut.handed:
-        kernel = _Kernel(asked, asked.name, last, asked.types, outputs)
+        kernel = _Kernel(asked, asked.name, last, asked.types, outputs, own_names)
         return LoweredKernels(kernel.text(spec), (asked.name,), False)
     texts, launches, names, types = [], [], [], dict(asked.types)
     scratch = []
@@ -111,7 +111,7 @@ def kernels(asked: LoweringRequest, spec: str, known: Iterable[str] = ()) -> Low
         out = outputs if not name else {name: made}
         own = own_names.take(f"{asked.name}_{at}")
         used = {each: kind for each, kind in types.items() if each in free(inner)}
-        kernel = _Kernel(asked, own, inner, used, out)
+        kernel = _Kernel(asked, own, inner, used, out, own_names)
         texts.append(kernel.text(""))
         launches.append(f"    {own}({', '.join([*used, *out])})")
         names.append(own)
@@ -189,11 +189,13 @@ class _Kernel:
         made: Term,
         types: Mapping[str, ValueType],
         outputs: Mapping[str, ValueType],
+        known: FreshNames,
     ) -> None:
         self.asked, self.name, self.term, self.types, self.outputs = asked, name, made, types, outputs
         self.lowering = LoweredKernel(
-            _shape(asked, made, types), [*types, *outputs, name, *dict.fromkeys(asked.types)], asked.place, asked.holes
-        )
+            _shape(asked, made, types), [*types, *outputs, name, *dict.fromkeys(asked.types)], asked.place, asked.holes,
+            known,
+        )  # fmt: skip
 
     def text(self, spec: str) -> str:
         inputs: dict[str, PatternValue] = {name: cells(name, extents(kind)) for name, kind in self.types.items()}

@@ -39,6 +39,7 @@ from symbolic.patterns.terms import (
     Tupled,
     Variable,
     operand_of,
+    operands,
 )
 from symbolic.patterns.types import ArrayOf, TupleOf, ValueType, VectorOf
 
@@ -54,7 +55,9 @@ class LoweredKernel(KeptPatterns):
             case Map() if only_moves(term) and not isinstance(term.array, Variable):
                 self.write(term.array, self._behind(term, out, scope), scope)
             case Map():
-                source, into = view_of(self.value(term.array, scope)), view_of(out)
+                asked = "exchange" in self.holes and term.kind in OWNED and _in_registers(term.array)
+                source = self.exchanged(term, scope) if asked else view_of(self.value(term.array, scope))
+                into = view_of(out)
                 self.over(term, source.length, lambda i: self._write_element(term, source.at(i), into.at(i), scope))
             case JoinChunks() | Split() | Transpose() | AsScalar() | ReorderStride() | Reorder() if not isinstance(
                 term.array, Variable
@@ -212,3 +215,9 @@ class LoweredKernel(KeptPatterns):
         if isinstance(term, Variable):
             return out
         return self._origin(operand_of(term), self._behind(term, out, scope), scope)
+
+
+def _in_registers(term: Term) -> bool:
+    """Tell whether a term is what threads have in registers, moved."""
+    moved = [term, *operands(term)]
+    return any(isinstance(each, ToMemory) and each.memory == "registers" for each in moved)

@@ -21,6 +21,7 @@ from symbolic.errors import Place
 from symbolic.expressions.expression import Expression, less, number_name, substituted
 from symbolic.ir.program import Expr
 from symbolic.ir.python_text import python_text
+from symbolic.ir.walk import FreshNames
 from symbolic.patterns.terms import (
     AsScalar,
     AsVector,
@@ -55,11 +56,13 @@ from symbolic.patterns.types import NumberOf, Typing, ValueType, VectorOf
 class ReadPatterns(ABC):
     """What can be read: views; statements are emitted where something has to be computed first."""
 
-    def __init__(self, shape: KernelShape, taken: Sequence[str], place: Place | None, holes: frozenset[str]) -> None:
-        self.out = KernelWriter(shape, taken, place)
+    def __init__(
+        self, shape: KernelShape, taken: Sequence[str], place: Place | None, holes: frozenset[str], known: FreshNames
+    ) -> None:
+        self.out = KernelWriter(shape, taken, place, known)
         self.indices, self.holes = self.out.indices, holes
         self.vector_views: dict[tuple[str, int], str] = {}
-        self.dtype = "f32"
+        self.kept_in_registers = ""
 
     # -- what can be read --------------------------------------------------------------------------------------------
 
@@ -240,6 +243,7 @@ class ReadPatterns(ABC):
             and isinstance(second, ArrayCell)
             and first.array == second.array
             and first.indices
+            and not first.layout
         ):
             *front, last = first.indices
             step = self.indices.made("-", second.indices[-1], last)

@@ -24,7 +24,8 @@ from symbolic.rewriting.derivation import Path, PatternDerivation, Position, arg
 from symbolic.rewriting.rule import RULES, NotApplicable, Surroundings
 
 hole: Final = object()
-"""In the place of lanes or a layout: Swizzle chooses."""
+"""In the place of lanes, a layout or an exchange: Swizzle chooses."""
+HOLES: Final = ("lanes", "layout", "exchange")
 
 
 class DerivationProgress(Struct):
@@ -161,8 +162,7 @@ class DerivationCursor:
         Of tuples, `place` is the item. In the registers of a warp's lanes, `cached("registers", "lane", lanes=hole)`
         leaves open whom each lane asks, and which of its registers that one offers.
         """
-        if lanes is hole:
-            self._progress.holes.add("lanes")
+        self._left(lanes, "lanes")
         outer = next((each for each in self._inside() if isinstance(each.term, Map | Reduce)), None)
         if outer is None:
             _refuse(f"no map{f' at {self._name}' if self._name else ''}", "a map, or a reduction", "at(...) one")
@@ -195,12 +195,19 @@ class DerivationCursor:
         if depth > 1:
             DerivationCursor(self._progress, (*self._focus, 0, 0), "copy")._rows(kind, depth - 1)
 
-    def shared(self) -> DerivationCursor:
-        """Keep what the outermost parallel map makes in shared memory."""
-        return self._kept("shared")
+    def shared(self, layout: object = None) -> DerivationCursor:
+        """Keep what the outermost parallel map makes in shared memory; with `layout=hole` in a layout that is found."""
+        return self._left(layout, "layout")._kept("shared")
 
-    def registers(self) -> DerivationCursor:
-        return self._kept("registers")
+    def registers(self, exchange: object = None) -> DerivationCursor:
+        """Keep it in registers; with `exchange=hole` Swizzle finds how threads get what others have."""
+        return self._left(exchange, "exchange")._kept("registers")
+
+    def _left(self, given: object, name: str) -> DerivationCursor:
+        """Note what is left to Swizzle."""
+        if given is hole:
+            self._progress.holes.add(name)
+        return self
 
     def tree(self, size: int = 2) -> DerivationCursor:
         """Reduce in rounds, spread over the threads of the block."""
@@ -208,9 +215,7 @@ class DerivationCursor:
 
     def butterfly(self, lanes: object = None) -> DerivationCursor:
         """Reduce what the lanes of a warp have by shuffles; with `lanes=hole` Swizzle finds whom each lane asks."""
-        if lanes is hole:
-            self._progress.holes.add("lanes")
-        return self._rounds(2, "lane")
+        return self._left(lanes, "lanes")._rounds(2, "lane")
 
     def _rounds(self, size: int, kind: str) -> DerivationCursor:
         n = self._reduced()
@@ -235,13 +240,18 @@ class DerivationCursor:
         _refuse(f"no reduction{f' at {self._name}' if self._name else ''}", "a reduction", "at(...) a reduction")
 
     def _lowered(self, kind: str, axis: str) -> DerivationCursor:
-        if axis in AXES and not any(_undecided(each.term) for each in self._inside()):
+        named = next((each.term for each in self._inside()), None) if self._name else None
+
+        def undecided(node: Term) -> bool:
+            return _undecided(node) or (node is named and isinstance(node, Map) and node.kind == "map")
+
+        if axis in AXES and not any(undecided(each.term) for each in self._inside()):
             where = f" at {self._name}" if self._name else ""
             _refuse(
                 f"no map{where} of which nothing has decided who computes it", "a map that computes something",
                 "leave this step out, or split(...) or chunks(...) first",
             )  # fmt: skip
-        return self._apply("lower_map", (kind, axis), where=_undecided)
+        return self._apply("lower_map", (kind, axis), where=undecided)
 
     def _kept(self, memory: str) -> DerivationCursor:
         return self._apply("to_memory", (memory,), where=lambda node: isinstance(node, Map) and node.kind != "map")

@@ -74,7 +74,8 @@ def reduce(function: Callable[..., Any], array: Any, start: Any) -> Any:
         return functools.reduce(function, array, start)
     in_order = isinstance(start, TracedValue) and not same_type(start.kind, _element(array))
     operator = _operator(function, array, start)
-    label = "" if operator.name and function not in (add, mul) else tracer().label
+    ours = getattr(function, "__module__", "").startswith("swizzle.")
+    label = "" if operator.name and not ours else tracer().label
     made = Reduce(operator, lifted(start), array.term, "seq" if in_order else "reduce", label)
     return tracer().value(Indexed(tracer().value(made).term, number(0)))
 

@@ -25,17 +25,22 @@ NOWHERE: Final = Place("<lowered>", 1, 1)
 class ArrayCell(Struct, frozen=True):
     """An element of an array of the kernel, to be read or written; without indices a variable, of some type.
 
-    It is `private` where each thread has one of its own.
+    It is `private` where each thread has one of its own. A `layout` is the device function that says in which place of
+    its row an element is kept.
     """
 
     array: str
     indices: tuple[Expr, ...]
     private: bool = False
     dtype: str = ""
+    layout: str = ""
 
     @property
     def text(self) -> str:
-        return f"{self.array}[{', '.join(map(python_text, self.indices))}]" if self.indices else self.array
+        texts = list(map(python_text, self.indices))
+        if self.layout:
+            texts[-1] = f"{self.layout}({', '.join(texts[-2:])})"
+        return f"{self.array}[{', '.join(texts)}]" if texts else self.array
 
     @property
     def number(self) -> Expression:
@@ -100,16 +105,16 @@ def constant_of(index: Expr) -> int | None:
 
 
 def cells(
-    array: str, shape: tuple[int, ...], indices: tuple[Expr, ...] = (), *, private: bool = False, ones: bool = True
+    array: str, shape: tuple[int, ...], indices: tuple[Expr, ...] = (), *, ones: bool = True, layout: str = ""
 ) -> PatternValue:
     """Return an array of the kernel, or an element of it where all indices are there; without `ones`, an axis of one
     element has no index."""
     if not shape:
-        return ArrayCell(array, indices, private)
+        return ArrayCell(array, indices, layout=layout)
     size, inner = shape[0], shape[1:]
 
     def part(i: Expr) -> PatternValue:
-        return cells(array, inner, (*indices, i) if ones or size > 1 else indices, private=private, ones=ones)
+        return cells(array, inner, (*indices, i) if ones or size > 1 else indices, ones=ones, layout=layout)
 
     return PatternView(size, part, array if not indices else "")
 

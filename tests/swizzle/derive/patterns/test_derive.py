@@ -282,3 +282,56 @@ def test_a_tile_in_the_lanes_of_a_warp(lanes: str, tmp_path: Path) -> None:
     assert status == 0 and "registers: derived in 11 steps, equal to its specification" in out
     assert ("  part1 = 0 if lane >= i else 1\n  xform1 = (lane + i) % 32\n" in out) is (lanes == "hole")
     assert "  sizes   any length: x[n + 2], w[3], y[n]\n" in out
+
+
+KEPT = """\
+from swizzle import f32, spec
+from swizzle.derive.patterns import derivation, hole, join, map, split, transpose
+
+
+@spec
+def computed(A):
+    return SPEC
+
+
+def twice(A):
+    def load(row):
+        return map(lambda v: v, row)
+
+    def store(row):
+        return map(lambda v: v + 1, row)
+
+    def each(t):
+        return STORED
+
+    return START
+
+
+@derivation(spec=computed, start=twice, A=f32[SHAPE], n=N)
+def tile(d):
+    d.at("each").to_blocks()
+    d.at("store").to_threads()
+    d.at("load").to_threads().HOLE
+"""
+LAYOUT = {
+    "SPEC": "map(transpose, map(lambda t: map(lambda r: map(lambda v: v + 1, r), t), A))", "START": "map(each, A)",
+    "STORED": "map(store, transpose(map(load, t)))", "SHAPE": '"n", 8, 8', "N": "2", "HOLE": "shared(layout=hole)",
+}  # fmt: skip
+EXCHANGE = {
+    "SPEC": "map(lambda v: v + 1, A)", "START": "join(map(each, split(64, A)))",
+    "STORED": "join(map(store, split(2, join(transpose(map(load, transpose(split(32, t))))))))", "SHAPE": '"n"',
+    "N": "128", "HOLE": "registers(exchange=hole)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kept", [LAYOUT, EXCHANGE], ids=["layout", "exchange"])
+def test_how_a_tile_is_kept_is_found_by_the_solver(kept: dict[str, str], tmp_path: Path) -> None:
+    """Rows in shared memory get a layout without conflicts, and threads get what others have in registers."""
+    text = KEPT
+    for name, value in kept.items():
+        text = text.replace(name, value)
+    status, out, err = derive(text, tmp_path, "", "-o", str(tmp_path / "out"))
+    assert status == 0 and "equal to its specification" in out, out + err
+    assert "  index1 = " in out and "cost    0 conflicts" in out if kept is LAYOUT else "  home1 = shuffle\n" in out
+    again = derive(text, tmp_path, "", "--script", str(tmp_path / "out" / "tile.derivation.json"))
+    assert again[0] == 0 and again[1].splitlines()[0] == out.splitlines()[0]
