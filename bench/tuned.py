@@ -57,7 +57,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "THREADS": (1 << 12, 1 << 15),
         "FEW": (128, 512),
     },
-    "swizzle.solving.search.metasketch": {"COUNTED": (16, 64, 256)},
+    "swizzle.solving.search.metasketch": {"COUNTED": (16, 64, 256), "READ": (1, 16, 64)},
     "swizzle.solving.search.layouts": {"COUNTED": (16, 64, 256)},
     "swizzle.solving.problem.nested": {"MOST": (1 << 10, 1 << 12, 1 << 14)},
     "swizzle.solving.search.coloured": {"CONFLICTS": (2_000, 20_000), "PAIRS": (1 << 22, 1 << 26)},
@@ -83,7 +83,17 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "MOST_RUN": (512, 4_096),
         "SHARE": (8, 64, 512),
     },
-    "swizzle.solving.search.shorter": {"SHORT": (3, 5, 7), "FUNCTIONS": (3, 9, 27), "THREADS": (1 << 12, 1 << 14)},
+    "swizzle.solving.search.shorter": {
+        "SHORT": (3, 5, 7),
+        "FUNCTIONS": (3, 9, 27),
+        "THREADS": (1 << 12, 1 << 14),
+        "SCREENED": (1 << 16, 1 << 20),
+    },
+    "swizzle.solving.search.screening": {
+        "WORK": (1 << 20, 1 << 24),
+        "FEW": (1 << 10, 1 << 14),
+        "CONFIRMED": (16, 64, 256),
+    },
     "swizzle.solving.search.storing": {"PAIRS": (1 << 20, 1 << 25)},
     "swizzle.solving.problem.demands": {"VIOLATIONS": (1, 2, 8)},
     "swizzle.solving.problem.problem": {"ALL_SIZED": (16, 64, 256), "SIZED": (4, 16, 64)},
@@ -107,10 +117,12 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
 FIXED = {
     "swizzle.solving.search.chains.NOWHERE",
     "swizzle.solving.search.metasketch.BETWEEN_COUNTS",
+    "swizzle.solving.search.screening.DIGITS",
+    "swizzle.solving.search.screening.LARGEST",
     "templates.xform_functions.WORD",
 }
-"""Numbers that change no time of a question here: what is no cell, how often progress is shown, and the bits of a
-word."""
+"""Numbers that change no time of a question here: what is no cell, how often progress is shown, which numbers
+fillings are run on, and the bits of a word."""
 
 QUESTIONS = (
     "transpose | 3",

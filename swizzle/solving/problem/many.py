@@ -16,12 +16,13 @@ from swizzle.language.specs.specification import Meaning
 from swizzle.language.specs.verify import run_canonical
 from swizzle.solving.problem.problem import Problem
 from symbolic.algebra.terms import UNWRITTEN
-from symbolic.ir.program import Program
+from symbolic.ir.program import DType, Program
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.machine import HoleFunction
 from symbolic.machine.run import Run
 from symbolic.values.vector import Lanes, Vector
 from templates.chooser import Choice
+from templates.holes import kind_of
 from templates.template import Template
 
 Filling = TypeVar("Filling")
@@ -109,15 +110,22 @@ class Many:
         """Return what each filling costs, None for one that is not right for all inputs."""
         return costs(self.problem.program, self.meaning, fillings, self._by_table, of_copies)
 
+    def typed(self, number: int, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return what a hole gives in the type that the machine has for it."""
+        condition = kind_of(self.problem.program.holes[number]).gives is DType.BOOL
+        return values.astype(np.bool_ if condition else np.int64)
+
     def _by_table(self, fillings: Sequence[Values]) -> HoleFunction:
-        """Return what looks each copy's holes up in its tables."""
-        tables = [np.stack(some) for some in zip(*fillings, strict=True)]
+        return self.by_tables([np.stack(some) for some in zip(*fillings, strict=True)], len(fillings))
+
+    def by_tables(self, tables: Sequence[npt.NDArray[Any]], copies: int) -> HoleFunction:
+        """Return what looks each copy's holes up in its lines of their tables."""
 
         def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
             assert isinstance(mask, np.ndarray), "a filling leaves nothing open"
-            threads = len(mask) // len(fillings)
+            threads = len(mask) // copies
             lanes: list[Lanes] = [a[:threads] for a in args if isinstance(a, np.ndarray)]
-            on = np.asarray(mask.reshape(len(fillings), threads).any(axis=0))
+            on = np.asarray(mask.reshape(copies, threads).any(axis=0))
             found: Lanes = tables[number][:, self.points[number].places(lanes, on)].reshape(-1)
             return found
 

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from swizzle.language.specs.specification import Meaning, outputs, symbolic_inputs
 from swizzle.language.specs.verify import Mismatch, compare, run_canonical
+from swizzle.solving.problem.mixing import mixes
 from swizzle.solving.problem.nested import by_points, points_reached
 from swizzle.solving.problem.stored_states import with_states
 from symbolic.algebra.canonical import Canonical
@@ -323,6 +324,11 @@ class Problem(Struct, dict=True):
             if self.run.memories[p.name].cells_of(self.finals[p.name]).combines
             for value, t in self._stored(p.name)
         )
+
+    @cached_property
+    def mixes(self) -> bool:
+        """Whether holes decide what happens to values that others decided and an operator made (`mixing.py`)."""
+        return mixes(self.program)
 
     def _stored(self, array: str) -> list[tuple[Data, int]]:
         """Return the values that depend on holes and may be stored to an output array, each with its thread."""

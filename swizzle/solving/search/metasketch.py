@@ -8,6 +8,7 @@ the other, until a solution is found that no other can beat. The search ends wit
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -31,6 +32,7 @@ from swizzle.solving.search.hopeless import hopeless
 from swizzle.solving.search.layouts import improved_by_layouts, put_together, with_light_layouts
 from swizzle.solving.search.plan import Plan
 from swizzle.solving.search.readback import Reading
+from swizzle.solving.search.screening import FEW, Screening
 from swizzle.solving.search.shorter import with_shorter_formulas
 from swizzle.solving.search.state import Ranking, SearchState
 from swizzle.solving.search.tables import Tables, TooManyFunctions, TooManyNodes
@@ -76,6 +78,7 @@ class Engine(Protocol):
 NAIVE_DEPTH: Mapping[TemplateName, Literal[0, 1, 2]] = {"paper": 0, "naive-1": 1, "naive-2": 2}
 BETWEEN_COUNTS = 0.3  # seconds
 COUNTED = 64  # light functions whose costs are counted
+READ = 64  # fillings of which the one with the shortest formulas is taken
 
 
 class _Search(SearchState):
@@ -195,6 +198,8 @@ class _Search(SearchState):
             return not self.goal.counted or self.is_settled()
         if self._found_apart(space):
             return True
+        if not self.problem.by_items and self._screened(space):
+            return True
         if self.problem.by_items and self._is_hopeless(space):  # counted in a moment
             return True
         for part in self.plan.light_parts(space):
@@ -223,6 +228,8 @@ class _Search(SearchState):
                 return True
             if self.plan.looks_ahead(space) and self._tried(SPACES[-1]):
                 self.left_open += [space] * (self.best is not None and self.best.space != space)
+                return True
+            if self._screened(space):
                 return True
         waiting, self.left_open = [*self.left_open, space], []
         for each in waiting:
@@ -253,6 +260,22 @@ class _Search(SearchState):
         if self.best is None or not self.at_floor():
             self._claim(space, engine, None if self.best is None else self.best.cost - 1)
         return True
+
+    def _screened(self, space: SpaceName) -> bool:
+        """Say whether a right filling is found by running fillings on numbers, those of all spaces before the first."""
+        assert self.problem is not None and self.plan is not None and self.reading is not None
+        if space != SPACES[0] or not self.plan.screens():
+            return False
+        engines = [Screening(self.problem, self.sketch.spec, each, self.goal.lowered) for each in self.plan.spaces]
+        for engine in sorted(engines, key=lambda engine: max(FEW, engine.size)):
+            self.tell(engine.space, "running fillings on numbers")
+            found = itertools.islice(engine.candidates(), READ)
+            self.best = min(found, key=self.reading.length, default=None)
+            if self.best is not None:
+                self.last = engine.space
+                self.left_open = [each for each in self.plan.spaces if each < engine.space]
+                return True
+        return False
 
     def _found_apart(self, space: SpaceName) -> bool:
         """Say whether a filling that cannot be beaten is found by looking for layouts behind all other holes."""

@@ -106,6 +106,12 @@ class Plan:
         """Say whether fillings are tried side by side before a solver is asked (`trying.py`)."""
         return self.problem.by_items and self.limits.canonical and not self.limits.all_solutions
 
+    def screens(self) -> bool:
+        """Say whether fillings are run on numbers before a solver is asked (`screening.py`): values go through several
+        holes and operators, so that there are too many for each to be asked about, and no filling changes the cost."""
+        alone = self.limits.canonical and not self.all_solutions and not self.problem.families
+        return alone and self.floor == self.most and self.limits.space is None and self.problem.mixes
+
     def looks_ahead(self, space: SpaceName) -> bool:
         """Say whether light formulas of the last space are tried before a solver looks for this one's: no filling costs
         less, and the proof that this space has none may become long."""

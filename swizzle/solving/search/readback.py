@@ -24,7 +24,7 @@ from symbolic.ir.program import Expr, Program
 from symbolic.solve.engines import SolverName
 from symbolic.values.vector import Lanes
 from templates.chooser import Choice, Simplest
-from templates.formula import fill, formula_text, plain, values_of
+from templates.formula import fill, formula_text, length_of, plain, values_of
 from templates.holes import Point, Space, kind_of
 from templates.shortest import Shortest
 from templates.template import Template
@@ -99,6 +99,10 @@ class Reading:
     def formulas(self, candidate: Candidate) -> list[Expr]:
         """Return the formulas by which a candidate's functions are printed."""
         return [each.formula for each in self.chosen(candidate)]
+
+    def length(self, candidate: Candidate) -> int:
+        """Return how many terms a candidate's formulas have together."""
+        return sum(map(length_of, self.formulas(candidate)))
 
     def know(self, candidate: Candidate, chosen: list[Chosen], costs: tuple[int, ...] | None = None) -> None:
         """Take what was read of a candidate elsewhere, and counted."""

@@ -20,6 +20,8 @@ from swizzle.solving.problem.candidate import Candidate
 from swizzle.solving.problem.many import Many, Values
 from swizzle.solving.problem.problem import Problem
 from swizzle.solving.search.readback import Reading
+from swizzle.solving.search.screening import Agreeing
+from swizzle.solving.search.trying import FunctionTable, every_function
 from symbolic.ir.program import Const, HoleCall, Var
 from symbolic.ir.walk import own_expressions, subexpressions, within_loops
 from symbolic.machine.launch_shape import LaunchShape
@@ -32,6 +34,7 @@ from templates.template import Template
 SHORT: Final = 5  # terms, as `(lane + k) % 32` has them: nothing is tried for a formula that has no more
 FUNCTIONS: Final = 9  # `0`, `k`, `i`, `i + k` and the like: what is tried for one hole
 THREADS: Final = 1 << 14  # that run for one hole at most
+SCREENED: Final = 1 << 20  # that run on numbers for one hole at most
 
 
 def with_shorter_formulas(reading: Reading, best: Candidate, cost: BoundedCost) -> Candidate:
@@ -54,6 +57,7 @@ def with_shorter_formulas(reading: Reading, best: Candidate, cost: BoundedCost) 
         for choice in itertools.islice(_plainest(light), fits):
             some = np.broadcast_to(np.asarray(light.apply(choice, arguments)), len(values[number]))
             others.setdefault(some.astype(np.int64).tobytes(), (*values[:number], some, *values[number + 1 :]))
+        others |= {some[number].astype(np.int64).tobytes(): some for some in _agreeing(reading, number, values)}
         costs = many.costs(list(others.values()), cost.of_copies)
         for other, costing in zip(others.values(), costs, strict=True):
             own = reading.choice_of(best.space, number, other[number].tolist()) if costing == best.cost else None
@@ -74,7 +78,7 @@ def _with_rounds_in_order(reading: Reading, many: Many, best: Candidate, cost: B
     problem = reading.problem
     values = many.chosen(problem.templates(best.space), best.choices)
     others = list(_orders(problem, many, values))
-    length = sum(map(length_of, reading.formulas(best)))
+    length = reading.length(best)
     for other, costing in zip(others, many.costs(others, cost.of_copies), strict=True):
         if costing != best.cost:
             continue
@@ -85,7 +89,7 @@ def _with_rounds_in_order(reading: Reading, many: Many, best: Candidate, cost: B
         choices = tuple(choice for choice in own if choice is not None)
         if len(choices) == len(own):
             candidate = Candidate(best.space, choices, best.cost, other)
-            shorter = sum(map(length_of, reading.formulas(candidate)))
+            shorter = reading.length(candidate)
             best, length = (candidate, shorter) if shorter < length else (best, length)
     return best
 
@@ -120,6 +124,19 @@ def _orders(problem: Problem, many: Many, values: Values) -> Iterator[Values]:
                 at = {tuple(point): number for number, point in enumerate(tables[other].tolist())}
                 moved[other] = values[other][[at.get(tuple(point), -1) for point in asked.tolist()]]
             yield moved  # where a point is missing, any value: what is wrong is found when it runs
+
+
+def _agreeing(reading: Reading, number: int, values: Values) -> Iterator[Values]:
+    """Yield fillings that agree with the specification on numbers, with other functions of Space 1 for one hole."""
+    problem, points = reading.problem, reading.problem.points[number]
+    whole = template(problem.program.holes[number], points, "1")
+    threads = LaunchShape.of(problem.program).count
+    if whole.size() <= SCREENED // threads and not problem.branches:
+        tables = [FunctionTable(some[None], lambda place: ()) for some in values]
+        tables[number] = every_function(whole, points)
+        agreeing = Agreeing(problem, reading.sketch.spec)
+        for row in next(agreeing.rows(tables), []):
+            yield agreeing.values(tables, row)
 
 
 def _light(problem: Problem, number: int) -> Template:

@@ -66,7 +66,7 @@ MOST_RUN: Final = 4_096
 _Rows = npt.NDArray[np.int32]
 
 
-class _Table(Struct, frozen=True):
+class FunctionTable(Struct, frozen=True):
     """The functions of a hole: a line each, with its value at each point, and the constants of each line."""
 
     values: npt.NDArray[np.int16]
@@ -114,7 +114,7 @@ class Exhaustion:
             raise TooMany
         if self.complete and math.prod(t.size() for t in self.templates) > FILLINGS:
             raise TooMany
-        make = [_every_function if some else _light_functions for some in whole]
+        make = [every_function if some else light_functions for some in whole]
         self._tables = [m(t, p) for m, t, p in zip(make, self.templates, problem.points, strict=True)]
 
     @property
@@ -294,8 +294,7 @@ class Exhaustion:
     def _values(self, group: dict[int, _Rows], place: int) -> Values:
         found: list[Any] = []
         for number, table in enumerate(self._tables):
-            values = table.values[group[number][place]]
-            found.append(values.astype(np.bool_) if self._is_condition(number) else values.astype(np.int64))
+            found.append(self._many.typed(number, table.values[group[number][place]]))
         return found
 
     def _choices(self, group: dict[int, _Rows], place: int) -> tuple[Choice, ...]:
@@ -319,7 +318,7 @@ def _distinct(column: npt.NDArray[np.int16]) -> npt.NDArray[np.intp]:
     return np.flatnonzero(np.bincount(column))
 
 
-def _every_function(template: Template, points: Sequence[Point]) -> _Table:
+def every_function(template: Template, points: Sequence[Point]) -> FunctionTable:
     """Return all functions of a template, each once."""
     every = ColumnChooser.everything(template.components)
     values = np.zeros((len(every), max(1, len(points))), np.int16)
@@ -328,10 +327,10 @@ def _every_function(template: Template, points: Sequence[Point]) -> _Table:
         values[:, at] = np.array([int(value) for value in column.values], np.int16)[column.codes]
     first = _first_of_each(values)
     kept = ColumnChooser(every.components, [rows[first] for rows in every.rows])
-    return _Table(values[first], kept.choice)
+    return FunctionTable(values[first], kept.choice)
 
 
-def _light_functions(template: Template, points: Sequence[Point]) -> _Table:
+def light_functions(template: Template, points: Sequence[Point]) -> FunctionTable:
     """Return the lightest functions of each part of a template, each once; there may be none."""
     if isinstance(template, Either):
         found = [
@@ -342,12 +341,12 @@ def _light_functions(template: Template, points: Sequence[Point]) -> _Table:
     else:
         found = list(itertools.islice(template.lightest(), LIGHTEST))
     if not points:
-        return _Table(np.zeros((1, 1), np.int16), found.__getitem__)
+        return FunctionTable(np.zeros((1, 1), np.int16), found.__getitem__)
     columns = list(np.array(points, np.int64).T)
     lines = [np.broadcast_to(np.asarray(template.apply(choice, columns)), len(points)) for choice in found]
     values = np.array(lines, np.int16).reshape(len(found), len(points))
     first = _first_of_each(values)
-    return _Table(values[first], [found[row] for row in first.tolist()].__getitem__)
+    return FunctionTable(values[first], [found[row] for row in first.tolist()].__getitem__)
 
 
 def _first_of_each(values: npt.NDArray[np.int16]) -> npt.NDArray[np.intp]:
