@@ -157,24 +157,27 @@ class Xor(Template):
         return found if found is not None and (self.apply(found, (i, k)) == wanted).all() else None
 
     def lightest(self) -> Iterator[Choice]:
-        """Yield the identity, then i with one or two shifted and masked parts of k, those of few operators first."""
-        shifts = self.shift_bits or 0
+        """Yield the identity, then i with one or two shifted and masked parts of k, those of few operators first; where
+        no k is given, parts of i itself, as of an index that counts all cells."""
+        count, own = self.shift_bits or self.bits, not self.shift_bits
         masks = [((2 << high) - 1) >> low << low for low in range(self.bits) for high in range(low, self.bits)]
         parts = dict[tuple[int, ...], None]()
-        for up in range(-shifts + 1, self.bits):
-            for mask in masks:
-                columns = tuple((1 << j + up) & mask if j + up >= 0 else 0 for j in range(shifts))
+        for up in range(-count + 1, self.bits):
+            for mask in masks if up or not own else ():
+                columns = tuple((1 << j + up) & mask if j + up >= 0 else 0 for j in range(count))
                 if any(columns):
                     parts[columns] = None
-        light = sorted(parts, key=lambda columns: self.weight(self._moved(columns)))
-        yield self._moved((0,) * shifts)
-        yield from map(self._moved, light)
+        light = sorted(parts, key=lambda columns: self.weight(self._with(columns)))
+        yield self._with((0,) * count)
+        yield from map(self._with, light)
         for one, other in sorted(itertools.combinations(range(len(light)), 2), key=sum):
-            yield self._moved(tuple(a ^ b for a, b in zip(light[one], light[other], strict=True)))
+            yield self._with(tuple(a ^ b for a, b in zip(light[one], light[other], strict=True)))
 
-    def _moved(self, columns: Sequence[int]) -> Choice:
-        """Return i, combined by exclusive or with what the bits of k add."""
+    def _with(self, columns: Sequence[int]) -> Choice:
+        """Return i, combined by exclusive or with what the bits of k add, or its own where there is no k."""
         every = [0, *(1 << j for j in range(self.bits)), *columns]
+        if not self.shift_bits:
+            every = [0, *(column ^ 1 << j for j, column in enumerate(columns))]
         return tuple(column >> r & 1 for r in range(self.bits) for column in every)
 
     def functions(self, points: Sequence[Point]) -> Functions | None:

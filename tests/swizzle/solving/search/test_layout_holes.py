@@ -185,3 +185,36 @@ def turned(x, y):
     assert result.status == ("sat" if found else "unsat")
     assert [hole.formula for each in result.solutions for hole in each.holes] == found
     assert {each["verdict"] for each in result.certificate["confirmed"]} == {"confirmed"}
+
+
+STRUCTURES = """
+from swizzle import cuda, f32, sketch, spec, sw_index
+
+@spec
+def sums(x):
+    return [sum(x[4 * i + r] for r in range(4)) for i in range(32)]
+
+@cuda.jit(device=True)
+def cell(i):
+    return sw_index(i, 128, families="xor")
+
+@sketch(spec=sums, block=32, x=f32[128], y=f32.out[32])
+def structures(x, y):
+    tile = cuda.shared.array(128, f32)
+    lane = cuda.laneid
+    for i in range(4):
+        tile[cell(32 * i + lane)] = x[32 * i + lane]
+    cuda.syncthreads()
+    total = f32(0)
+    for i in range(4):
+        total += tile[cell(4 * lane + i)]
+    y[lane] = total
+"""
+
+
+def test_an_index_that_counts_all_cells(tmp_path: Path) -> None:
+    """Parts of the index itself are light where nothing else is given: the row that it is in turns its column."""
+    (tmp_path / "k.py").write_text(STRUCTURES)
+    found = solve(load(str(tmp_path / "k.py"))[0], Limits(cost=("conflicts",)))
+    assert found.best is not None and found.best.cost["conflicts"] == 0 and found.optimal
+    assert found.best.holes[0].formula == "i ^ (i >> 5)"
