@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from cuda_out.tiling.tiling import Tiling
 from swizzle import load, solve
+from swizzle.answers.emit.calling import solution_sizes
 from swizzle.solving.solution.solution import Limits
 from symbolic.ir.matrices import PRODUCTS, SUMS, MatrixProduct
 from tests.pages import text_of
@@ -53,8 +55,11 @@ def test_the_example_is_read() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["hgemm", "hgemm_stages", "int8_gemm"])
+@pytest.mark.parametrize("name", ["hgemm", "hgemm_stages", "int8_gemm", "gemm"])
 def test_case_studies_are_solved_without_conflicts(name: str) -> None:
     (sketch,) = load(CASES / f"{name}.py")
     found = solve(sketch, Limits(cost=("conflicts",), timeout=1200))
     assert found.status == "sat" and found.optimal and found.best.cost == {"conflicts": 0}
+    if name == "gemm":
+        sizes = solution_sizes(found.best)
+        assert isinstance(sizes, Tiling) and all(None not in spans for spans in sizes.spans.values())

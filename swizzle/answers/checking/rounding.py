@@ -341,8 +341,8 @@ class Rounding:
                 batches[level[term], op, len(below)].append(term)
             found = list[_Batch]()
             for (_, op, count), some in sorted(batches.items(), key=lambda item: item[0][0]):
-                below = [[places[arg] for arg in nodes[term][1][:count]] if count else [] for term in some]
-                made, operands = np.array([places[term] for term in some]), np.array(below, np.int64).T
+                sources = [[places[arg] for arg in nodes[term][1][:count]] if count else [] for term in some]
+                made, operands = np.array([places[term] for term in some]), np.array(sources, np.int64).T
                 found.append(_Batch(op, some, made, operands))
             self._orders[output] = places, found
         return self._orders[output]

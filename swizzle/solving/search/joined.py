@@ -59,7 +59,7 @@ class Relation(Struct, frozen=True):
         return Relation(self.other, self.one, self.allowed.T)
 
 
-class FunctionTable:
+class ListedFunctions:
     """The functions of a hole one by one, with their values at the points that were asked for."""
 
     def __init__(self, functions: ListedXforms, places: Callable[[int], int]) -> None:
@@ -80,18 +80,18 @@ class FunctionTable:
         self._columns = {line: column[some] for line, column in self._columns.items()}
 
 
-def listed(functions: Functions, places: Callable[[int], int]) -> FunctionTable | None:
+def listed(functions: Functions, places: Callable[[int], int]) -> ListedFunctions | None:
     """Return the functions of a hole one by one, None where they are too many or of a kind that is not listed."""
     if not isinstance(functions, ListedXforms):
         return None
     some = functions.one_by_one(MOST)
-    return None if some is None else FunctionTable(some, places)
+    return None if some is None else ListedFunctions(some, places)
 
 
 class Join:
     """The pairs of functions of two holes that agree with some relations; more of these leave fewer pairs."""
 
-    def __init__(self, tables: tuple[FunctionTable, FunctionTable]) -> None:
+    def __init__(self, tables: tuple[ListedFunctions, ListedFunctions]) -> None:
         self.tables = tables
         self._relations: list[Relation] = []
         self._ties: list[tuple[Relation, Places]] = []

@@ -28,7 +28,7 @@ from swizzle.solving.problem.many import Many
 from swizzle.solving.problem.problem import Demand, Problem
 from swizzle.solving.search.bit_maps import matched
 from swizzle.solving.search.differing import WORTH_IT, Differing, differing
-from swizzle.solving.search.joined import TIED, FunctionTable, HolePoint, Join, listed
+from swizzle.solving.search.joined import TIED, HolePoint, Join, ListedFunctions, listed
 from swizzle.solving.search.point_values import PointValue, PointValues
 from swizzle.solving.search.storing import storing
 from symbolic.limits import Interruption, look
@@ -256,7 +256,7 @@ class Tables:
 
     # -- two holes that must agree --------------------------------------------------------------------------
 
-    def _two_lists(self, root: _Node) -> tuple[FunctionTable, FunctionTable] | None:
+    def _two_lists(self, root: _Node) -> tuple[ListedFunctions, ListedFunctions] | None:
         """Return the functions of both holes one by one, if there are two, and large ones."""
         if not self._large:
             return None
@@ -266,7 +266,7 @@ class Tables:
         ]
         return (some[0], some[1]) if some[0] is not None and some[1] is not None else None
 
-    def _joined(self, root: _Node, tables: tuple[FunctionTable, FunctionTable]) -> Iterator[Candidate]:
+    def _joined(self, root: _Node, tables: tuple[ListedFunctions, ListedFunctions]) -> Iterator[Candidate]:
         """Yield the right fillings of two holes, of whose functions those are compared that agree."""
         join, tried = Join(tables), set[tuple[Choice, ...]]()
         self._relate(join, self._values.lines())
