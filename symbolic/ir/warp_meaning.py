@@ -104,12 +104,13 @@ def _number(row: MatrixProduct, operand: Expr, number: int, to: DType) -> Expr:
     """Return an element of a lane's fragment, as a number of C's type."""
     packed, place = PRODUCTS[row.a].packed, operand.place
     held: Expr = _at(operand, number // packed)
-    if packed > 1:  # of a word of small integers, the lowest first: its bits at the top, and down again
-        bits = 32 // packed
-        up = ir.Const(32 - bits * (number % packed + 1), held.dtype, place)
-        down = ir.Const(32 - bits, held.dtype, place)
-        held = ir.Binary("<<", held, up, held.dtype, place)
-        held = ir.Binary(">>", held, down, held.dtype, place)
+    if packed > 1:  # of a word of small integers, the lowest first: to the top and down again, or down and cut off
+        bits, signed = 32 // packed, held.dtype is DType.I32
+        ways = (("<<", 32 - bits * (number % packed + 1)), (">>", 32 - bits)) if signed else (
+            (">>", bits * (number % packed)), ("&", (1 << bits) - 1)
+        )  # fmt: skip
+        for op, by in ways:
+            held = ir.Binary(op, held, ir.Const(by, held.dtype, place), held.dtype, place)
     return held if held.dtype is to else ir.Cast(held, to, place)
 
 

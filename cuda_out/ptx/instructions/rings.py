@@ -312,13 +312,15 @@ class Rings:
         by = min(by, size - 1)
         if by == 0:
             return self.narrowed(kind, a)
-        if kind[0] == "s" and size - by in (8, 16, 32) and self.terms.nodes[a][0] in ("+", "*"):
-            whole = self._as_sum(a)
-            if all(int(number) % (1 << by) == 0 for number in whole.values()):  # moved up before: fewer bits, extended
-                fewer = f"s{size - by}"
-                return self.extended(
-                    fewer, self.narrowed(fewer, self._sum_term(kind, {f: c >> by for f, c in whole.items()}))
-                )
+        if kind[0] == "s" and size - by in (4, 8, 16, 32):
+            whole = self._as_sum(a) if self.terms.nodes[a][0] in ("+", "*") else {}
+            up = min(((int(c) & -int(c)).bit_length() - 1 for c in whole.values()), default=0)
+            op, args = self.terms.nodes[a]
+            if up or (size - by == 4 and not (op == "atom" and self.kinds[args[0]][0] == "u")):
+                # moved up before, or a digit: fewer bits, extended
+                fewer, up = f"s{size - by}", min(up, by)
+                low = self._sum_term(kind, {f: c >> up for f, c in whole.items()}) if up else a
+                return self.extended(fewer, self.narrowed(fewer, self.shifted_right(f"u{size}", low, by - up)))
         total: Polynomial = {}
         for factors, mask in self._as_masks(a).items():
             low = signed(mask, size) if kind[0] == "s" else mask & (1 << size) - 1

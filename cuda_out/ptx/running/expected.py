@@ -134,7 +134,9 @@ class Expected:
                 by = int(terms.nodes[parts[1]][1][0])
                 if op == "<<":
                     return normal.shifted_left(kind, parts[0], by)
-                return normal.shifted_right(kind, parts[0], by)
+                of, where = terms.nodes[args[0]]
+                unsigned = of == "atom" and self.arrays[where[0]] is DType.U32 and kind == "s32"
+                return normal.shifted_right("u32" if unsigned else kind, parts[0], by)
             case FunctionName():
                 return normal.function_of(term_name(op.row), parts, kind)
             case OperatorName():
