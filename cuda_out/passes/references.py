@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from cuda_out.analysis.values import is_computable
 from cuda_out.passes.rotation import Loops
+from cuda_out.passes.share import operation_count
 from cuda_out.passes.simplify import simplify_expression
 from symbolic.ir import program as ir
 from symbolic.ir.facts import Facts, after, facts_where, launch_facts, loop_facts, trip_range
@@ -29,7 +30,6 @@ from symbolic.ir.walk import (
     all_names,
     assigned_in,
     bodies,
-    children,
     map_bodies,
     map_own,
     names_in,
@@ -334,7 +334,9 @@ def _divided(expr: Expr, facts: Facts, known: Definitions) -> Expr:
             names_in(expr) & known.keys()
         ):
             seen = simplify_expression(_as_divisions(_expand(expr, known)), facts)
-            if operations(seen) <= operations(expr) and not any(TRIP[:8] == name[:8] for name in names_in(seen)):
+            if operation_count(seen) <= operation_count(expr) and not any(
+                TRIP[:8] == name[:8] for name in names_in(seen)
+            ):
                 return seen
         case _:
             pass
@@ -351,11 +353,6 @@ def _as_divisions(expr: Expr) -> Expr:
             return replace(expr, op="%", right=replace(expr.right, value=int(mask) + 1))
         case _:
             return expr
-
-
-def operations(expr: Expr) -> int:
-    """Return how many operations an expression has."""
-    return sum(bool(children(part)) for part in subexpressions(expr))
 
 
 def _is_worth_a_name(value: Expr) -> bool:
