@@ -137,8 +137,10 @@ def sweep_command(arguments: SweepArguments, out: TextIO, err: TextIO) -> int:
     )  # fmt: skip
     with Journal(path) as journal:
         if not arguments.targets:
-            journal.enlist_all()
+            others = journal.enlist_all()
             _tell(arguments, journal, out)
+            if others and not arguments.quiet:
+                err.write(f"left out: {others} answers of other versions of Swizzle\n")
             return DONE
         journal.enlist(jobs)
         quiet = arguments.quiet or arguments.json_object

@@ -47,8 +47,13 @@ class SweepJob(Struct, frozen=True):
     @property
     def key(self) -> str:
         """The hash of all that decides the answer: the job but for its limits, and the code that answers."""
-        question = {name: value for name, value in self.as_json().items() if name not in ("timeout", "memory")}
-        return digest(version() + canonical(question))[:32]
+        return key_of(self.as_json())
+
+
+def key_of(job: Mapping[str, Any]) -> str:
+    """Return the key of a job as JSON, to this version of Swizzle."""
+    question = {name: value for name, value in job.items() if name not in ("timeout", "memory")}
+    return digest(version() + canonical(question))[:32]
 
 
 def canonical(value: Any) -> str:

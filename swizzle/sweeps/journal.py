@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from swizzle.sweeps.job import SweepJob, canonical, digest
+from swizzle.sweeps.job import SweepJob, canonical, digest, key_of
 from swizzle.sweeps.worker import AskedJob, JobAnswer
 from symbolic.errors import SwizzleError
 
@@ -160,13 +160,14 @@ class Journal:
                         row,
                     )
 
-    def enlist_all(self) -> None:
-        """Add all jobs that the journal has to this driver's list."""
+    def enlist_all(self) -> int:
+        """Add the jobs that the journal has of this version of Swizzle; return how many it has of others."""
         self._forget_open()
         with self._mistakes(), self._transaction():
-            self.db.execute(
-                "insert or ignore into temp.mine (key, asked) select key, json_extract(job, '$.target') from jobs"
-            )
+            jobs = [(key, json.loads(job)) for key, job in self.db.execute("select key, job from jobs")]
+            own = [(key, job["target"]) for key, job in jobs if key == key_of(job)]
+            self.db.executemany("insert or ignore into temp.mine (key, asked) values (?, ?)", own)
+        return len(jobs) - len(own)
 
     def ask_again(self, statuses: Iterable[str]) -> None:
         """Forget the answers of jobs of the list that have one of these statuses."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from swizzle.sweeps import job
 from swizzle.sweeps.job import SweepJob
 from swizzle.sweeps.journal import Journal
 from swizzle.sweeps.worker import JobAnswer
@@ -128,6 +129,28 @@ def test_what_another_driver_asks_again_is_its_own(tmp_path: Path) -> None:
         assert one.open() == 0
         assert one.claim(10) == []
         assert len(other.claim(10)) == 10
+
+
+def test_answers_of_another_version_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All is asked again of another version; a look without files tells of one version only."""
+    jobs = [
+        SweepJob("solve", f"{n}.py", {"n": n}, {"space": "1"}, 3.0, files={"a": "b"}, path=(".",)) for n in range(3)
+    ]
+    with Journal(tmp_path / "j") as journal:
+        journal.enlist(jobs)
+        for each in journal.claim(3):
+            journal.answered(answer(each.key))
+    monkeypatch.setattr(job, "version", lambda: "another")
+    with Journal(tmp_path / "j") as journal:
+        journal.enlist(jobs[:1])
+        assert journal.left() == 1
+    with Journal(tmp_path / "j") as journal:
+        assert journal.enlist_all() == 3
+        assert [record.asked for record in journal.records()] == ["0.py"]
+    monkeypatch.undo()
+    with Journal(tmp_path / "j") as journal:
+        assert journal.enlist_all() == 1
+        assert sorted(record.asked for record in journal.records()) == ["0.py", "1.py", "2.py"]
 
 
 def test_a_disk_that_is_full_loses_nothing(tmp_path: Path) -> None:
