@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from swizzle.answers.emit.files import check_folder, write_all
 from swizzle.answers.status import worst
@@ -23,17 +24,18 @@ from swizzle.commands.output import DONE, MISTAKE, NO
 from swizzle.commands.report import MISMATCH
 from swizzle.commands.solve import SolveArguments, solve
 from swizzle.commands.target import split_target
+from swizzle.derive.patterns.continuing import goes_on, goes_on_lines
 from swizzle.derive.patterns.declared import DeclaredDerivation
 from swizzle.derive.patterns.deriving import (
     DerivedAnswer,
     LoweredDerivation,
     derivations_of,
-    goes_on,
     lowered,
     replayed,
     solved,
 )
 from swizzle.derive.patterns.search import PatternSearch, searched
+from swizzle.derive.patterns.written import user_function
 from swizzle.solving.solution.in_words import cost_text, count
 from symbolic.errors import SwizzleError, printable
 from symbolic.patterns.text import pattern_text
@@ -311,11 +313,8 @@ def _report(made: LoweredDerivation, answer: DerivedAnswer, files: list[str], se
     lines += [f"  wrote   {printable(file)}" for file in files]
     if sizes := _sizes(said):
         lines.append(f"  sizes   {sizes}")
-    blocks = [f"{own} in blocks of {block}" for own, (block, proved) in _goes_on(made, said).items() if proved]
-    if blocks:
-        own = getattr(made.declared.spec, "name", "") or made.declared.spec.__name__
-        lines.append(f"          that the traced expression of {own} goes on along {' and '.join(blocks)} is proved;")
-        lines.append(f"          that {own} computes this is compared, at the lengths that the .cu file names")
+    spec = user_function(made.declared.spec).__name__
+    lines += [f"          {line}" for line in goes_on_lines(spec, _goes_on(made, said))]
     return "\n".join(lines) + "\n"
 
 
@@ -326,7 +325,8 @@ def _holes(said: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _goes_on(made: LoweredDerivation, said: Mapping[str, Any]) -> Mapping[str, tuple[int, bool]]:
     found = _found_sizes(said)
-    return goes_on(made.declared, found) if found.get("any_length") else {}
+    specification, _ = replace(made.declared, start=None).traced()
+    return goes_on(specification, made.declared.types, found) if found.get("any_length") else {}
 
 
 def _found_sizes(said: Mapping[str, Any]) -> Mapping[str, Any]:

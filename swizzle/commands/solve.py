@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
+from textwrap import wrap
 from typing import Final, Literal, TextIO
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 from typing_extensions import assert_never
 
-from swizzle.answers.emit.emitters import FILE_KINDS, Sizes, about_sizes, proved, provenance, sizes_as_json, sizes_text
+from swizzle.answers.emit.emitters import (
+    FILE_KINDS,
+    WIDTH,
+    Sizes,
+    about_sizes,
+    proved,
+    provenance,
+    sizes_as_json,
+    sizes_text,
+)
 from swizzle.answers.emit.files import check_folder, write_all
 from swizzle.answers.explain.variants import doubled_steps
 from swizzle.answers.status import worst
@@ -103,6 +114,7 @@ def solve(arguments: SolveArguments, out: TextIO, err: TextIO) -> int:
             out.write(answer(result, files, arguments, colour=wants_colour(out)))
             if sizes is not None and not arguments.json_object:
                 out.write(f"  sizes   {sizes_text(result.best.program, sizes)}\n")
+                out.writelines(f"          {line}\n" for line in _goes_on(result.best.program, sketch, sizes))
             if not arguments.json_object:
                 out.writelines(f"  because {reason}\n" for reason in result.certificate.get("because", ()))
             posed = result.posed or sketch
@@ -314,6 +326,15 @@ def _sizes(result: Result, sketch: Sketch, arguments: SolveArguments) -> Sizes:
     return sizes_of(result.best.program, sketch)
 
 
+def _goes_on(program: Program, sketch: Sketch, sizes: Sizes) -> list[str]:
+    """Say along which lengths a specification of patterns is proved to go on; whoever has one has loaded patterns."""
+    if sizes is None or "swizzle.derive.patterns" not in sys.modules:
+        return []
+    from swizzle.derive.patterns.continuing import solved_goes_on
+
+    return solved_goes_on(sketch.spec, program, sizes_as_json(program, sizes))
+
+
 def _write(
     result: Result, sketch: Sketch, sizes: Sizes, arguments: SolveArguments, failures: list[Exception]
 ) -> list[Path]:
@@ -326,7 +347,9 @@ def _write(
 
     folder, best = arguments.output, result.best
     sketch_file, _ = split_target(arguments.target)
+    goes_on = " ".join(_goes_on(best.program, sketch, sizes)).removesuffix(", at the lengths that the .cu file names")
     claims = [*proved(result, arguments.space == "all"), *about_sizes(best.program, sizes)]
+    claims += wrap(f"{goes_on[:1].upper()}{goes_on[1:]}.", WIDTH) if goes_on else []
     head = provenance(best, claims, sketch.parameters)
     saved = folder / f"{best.program.name}.json"
     contents = {saved: saved_text(result, sketch_file, sketch.parameters, folder)}

@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from swizzle.derive.patterns.declared import DeclaredDerivation
 from swizzle.derive.patterns.launches import LoweredKernels, kernels
@@ -18,12 +17,9 @@ from swizzle.derive.patterns.steps import HOLES, DerivationProgress
 from swizzle.derive.patterns.written import file_text, require_known, spec_text, specified, user_function
 from swizzle.sketches.loading import load_names
 from symbolic.errors import SwizzleError, near
-from symbolic.expressions.expression import NAME, Expression, add, constant, number_name, substituted, subtract
-from symbolic.patterns.lengths import normal
-from symbolic.patterns.reading import read_length, read_pattern
+from symbolic.patterns.reading import read_pattern
 from symbolic.patterns.terms import canonical
-from symbolic.patterns.types import ArrayOf, Typing
-from symbolic.rewriting.continuation import continues_along
+from symbolic.patterns.types import Typing
 from symbolic.rewriting.derivation import replay
 
 SCRIPT: Final = ".derivation.json"
@@ -149,38 +145,3 @@ def _of_the_kernel(error: SwizzleError, declared: DeclaredDerivation, folder: st
         place=declared.place, expected=error.expected.replace(f"{folder}/", ""),
         fix="take other steps, or other lengths; without its last steps a derivation shows which one leads there",
     )  # fmt: skip
-
-
-# ---- every length ------------------------------------------------------------------------------------------------
-
-
-def goes_on(declared: DeclaredDerivation, sizes: Mapping[str, Any]) -> dict[str, tuple[int, bool]]:
-    """Return, of lengths that are names, how many elements a block is, and whether the specification goes on so.
-
-    `sizes` are those of the solution. Where it is proved, every block of the specification is the first one, of inputs
-    that are moved along, at lengths at which it was not compared, too. Lengths of which the result has no axis are left
-    out.
-    """
-    specification, _ = replace(declared, start=None).traced()
-    found: dict[str, tuple[int, bool]] = {}
-    for name, kind in declared.types.items():
-        for own in sizes["shapes"].get(name, ()):
-            if isinstance(kind, ArrayOf):
-                along, kind = kind.length, kind.element
-                block = _block(read_length(own), sizes["lengths"])
-                if along.operator == NAME and block and along.value not in found:
-                    said = continues_along(specification, declared.types, along.value, block)
-                    if said is not None:
-                        found[along.value] = block, said.proved
-    return found
-
-
-def _block(extent: Expression, lengths: Mapping[str, Any]) -> int:
-    """Return by how many elements an extent grows with a block of the length that it is made of; 0 of none."""
-    names = extent.names & lengths.keys()
-    if len(names) != 1:
-        return 0
-    (name,) = names
-    longer = substituted(extent, {name: add(number_name(name), constant(lengths[name]["block"]))})
-    more = normal(subtract(longer, extent))
-    return more.value if more.constant and isinstance(more.value, int) else 0

@@ -335,3 +335,19 @@ def test_how_a_tile_is_kept_is_found_by_the_solver(kept: dict[str, str], tmp_pat
     assert "  index1 = " in out and "cost    0 conflicts" in out if kept is LAYOUT else "  home1 = shuffle\n" in out
     again = derive(text, tmp_path, "", "--script", str(tmp_path / "out" / "tile.derivation.json"))
     assert again[0] == 0 and again[1].splitlines()[0] == out.splitlines()[0]
+
+
+def test_solve_says_that_a_specification_of_patterns_goes_on(tmp_path: Path) -> None:
+    """Of an expression, for all lengths, beside the sizes and in the kernel's head; of no other function."""
+    text = KEPT
+    for name, value in (EXCHANGE | {"HOLE": "shared()"}).items():
+        text = text.replace(name, value)
+    assert derive(text, tmp_path, "", "-o", str(tmp_path))[0] == 0
+    line = "that the traced expression of computed goes on along n in blocks of 64 is proved;"
+    for old, new in (("", ""), ("return map(lambda v: v + 1, A)", "return [v + 1 for v in A]")):
+        written = tmp_path / "tile.py"
+        written.write_text(written.read_text().replace(old, new))
+        out, err = io.StringIO(), io.StringIO()
+        assert execute(["solve", str(written), "-o", str(tmp_path / "out")], out, err) == 0, err.getvalue()
+        head = " ".join((tmp_path / "out" / "tile.cu").read_text().split("namespace")[0].replace("//", "").split())
+        assert (f"          {line}\n" in out.getvalue()) == (f"T{line[1:]}" in head) == (not old), out.getvalue()
