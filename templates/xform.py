@@ -273,7 +273,9 @@ class Xform(Template):
         step, inner = gs // d_f, gs // d_f if named.wrap else gs
         k, offset, spread = names[1] if len(names) > 1 else "", named.c, ""
         if d_f == gs and c_f == 0 and inner == gs:
-            return grouped([f"broadcast element {_amount(named, k, offset, gs)}"], gs, self.n)
+            element = _amount(named, k, offset, gs)
+            element = str(offset % gs) if element.lstrip("-").isdigit() else element
+            return grouped([f"broadcast element {element}"], gs, self.n)
         if d_f == gs and c_f == gs - 1 and gs > 2 and inner == gs:
             spread, offset = "reverse", offset + 1
         elif d_f == gs and c_f != 1 % gs:

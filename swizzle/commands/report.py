@@ -11,7 +11,7 @@ from typing_extensions import assert_never
 
 from swizzle.commands.output import Clean, cleaned
 from swizzle.sketches.hole_formula import holes_as_json
-from swizzle.solving.solution.in_words import cost_text, count, given_text, optimality, proved_by_name
+from swizzle.solving.solution.in_words import cost_text, count, given_text, one_layout, optimality, proved_by_name
 from swizzle.solving.solution.solution import Result, Solution, Status
 from symbolic.errors import printable
 
@@ -104,6 +104,7 @@ def _solved_lines(result: Result, all_solutions: bool, every_space: bool) -> lis
     """Return what was found, what it rests on, and what is left open."""
     certificate = result.certificate
     lines = [f"{result.sketch}: solved, verified for all inputs", *_solution_lines(result, result.best)]
+    lines += [f"  hint    {each}" for each in (one_layout(result.best.sketch) if result.best.sketch else ())]
     lines += [f"  assumes {each}" for each in certificate.get("assumed", ())]
     for name in ("scan", "place"):
         said = certificate.get(name, ())

@@ -172,6 +172,8 @@ def test_partition_words_are_true(n: int) -> None:
         ({"c_f": 31, "c": 31}, "reverse"),
         ({"c_f": 31, "c": 31, "c_r": 2}, "reverse, then rotate by 2 * k"),
         ({"c_f": 0, "c": 5}, "broadcast element 5"),
+        ({"c_f": 0, "c": 31}, "broadcast element 31"),
+        ({"c_f": 0, "c": 31, "c_r": 1}, "broadcast element k - 1"),
         ({"gs": 8, "d_f": 8, "c_f": 3}, "fan by 3 in groups of 8"),
         ({"gs": 8, "d_f": 4, "c_f": 2}, "transpose a 4 x 2 matrix in groups of 8"),
         ({"gs": 8, "d_f": 4, "c_f": 2, "c_r": 1}, "in groups of 8: transpose a 4 x 2 matrix, then rotate by k"),

@@ -139,6 +139,8 @@ class _Search(SearchState):
                 self._keep(None)
                 self.plan = Plan(problem, self.limits, floors[0], most, self.every)
                 optimal = self._search_spaces()
+            if self.narrowed and self.best is None and self.evident is None and self._screened(SPACES[0]):
+                self.narrowed, self.claims, self.reason, optimal = False, [], "", True
             if self.best is None and self.left_out and self.evident is None:
                 self.reason = self.reason or self.said_left_out
             paper = self.limits.canonical and not problem.naive

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from swizzle.solving.solution.solution import Result
 from symbolic.ir.functions import External
-from symbolic.ir.program import Program, Store
-from symbolic.ir.walk import functions_of, statements
+from symbolic.ir.program import DeclareArray, HoleCall, Load, Program, Store
+from symbolic.ir.walk import functions_of, own_expressions, statements, subexpressions
 
 
 def count(number: int, noun: str) -> str:
@@ -46,6 +46,25 @@ def assumed(program: Program) -> list[str]:
     order = "is summed in another order in each run, which is of no matter"
     summed = [f"{name} {order}" for name in rounds_in_any_order(program)]
     return [*ranges, *summed, *(f"the C++ text of {name} computes what its Python function does" for name in own)]
+
+
+def one_layout(sketch: Program) -> list[str]:
+    """Return of which shared arrays several holes decide where elements lie, and how one hole would do it."""
+    shared = [s.name for s in statements(sketch.body) if isinstance(s, DeclareArray) and s.memory == "shared"]
+    holes: dict[tuple[str, int], set[int]] = {}
+    for stmt in statements(sketch.body):
+        accesses: list[Load | Store] = [stmt] if isinstance(stmt, Store) else []
+        parts = (part for own in own_expressions(stmt) for part in subexpressions(own))
+        for access in [*accesses, *(part for part in parts if isinstance(part, Load))]:
+            for axis, index in enumerate(access.indices):
+                if isinstance(index, HoleCall) and sketch.holes[index.hole].kind == "index":
+                    holes.setdefault((access.array, axis), set()).add(index.hole)
+    return [
+        f"{' and '.join(sketch.holes[hole].name for hole in sorted(some))} are the layout of {array}: one hole in a "
+        "device function, called where it is written and where it is read, is searched as a layout, with plain formulas"
+        for (array, _), some in holes.items()
+        if len(some) > 1 and array in shared
+    ]
 
 
 def proved_by_name(result: Result) -> dict[str, bool]:

@@ -218,3 +218,13 @@ def test_an_index_that_counts_all_cells(tmp_path: Path) -> None:
     found = solve(load(str(tmp_path / "k.py"))[0], Limits(cost=("conflicts",)))
     assert found.best is not None and found.best.cost["conflicts"] == 0 and found.optimal
     assert found.best.holes[0].formula == "i ^ (i >> 5)"
+
+
+def test_two_holes_that_are_one_layout(tmp_path: Path) -> None:
+    """They are solved, and it is said what would be searched as a layout; one hole is not spoken of."""
+    apart = TILE.format(families="").replace("tile[r, cell(r, lane)]", "tile[r, sw_index(lane, N, r)]")
+    for text, hints in ((apart, 1), (TILE.format(families=""), 0)):
+        (tmp_path / "k.py").write_text(text)
+        out = io.StringIO()
+        assert execute(["solve", str(tmp_path / "k.py"), "-D", "m=8", "-D", "n=8", "-q"], out, io.StringIO()) == 0
+        assert out.getvalue().count("  hint    index1 and index2 are the layout of tile: one hole in a device") == hints
