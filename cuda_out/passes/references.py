@@ -315,14 +315,14 @@ def _seen_through(body: Body, facts: Facts, known: Definitions) -> Body:
     return tuple(found)
 
 
-TRIP: Final = "trip of {}"
-"""What a loop's variable is a multiple of its step by: a name that no program has."""
+TRIP: Final = "trip of "
+"""Begins the name of what a loop's variable is its step times: no program has such a name."""
 
 
 def _stepped(loop: ir.For) -> Definitions:
     match loop:
         case ir.For(start=ir.Const(value=start), step=ir.Const(value=step)) if step > 1 and start % step == 0:
-            trip = ir.Var(TRIP.format(loop.variable), DType.INDEX, loop.place)
+            trip = ir.Var(TRIP + loop.variable, DType.INDEX, loop.place)
             return {loop.variable: ir.Binary("*", trip, loop.step, DType.INDEX, loop.place)}
         case _:
             return {}
