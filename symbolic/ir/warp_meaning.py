@@ -106,9 +106,11 @@ def _number(row: MatrixProduct, operand: Expr, number: int, to: DType) -> Expr:
     held: Expr = _at(operand, number // packed)
     if packed > 1:  # of a word of small integers, the lowest first: to the top and down again, or down and cut off
         bits, signed = 32 // packed, held.dtype is DType.I32
-        ways = (("<<", 32 - bits * (number % packed + 1)), (">>", 32 - bits)) if signed else (
-            (">>", bits * (number % packed)), ("&", (1 << bits) - 1)
-        )  # fmt: skip
+        ways: tuple[tuple[ir.BinaryOp, int], ...]
+        if signed:
+            ways = (("<<", 32 - bits * (number % packed + 1)), (">>", 32 - bits))
+        else:
+            ways = ((">>", bits * (number % packed)), ("&", (1 << bits) - 1))
         for op, by in ways:
             held = ir.Binary(op, held, ir.Const(by, held.dtype, place), held.dtype, place)
     return held if held.dtype is to else ir.Cast(held, to, place)
