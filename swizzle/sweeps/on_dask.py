@@ -12,6 +12,7 @@ import logging
 import queue
 import threading
 import time
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from itertools import islice
@@ -27,7 +28,7 @@ from symbolic.errors import SwizzleError
 from symbolic.limits import default_memory
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client, Future, KilledWorker
 
 SHORT: Final = 1.0
 """Seconds of a job on average up to which each worker has something waiting."""
@@ -143,6 +144,7 @@ class _Driver:
         self.retries = arguments[1]
         self.sent: dict[Future, list[AskedJob]] = {}
         self.lost: list[AskedJob] = []
+        self.held = Counter[str]()
         self.over: queue.SimpleQueue[Future] = queue.SimpleQueue()
         self.sendings = 0
         self.mean = SHORT
@@ -196,9 +198,9 @@ class _Driver:
             futures.append(self.over.get(timeout=WAIT))
             while True:
                 futures.append(self.over.get_nowait())
-        for future in futures:
-            if (some := self.sent.pop(future, None)) is not None:
-                answers += self._answers(future, some)
+        place = {future: number for number, future in enumerate(self.sent)}
+        for future in sorted((each for each in futures if each in place), key=place.__getitem__):
+            answers += self._answers(future, self.sent.pop(future))
         for said in answers:
             self.mean += 0.1 * (said.seconds - self.mean)
         return answers
@@ -210,7 +212,7 @@ class _Driver:
         try:
             return [JobAnswer(*each) for each in future.result(timeout=PATIENCE)]
         except KilledWorker as error:
-            ended = error.allowed_failures + 1 if len(some) == 1 else 0  # of several, nobody knows which one did it
+            ended = error.allowed_failures + 1 if self._ran(error) and len(some) == 1 else 0  # of several, which one?
             again = [replace(each, attempts=each.attempts + ended) for each in some]
         except (CancelledError, TimeoutError, OSError):  # the scheduler is gone, or was
             again = [*some]
@@ -223,6 +225,12 @@ class _Driver:
             ) from error  # fmt: skip
         self.lost += [each for each in again if each.attempts <= self.retries]
         return [_killed(each) for each in again if each.attempts > self.retries]
+
+    def _ran(self, error: KilledWorker) -> bool:
+        """Say whether what a worker had at its end can have begun: it takes what was sent first, a thing a thread."""
+        worker = error.last_worker
+        self.held[worker.server_id] += 1
+        return self.held[worker.server_id] <= worker.nthreads
 
 
 def _killed(asked: AskedJob) -> JobAnswer:

@@ -23,6 +23,7 @@ SHOWN: Final = 200
 REASONS: Final = 20
 """And as many reasons."""
 PLAIN: Final = ("status", "seconds", "attempts", "reason")
+_OWN: Final = ("do", "target", "key", *PLAIN)
 
 
 def rows_of(records: Iterable[Record]) -> list[Row]:
@@ -35,9 +36,11 @@ def _row(record: Record) -> Row:
     costs = answer.get("cost") or {}
     if answer.get("best"):
         costs = {"of the best, s": (answer["best"].get("static") or {}).get("seconds")}
+    values, options = job["set"], job.get("options", {})
     return {
-        "do": job["do"], "target": record.asked, **job["set"],
-        **{name: _plain(value) for name, value in job.get("options", {}).items()},
+        "do": job["do"], "target": record.asked,
+        **{f"set {name}" if name in _OWN else name: value for name, value in values.items()},
+        **{f"option {name}" if name in values else name: _plain(value) for name, value in options.items()},
         "status": record.status or "open", **{f"cost {name}": value for name, value in costs.items()},
         "seconds": record.seconds, "attempts": record.attempts or None, "reason": reason(answer) or None,
         "key": record.key,

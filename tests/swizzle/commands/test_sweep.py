@@ -315,6 +315,19 @@ def test_tables_of_what_failed_and_of_what_is_open() -> None:
     assert csv_text(rows).splitlines()[1] == f"solve,a.py:x,1,1,sat,1,0.5,1,,{'0' * 32}"
 
 
+def test_a_parameter_may_have_the_name_of_a_column() -> None:
+    """Or that of an option: each has a column of its own."""
+    said = {
+        "do": "solve",
+        "target": "a.py",
+        "set": {"status": 7, "target": 8, "cost": 9},
+        "options": {"cost": "shuffles"},
+    }
+    (row,) = rows_of([Record("0" * 32, "a.py", said, "sat", {"cost": {"shuffles": 3}}, 1, 0.5)])
+    assert (row["status"], row["target"], row["seconds"], row["cost shuffles"]) == ("sat", "a.py", 0.5, 3)
+    assert (row["set status"], row["set target"], row["cost"], row["option cost"]) == (7, 8, 9, "shuffles")
+
+
 @pytest.mark.parametrize(
     ("values", "wanted"),
     [

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -149,6 +150,38 @@ def test_workers_that_are_gone_are_replaced(monkeypatch: pytest.MonkeyPatch) -> 
         assert before[1] not in own.pids
         assert len(own.pids) == 3
         assert own.pids[0] == scheduler
+
+
+def test_only_what_ran_is_held_against_a_job() -> None:
+    """Of what a worker had when it ended, what was sent first, a thing a thread; what waited behind it goes again."""
+    from distributed import KilledWorker, Status
+    from distributed.scheduler import WorkerState
+
+    class Lost:
+        def __init__(self, name: str, worker: WorkerState) -> None:
+            self.asked, self.worker = AskedJob(name, "{}", None), worker
+
+        def result(self, timeout: float) -> None:
+            raise KilledWorker(self.asked.key, self.worker, 0)
+
+    def worker(name: str, threads: int) -> WorkerState:
+        return WorkerState(
+            address=f"tcp://{name}:1", status=Status.running, pid=1, name=name, nthreads=threads, memory_limit=0,
+            local_directory="", nanny=None, server_id=name,
+        )  # fmt: skip
+
+    driver: Any = on_dask._Driver(SimpleNamespace(), EndlessJobs(), (CALL, 2, ""))  # type: ignore[arg-type]
+    one, two = worker("one", 1), worker("two", 2)
+    lost = [Lost("a", one), Lost("b", two), Lost("c", one), Lost("d", two), Lost("e", two)]
+    driver.sent = {each: [each.asked] for each in lost}
+    for each in reversed(lost):
+        driver.over.put(each)
+    assert driver._received() == []
+    assert {each.key: each.attempts for each in driver.lost} == {"a": 1, "b": 1, "c": 0, "d": 1, "e": 0}
+    driver.sent = {lost[1]: [AskedJob("b", "{}", None, 2)]}
+    lost[1].worker = worker("three", 1)
+    driver.over.put(lost[1])
+    assert [(said.key, said.status) for said in driver._received()] == [("b", "killed")]
 
 
 def test_a_script_need_not_guard_its_main_part(tmp_path: Path) -> None:
