@@ -5,7 +5,7 @@ and messages show it; and what a node of Python's syntax tree stands for.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from typing_extensions import assert_never
@@ -35,6 +35,11 @@ from symbolic.ir.program import (
 _SELECT, _OR, _AND, _NOT, _COMPARE, _ATOM = 1, 2, 3, 4, 5, 20
 _BINARY = {"|": 6, "^": 7, "&": 8, "<<": 9, ">>": 9, "+": 10, "-": 10, "*": 11, "/": 11, "//": 11, "%": 11}
 _ARITHMETIC, _UNARY = 10, 12
+
+
+def shape_text(sizes: Sequence[int | str]) -> str:
+    """Return sizes as a sketch writes them: one alone, or several in parentheses."""
+    return str(sizes[0]) if len(sizes) == 1 else f"({', '.join(map(str, sizes))})"
 
 
 def python_text(node: Expr, program: Program | None = None) -> str:

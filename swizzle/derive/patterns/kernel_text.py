@@ -13,7 +13,7 @@ from swizzle.derive.patterns.numbers_text import NumberTexts
 from swizzle.derive.patterns.views import ArrayCell, IndexRanges, number
 from symbolic.errors import Place, SwizzleError
 from symbolic.ir.program import Expr
-from symbolic.ir.python_text import python_text
+from symbolic.ir.python_text import python_text, shape_text
 from symbolic.ir.walk import FreshNames
 
 WARP: Final = 32
@@ -66,7 +66,7 @@ def _sizes(along: Mapping[str, int]) -> str:
     sizes = [along.get(axis, 1) for axis in "xyz"]
     while len(sizes) > 1 and sizes[-1] == 1:
         sizes.pop()
-    return str(sizes[0]) if len(sizes) == 1 else f"({', '.join(map(str, sizes))})"
+    return shape_text(sizes)
 
 
 class KernelLines(Struct):
@@ -107,8 +107,7 @@ class KernelWriter:
 
     def declare(self, wish: str, memory: str, shape: Sequence[int], dtype: str) -> str:
         name = self.fresh.take(wish)
-        sizes = str(shape[0]) if len(shape) == 1 else f"({', '.join(map(str, shape))})"
-        self.written.declared.append(f"    {name} = cuda.{memory}.array({sizes}, {dtype})")
+        self.written.declared.append(f"    {name} = cuda.{memory}.array({shape_text(shape)}, {dtype})")
         return name
 
     def layout(self, array: str, width: int) -> str:

@@ -18,6 +18,7 @@ from swizzle.derive.patterns.scope import PatternScope, element_of, extents, onl
 from swizzle.derive.patterns.views import PatternValue, PatternView, cells, number, view_of
 from symbolic.errors import Place, SwizzleError
 from symbolic.expressions.expression import constant
+from symbolic.ir.python_text import shape_text
 from symbolic.ir.walk import FreshNames
 from symbolic.patterns.lengths import length_at
 from symbolic.patterns.terms import (
@@ -117,9 +118,8 @@ def kernels(asked: LoweringRequest, spec: str, known: Iterable[str] = ()) -> Low
         names.append(own)
         if name:
             types[name] = made
-            shape = extents(made)
-            text = str(shape[0]) if len(shape) == 1 else str(shape)
-            scratch.append(f"    {name} = cuda.device_array({text}, {_dtype(element_of(made), asked)})")
+            sizes = shape_text(extents(made))
+            scratch.append(f"    {name} = cuda.device_array({sizes}, {_dtype(element_of(made), asked)})")
     given = [(each, _declared(asked, each, kind)) for each, kind in asked.types.items()]
     given += [(each, _array(kind, asked, "out")) for each, kind in outputs.items()]
     head = wrapped("@host(", [f"spec={spec}", *(f"{own}={text}" for own, text in given)])

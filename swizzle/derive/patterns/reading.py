@@ -88,6 +88,11 @@ class ReadPatterns(ABC):
             case Let():
                 return self.value(term.body, self._with_let(term, scope))
             case Map():
+                if term.kind in ("block", "global"):
+                    self.out.refuse(
+                        "what blocks make, read by the same kernel", "maps over blocks outside of all others",
+                        "spread it over threads, or over lanes",
+                    )  # fmt: skip
                 if term.kind not in ("map", "seq"):
                     return self.kept(term, "registers" if term.kind == "lane" else "shared", scope)
                 source = view_of(self.value(term.array, scope))
