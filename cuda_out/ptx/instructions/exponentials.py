@@ -12,6 +12,8 @@ All are equations of real numbers. What each needs of them:
 - (a < b ? x : y) = s * exp(-max(a, b)) where x * exp(b) = s = y * exp(a): all are numbers.
 - log2(x) = log(x) / log(2), 2^x = exp(x * log(2)), x^2 = x * x, x^-1 = 1 / x, x^0.5 = sqrt(x), rsqrt(x) = 1 / sqrt(x):
   both sides have a value for the same x. A factor of x in 2^x that is rounded stands for the number that it rounds.
+- 1 / (x * y + x * z) = 1 / x * 1 / (y + z); 1 / x * 1 / sqrt(x) = (1 / sqrt(x))^3, and with sqrt(x) in the place of its
+  inverse: both sides have a value for the same x. 1 / (x + y)^2 = (1 / (x + y))^2.
 - erf, sin, tanh are odd, cos is even; erfc(x) = 1 - erf(x), tanh(x) = 1 - 2 / (1 + exp(2 * x)): for all x.
 """
 
@@ -53,6 +55,10 @@ class Exponentials(Infinities):
         self._halves: dict[Term, tuple[Term, Fraction, Fraction]] = {}
         """The quotients 1 / (x + y * exp(a)) where x and y are positive numbers: a, x and y."""
         self._inverses: dict[Term, Term] = {}
+        self._roots: dict[Term, Term] = {}
+        """The square roots, by what they are of."""
+        self._of_radicands: dict[Term, tuple[Term, Term]] = {}
+        """Of 1 / x where sqrt(x) occurs: that, and its inverse."""
         self.multiplied_out = False
         """Whether products of long sums are written out, too."""
         self.vanished = 0
@@ -91,6 +97,10 @@ class Exponentials(Infinities):
                 return self.terms.apply(name, tuple(parts)) if found is None else found
             case "cos":
                 return self.terms.apply(name, (min(a, self.scaled("f64", -1, a)),))
+            case "sqrt":
+                root = self._roots[a] = self.terms.apply(name, (a,))
+                self._joins_root(a)
+                return root
             case _ if symbol in _ODD and (other := self.scaled("f64", -1, a)) < a:
                 return self.scaled("f64", -1, self.terms.apply(name, (other,)))
         return self.terms.apply(name, tuple(parts))
@@ -135,6 +145,29 @@ class Exponentials(Infinities):
     # -- products ------------------------------------------------------------------------------------------------------
 
     def multiply(self, kind: str, a: Term, b: Term) -> Term:
+        found = self._multiplied(kind, a, b)
+        return found if not self._of_radicands or not is_float(kind) else self._with_roots(kind, found)
+
+    def _with_roots(self, kind: str, product: Term) -> Term:
+        """Write 1 / x as the square of 1 / sqrt(x) where it is multiplied with a root of x, or the inverse of that."""
+        whole = self._as_sum(product)
+        found, changed = Polynomial(), False
+        for factors, c in whole.items():
+            for each in {*factors} & self._of_radicands.keys():
+                root, inverse = self._of_radicands[each]
+                if root in factors or inverse in factors:
+                    factors = tuple(sorted(x for f in factors for x in ((inverse, inverse) if f == each else (f,))))
+                    changed = True
+            found[factors] = found.get(factors, 0) + c
+        return self._sum_term(kind, found) if changed else product
+
+    def _joins_root(self, a: Term) -> None:
+        """Take note that 1 / a and the root of a both occur, if they do."""
+        if a in self._roots and a in self._inverses and self._inverses[a] not in self._of_radicands:
+            root = self._roots[a]
+            self._of_radicands[self._inverses[a]] = root, self.inverse("f64", root)
+
+    def _multiplied(self, kind: str, a: Term, b: Term) -> Term:
         if not is_float(kind):
             return super().multiply(kind, a, b)
         if not self._exponentials or not self._joins(a, b):
@@ -281,6 +314,7 @@ class Exponentials(Infinities):
         found = self._inverses.get(a)
         if found is None:
             found = self._inverses[a] = self._inverse(kind, a)
+            self._joins_root(a)
         return found
 
     def _inverse(self, kind: str, a: Term) -> Term:
@@ -296,15 +330,44 @@ class Exponentials(Infinities):
             for factor in rest:
                 found = self.multiply(kind, found, super().inverse(kind, factor))
             return found
+        if common := self._common(whole):
+            others = {tuple((Counter(factors) - Counter(common)).elements()): c for factors, c in whole.items()}
+            factor = self.inverse(kind, self._sum_term(kind, {common: 1}))
+            return self.multiply(kind, factor, self.inverse(kind, self._sum_term(kind, others)))
         lead = self._lead(a)
         if lead is not None:
             factor = self.exponential(self.scaled(kind, -1, lead))
             return self.multiply(kind, factor, self.inverse(kind, self.multiply(kind, a, factor)))
+        if (root := self._root_of_square(whole)) is not None:
+            one = self.inverse(kind, self._sum_term(kind, root[0]))
+            return self.scaled(kind, _plain(1 / root[1]), self.multiply(kind, one, one))
         found, constant = super().inverse(kind, a), whole.get((), 0)
         exponent, rest = self._with_exponent(max(whole, key=len))
         if len(whole) == 2 and not rest and constant > 0 and (by := whole[max(whole, key=len)]) > 0:
             self._halves[found] = exponent, Fraction(constant), Fraction(by)
         return found
+
+    def _root_of_square(self, whole: Polynomial) -> tuple[Polynomial, Fraction] | None:
+        """Return x + y * exp(a) with x = 1 and the number that its square is multiplied by in a sum; None for none."""
+        parts = {self._with_exponent(factors): (factors, Fraction(c)) for factors, c in whole.items()}
+        constant = Fraction(whole.get((), 0))
+        if len(parts) != 3 or constant <= 0 or any(rest for _, rest in parts):
+            return None
+        for (exponent, _), (factors, c) in parts.items():
+            _, square = parts.get((self.scaled("f64", 2, exponent), ()), (factors, Fraction(0)))
+            if factors and c > 0 and c * c == 4 * constant * square:
+                return {(): 1, factors: _plain(c / (2 * constant))}, constant
+        return None
+
+    def _common(self, whole: Polynomial) -> Factors:
+        """Return the factors, but for exponentials, that all products of a sum have."""
+        products = iter(whole)
+        found = [factor for factor in next(products) if factor not in self._exponentials]
+        for factors in products:
+            if not found:
+                break
+            found = list((Counter(found) & Counter(factors)).elements())
+        return tuple(sorted(found))
 
     def _lead(self, a: Term) -> Term | None:
         """Return the greatest exponent in a sum, None where that is 0 or there is none: the greatest by the coefficient

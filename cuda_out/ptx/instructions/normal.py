@@ -168,6 +168,11 @@ class Normal(Exponentials):
             return self.real(Fraction(int(args[0]) & (1 << width(kind)) - 1 if kind[0] == "u" else args[0]))
         if (count := self._count(term, kind[0] != "u")) and count[0] < 1 << width(kind) - 1:
             return self.add("f64", *count[1])
+        whole = self._as_sum(term)
+        signs = kind[0] == "s" or min(whole.values(), default=0) > 0
+        if signs and whole.keys() != {(term,)} and self._farthest(term) < 1 << width(kind) - 1:  # it does not wrap
+            products = ((factors, tuple(self.real_of(kind, f) for f in factors)) for factors in whole)
+            return self._sum_term("f64", {tuple(sorted(real)): whole[factors] for factors, real in products})
         own = self.kinds[args[0]] if op == "atom" else kind
         if width(own) < 32 and (own == kind or (width(own) < width(kind) and (own[0] == "u" or kind[0] == "s"))):
             kind = "s32"
@@ -240,9 +245,23 @@ class Normal(Exponentials):
             return of_integers(min(size, width(self.kinds[args[0]]) if op == "atom" else self.ranges.bound(inner)))
         if (count := self._count(term)) is not None:
             return of_integers(count[0].bit_length())
+        inner = [self.terms.nodes[f] for factors in self._as_sum(term) for f in factors]
+        if inner and all(op.startswith("real.") for op, _ in inner):
+            return of_integers(self._farthest(term).bit_length())
         if op.startswith("gather "):
             return WIDER.get(op.rpartition(":")[2], frozenset())
         return frozenset()
+
+    def _farthest(self, term: Term) -> int:
+        """Return how far from 0 a sum of whole numbers of few bits is at most, as integers or as reals; 2^64 where that
+        is not known."""
+        found, nodes = 0, self.terms.nodes
+        for factors, c in self._as_sum(term).items():
+            if c != int(c):
+                return 1 << 64
+            whole = (nodes[f][1][0] if nodes[f][0].startswith("real.") else f for f in factors)
+            found += abs(int(c)) * math.prod((1 << min(self.ranges.bound(f), 64)) - 1 for f in whole)
+        return min(found, 1 << 64)
 
     def bf16_number(self, term: Term) -> Term:
         """Return the number that 16 bits are in bf16."""
@@ -269,7 +288,11 @@ class Normal(Exponentials):
     # -- the rest ----------------------------------------------------------------------------------------------
 
     def extreme(self, op: str, kind: str, a: Term, b: Term) -> Term:
-        """Return min or max, flat, with what the type bounds dropped; those of reals are the same in every type."""
+        """Return min or max, flat, with what the type bounds dropped; those of reals are the same in every type.
+
+        No finite float is beyond the type's greatest, from which maxima are often taken.
+        """
+        most = Fraction(float(np.finfo(KINDS[kind]).max)) if is_float(kind) else Fraction(0)
         kind = "f64" if is_float(kind) else kind
         kind = f"s{kind[1:]}" if kind[0] == "u" and self._positive(kind, a) and self._positive(kind, b) else kind
         name = f"{op}.{kind}"
@@ -279,7 +302,13 @@ class Normal(Exponentials):
             if any(self.terms.nodes[i][0] == end for i in items):
                 return self.real(float(end))
             if all(map(self.is_ordered, items)):  # of NaN and a number, the number is chosen
-                items = {i for i in items if self.terms.nodes[i][0] != bound} or items
+                sign = 1 if op == "min" else -1
+                items = {
+                    i
+                    for i in items
+                    if self.terms.nodes[i][0] != bound
+                    and not (self.terms.is_const(i) and sign * Fraction(self.terms.nodes[i][1][0]) >= most)
+                } or items
         else:
             limits = np.iinfo(KINDS[kind])
             neutral = signed(int(limits.max if op == "min" else limits.min), width(kind))

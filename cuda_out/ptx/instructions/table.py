@@ -72,8 +72,8 @@ def packing(size: int, count: int) -> Operation:
 
     def joined(*values: Typed) -> Typed:
         parts = (value.astype(np.uint64) << np.uint64(size * place) for place, value in enumerate(values))
-        joined_bits: Typed = np.bitwise_or.reduce(list(parts)).astype(KINDS[f"b{size * count}"])
-        return joined_bits
+        found: Typed = np.bitwise_or.reduce(list(parts)).astype(KINDS[f"b{size * count}"])
+        return found
 
     row = InstructionRow(term=lambda o, n, v: n.joined(size, v))
     return Operation(f"pack.b{size}", (f"b{size}",) * count, f"b{size * count}", joined, None, row)

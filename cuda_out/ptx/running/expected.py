@@ -90,6 +90,9 @@ class Expected:
             return term
         if op.startswith(("to_", WIDEN)):
             return self._converted(kind, DType(op.rpartition("_")[2]), args[0])
+        if op in ("&", "|", "^", "~") and is_float(kind):  # of integers, whoever takes it as a real number
+            source = self._source(term, "s32")
+            return normal.rounded(kind, normal.real_of(source, self.written_out(source, term)))
         match op:
             case FunctionName(row=ChoiceFunction(compares=compares)):
                 return self._chosen(kind, compares, args)

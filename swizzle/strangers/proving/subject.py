@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from swizzle.language.specs.spec import Spec, spec
 from swizzle.strangers.proving.launched import LaunchedKernel
-from swizzle.strangers.reading.launch import KINDS, GivenArgument
+from swizzle.strangers.reading.launch import KINDS, GivenArgument, number_of
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import DType, Parameter, Program
 
@@ -90,7 +90,12 @@ def fitted(subject: Subject, given: Spec | Callable[..., Any]) -> tuple[Subject,
     """Return the subject with its inputs in a specification's order, and the specification, with numbers of the launch
     that it names; raises SwizzleError where the two do not fit."""
     said = given if isinstance(given, Spec) else spec(given)
-    numbers = {each.name: each.value for kernel in subject.kernels for each in kernel.given if each.value is not None}
+    numbers = {
+        each.name: each.value if isinstance(each.value, int) else float(number_of(each))
+        for kernel in subject.kernels
+        for each in kernel.given
+        if each.value is not None
+    }
     inputs = {each.name: each for each in subject.inputs}
     constants = {name: numbers[name] for name in said.parameters if name in numbers and name not in inputs}
     asked = [name for name in said.parameters if name not in constants]
