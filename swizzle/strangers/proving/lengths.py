@@ -75,6 +75,17 @@ def every_length(subject: Subject, spec: Spec) -> EveryLength | None:
     return None
 
 
+def equal_lengths(subject: Subject) -> str:
+    """Return in words which numbers of a launch, each the extent of an array, cannot be told apart, '' for none."""
+    extents = {extent for each in subject.program.parameters for extent in each.shape}
+    names = dict[int, dict[str, None]]()
+    for each in (each for kernel in subject.kernels for each in kernel.arguments):
+        if isinstance(each.value, int) and each.value > 1 and each.value in extents:
+            names.setdefault(each.value, {})[each.name] = None
+    alike, value = next(((list(found), value) for value, found in names.items() if len(found) > 1), ([], 0))
+    return f"{' and '.join(alike)} are {value}, and only different values tell lengths apart" if alike else ""
+
+
 # ---- guesses -----------------------------------------------------------------------------------------------------
 
 

@@ -72,7 +72,8 @@ class FloatError(Struct, frozen=True):
 class KernelProof(Struct, frozen=True):
     """Whether a kernel is equal to its specification, or to another kernel, for all inputs: true where it is.
 
-    `covers` says of which launches; `assumed` what was taken for granted; `why` why nothing is decided.
+    `covers` says of which launches; `assumed` what was taken for granted; `why` why nothing is decided, or no more than
+    one launch is covered.
     """
 
     kernel: str
@@ -116,6 +117,8 @@ class KernelProof(Struct, frozen=True):
             found.append(f"floats    off by at most, of the largest output: {', '.join(map(str, told))}")
         if self.verdict == "equal" and self.covers != "launch":
             found.append(f"covers    {self.covers}")
+        elif self.verdict == "equal" and self.why:
+            found.append(f"covers    this launch: {self.why}")
         found += [f"assumes   {each}" for each in self.assumed]
         return [printable(line) for line in found]
 

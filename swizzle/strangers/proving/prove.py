@@ -22,7 +22,7 @@ from cuda_out.ptx.running.validate import OutputDifference
 from swizzle.language.specs.spec import Spec
 from swizzle.language.specs.specification import own_types
 from swizzle.strangers.proving.launched import LaunchedKernel, chain_of
-from swizzle.strangers.proving.lengths import every_length
+from swizzle.strangers.proving.lengths import equal_lengths, every_length
 from swizzle.strangers.proving.proof import Counterexample, KernelProof, ProofFinding, apart
 from swizzle.strangers.proving.reference import KernelReference, ProofReference, SpecificationReference
 from swizzle.strangers.proving.reproducer import write_reproducer
@@ -151,13 +151,15 @@ class KernelProver:
         if far:
             why = f"equal as real numbers, and in the kernel's own floats far off at {', at '.join(far)}"
             return self._proof(verdict="undecided", why=why, errors=errors, assumed=assumed)
-        covers = "launch"
+        covers = why = ""
         if isinstance(self.reference, SpecificationReference):
             every = every_length(self.subject, self.reference.spec)
             if every is not None:
                 covers, assumed = every.covers, (*assumed, *every.assumed)
+            else:
+                why = equal_lengths(self.subject)
         told = errors if REALS in assumed else ()
-        return self._proof(verdict="equal", errors=told, assumed=assumed, covers=covers)
+        return self._proof(verdict="equal", errors=told, assumed=assumed, covers=covers or "launch", why=why)
 
     def _given_data(self) -> list[str]:
         """Return the module's variables that kernels use, which have an initialiser."""

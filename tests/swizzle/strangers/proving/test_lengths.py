@@ -83,3 +83,22 @@ def test_a_specification_for_one_length(tmp_path: Path) -> None:
     assert proof_of(tmp_path, text, lambda a, x, y: [a * x[i] + y[i] for i in range(200)]).covers == "launch"
     odd = lambda a, x, y: [a * x[i] + y[i] * (2 if len(x) == 128 else 1) for i in range(len(x))]  # noqa: E731
     assert proof_of(tmp_path, text, odd).covers == "launch"
+
+
+def test_equal_lengths_are_said(tmp_path: Path) -> None:
+    """Which is which is not known, so the launch is all that is covered: the answer says which to change."""
+    text = (
+        "// swizzle prove: --launch 2x2,8x8 --args f32[16,16],f32.out[16,16],i32=16,i32=16\n"
+        "__global__ void copy(const float* x, float* y, int w, int h) {\n"
+        "  int i = blockIdx.x * 8 + threadIdx.x, j = blockIdx.y * 8 + threadIdx.y;\n"
+        "  if (i < w && j < h) y[j * w + i] = 2.f * x[j * w + i];\n}\n"
+    )
+    found = proof_of(tmp_path, text, lambda x: 2 * x)
+    assert found and found.covers == "launch"
+    assert "covers    this launch: w and h are 16, and only different values tell lengths apart" in found.lines()
+    assert (
+        proof_of(
+            tmp_path, text.replace("16,16]", "16,12]").replace("i32=16,i32=16", "i32=12,i32=16"), lambda x: 2 * x
+        ).why
+        == ""
+    )
