@@ -290,7 +290,7 @@ class Real(IntegerLike):
     def __round__(self, digits: object = None) -> Integer:  # type: ignore[override]
         """Round to the nearest integer, a half to the even one, as Python does."""
         if digits is not None:
-            refuse("a Real is rounded to digits", "round(x * 100) / 100, in lifted functions too")
+            refuse("a Real is rounded to digits", "round(x * 100) * Fraction(1, 100)")
         near = (self + Fraction(1, 2)).floor()
         tie = (near == self + Fraction(1, 2)) & (near % 2 == 1)
         return Integer(manager().Ite(tie.formula, (near - 1).formula, near.formula))

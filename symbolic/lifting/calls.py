@@ -116,10 +116,11 @@ class FunctionCalls(Expressions):
 
     def closure(self, node: ast.Lambda | ast.FunctionDef, state: State) -> Closure:
         """Return the function that a `lambda` or a `def` makes."""
-        code = code_of(node, self.code.text)
+        code = code_of(node, self.code.text, trusted=self.code.trusted)
         body = node.body if isinstance(node, ast.FunctionDef) else [node.body]
         free = {each.id: each for part in body for each in ast.walk(part) if isinstance(each, ast.Name)}
-        captured = dict(self.function.captured)
+        around = self.function.captured.items()
+        captured = {name: state.names.get(name, value) for name, value in around if name not in code.local}
         for name in free.keys() & self.code.local - code.local:
             if self.code.bindings[name] > 1 and name != code.name:
                 raise self.error(
@@ -146,22 +147,22 @@ class FunctionCalls(Expressions):
         """Return what a call gives."""
         if isinstance(node.func, ast.Attribute):
             holder = self.value(node.func.value, state)
-            if node.func.attr in CHANGING and _is_list(holder) and not isinstance(node.func.value, ast.Name):
+            if node.func.attr in CHANGING and is_list(holder) and not isinstance(node.func.value, ast.Name):
                 shown = ast.unparse(node.func.value)
                 raise self.error(
                     node, f"`.{node.func.attr}` of {shown}, which has no name of its own", "a new element",
                     f"{shown} = {shown} + [...]",
                 )  # fmt: skip
-            if node.func.attr in CHANGING and _is_list(holder):
+            if node.func.attr in CHANGING and is_list(holder):
                 raise self.error(
                     node, f"`.{node.func.attr}` changes a list inside of an expression", "a statement of its own",
                     f"result = {ast.unparse(node)}",
                 )  # fmt: skip
-            if _is_list(holder) or (type(holder) is tuple and node.func.attr in ("count", "index")):
+            if is_list(holder) or (type(holder) is tuple and node.func.attr in ("count", "index")):
                 return self._list_method(node, holder, state)
             if node.func.attr == "bit_length" and isinstance(holder, int) and not (node.args or node.keywords):
                 return holder.bit_length()
-            function = self._looked_up(node.func, holder, state)
+            function = self.looked_up(node.func, holder, state)
         else:
             function = self.value(node.func, state)
         if not isinstance(function, Alternatives | KnownFunction | Closure) and _hashable(function):
@@ -170,10 +171,7 @@ class FunctionCalls(Expressions):
                 return special(self, node, node.args[0], state)
             if function in unknowns.UNKNOWN:
                 return self.unknown(function, node, state)
-        arguments = [self.value(each, state) for each in node.args]
-        keywords = {each.arg: self.value(each.value, state) for each in node.keywords if each.arg is not None}
-        if len(keywords) != len(node.keywords):
-            raise self.error(node, "`**` takes a dict apart", "each argument by its name", "f(x=1)")
+        arguments, keywords = self._arguments(node, state)
         self.budget.left -= CALL
         if self.budget.left < self.budget.pause:
             self.tired(node)
@@ -184,9 +182,30 @@ class FunctionCalls(Expressions):
                     each, "a generator is given to a function, of which it is not known how far it will be asked",
                     "a list", f"[{ast.unparse(each)[1:-1]}]",
                 )  # fmt: skip
-        if not isinstance(function, Alternatives):
-            return self._called(site, node, function, arguments, keywords)
-        return spread(site, lambda at, each: self._called(at, node, each, arguments, keywords), function)
+        self.direct = True
+        try:
+            return spread(site, lambda at, each: self._called(at, node, each, arguments, keywords), function)
+        finally:
+            self.direct = False
+
+    def _arguments(self, node: ast.Call, state: State) -> tuple[list[Any], dict[str, Any]]:
+        """Return what a call gives, by position and by name."""
+        arguments: list[Any] = []
+        for each in node.args:
+            if isinstance(each, ast.Starred):
+                arguments += self.items(self.site(each, state), self.value(each.value, state))
+            else:
+                arguments.append(self.value(each, state))
+        keywords: dict[str, Any] = {}
+        for named in node.keywords:
+            value = self.value(named.value, state)
+            apart = {named.arg: value} if named.arg is not None else value
+            if not isinstance(apart, dict) or not all(isinstance(key, str) for key in apart):
+                raise self.error(node, "`**` takes a dict apart", "each argument by its name", "f(x=1)")
+            if twice := apart.keys() & keywords.keys():
+                raise self.error(node, f"{min(twice)} is given twice", "each argument once", "f(x=1)")
+            keywords |= {name: inward(each) for name, each in apart.items()}
+        return arguments, keywords
 
     def unknown(self, function: Any, node: ast.Call, state: State) -> Any:
         """Return the hole or choice of a place."""
@@ -213,6 +232,7 @@ class FunctionCalls(Expressions):
             return self.enter(site, node, function, arguments, keywords)
         handler = builtins.HANDLED.get(function) if _hashable(function) else None
         if handler is not None:
+            self.direct = False
             return handler(self, site, node, arguments, keywords)
         if self.budget.limited and not isinstance(function, type):
             raise self._uncalled(node, function)
@@ -314,7 +334,10 @@ class FunctionCalls(Expressions):
                 fix=f"@lifted(bound={max(1, function.bound // 4)}), or a loop",
             )  # fmt: skip
         inner.plain = {name: value for name, value in names.items() if isinstance(value, int | str | None)}
-        return inner.run(names), inner
+        result = inner.run(names)
+        if inner.changes:
+            self.taken_over(site, node, inner.changes, function.code.name)
+        return result, inner
 
     def expansion(self, node: ast.Call) -> Expansion:
         """Return what a call of this grammar, as it was run here, stands for."""
@@ -380,15 +403,20 @@ def bound_names(
 ) -> dict[str, Any]:
     """Return what each parameter is; SwizzleError where arguments do not fit."""
     spec = function.code.parameters
-    if not keywords and len(arguments) == len(spec.args) and not (spec.posonlyargs or spec.kwonlyargs):
+    stars = (spec.vararg, spec.kwarg) != (None, None)
+    if not (keywords or stars or spec.posonlyargs or spec.kwonlyargs) and len(arguments) == len(spec.args):
         return {parameter.arg: value for parameter, value in zip(spec.args, arguments, strict=True)}
     positional = [*spec.posonlyargs, *spec.args]
     names = {parameter.arg: value for parameter, value in zip(positional, arguments, strict=False)}
     by_name = {parameter.arg for parameter in [*spec.args, *spec.kwonlyargs]}
     found = ""
-    if len(arguments) > len(positional):
+    if len(arguments) > len(positional) and spec.vararg is None:
         found = f"{function.code.name} is given {len(arguments)} arguments and takes {len(positional)}"
+    rest: dict[str, Any] = {}
     for name, value in keywords.items():
+        if name not in by_name and spec.kwarg is not None:
+            rest[name] = value
+            continue
         if name not in by_name or name in names:
             found = found or f"{function.code.name} " + (
                 f"is given {name} twice" if name in names else f"has no parameter {name}"
@@ -403,10 +431,14 @@ def bound_names(
             found, place=where(), expected=f"{function.code.name}({ast.unparse(spec)})",
             fix="as many arguments as parameters",
         )  # fmt: skip
+    for star, value in ((spec.vararg, tuple(arguments[len(positional) :])), (spec.kwarg, rest)):
+        if star is not None:
+            names[star.arg] = value
     return names
 
 
-def _is_list(value: Any) -> bool:
+def is_list(value: Any) -> bool:
+    """Tell whether a value is a list, on all paths."""
     return isinstance(value, Items) or (
         isinstance(value, Alternatives) and all(isinstance(part, Items) for _, part in value.parts)
     )

@@ -19,7 +19,7 @@ from symbolic.errors import SwizzleError, near
 from symbolic.lifting import comparisons, operations, sequences
 from symbolic.lifting.budget import BITS
 from symbolic.lifting.conditions import conditions
-from symbolic.lifting.environment import Namespace
+from symbolic.lifting.environment import Closure, Namespace
 from symbolic.lifting.merging import merge, truth_value
 from symbolic.lifting.operations import spread
 from symbolic.lifting.sequences import Iteration
@@ -28,6 +28,7 @@ from symbolic.lifting.values import (
     DIRECT,
     Alternatives,
     Items,
+    SymbolicRange,
     inward,
     is_data,
     is_data_condition,
@@ -54,7 +55,7 @@ _GROWING: Final = ("**", "<<")
 _LARGE: Final = 1 << BITS
 _INDICES: Final = frozenset({int})
 _ELSEWHERE: Final = object()
-INNER: Final = ("formula", "lift", "like")
+INNER: Final = ("described", "formula", "lift", "like")
 """What symbolic values have for the core alone."""
 
 
@@ -90,7 +91,9 @@ class Expressions(Iteration):
                     if inner is None:
                         return sign * FALSE
                     try:
-                        found = table.both(found, sign * self.condition(each, inner))
+                        holds = self.condition(each, inner)
+                        self.absorbed(inner, found, state)
+                        found = table.both(found, sign * holds)
                     except Dead:
                         inner.leave(state)
                         return sign * FALSE
@@ -101,6 +104,7 @@ class Expressions(Iteration):
                     symbol = OPERATORS[type(each_op)]
                     try:
                         b = self.value(other, inner)
+                        self.absorbed(inner, found, state)
                         found = table.both(
                             found, comparisons.compared_in_text(self.site(node, inner), node, symbol, a, b)
                         )
@@ -212,6 +216,7 @@ class Expressions(Iteration):
             if on is not None:
                 try:
                     found.append((part, branch(on)))
+                    self.absorbed(on, part, state)
                 except Dead:
                     continue
         if not found:
@@ -240,6 +245,39 @@ class Expressions(Iteration):
         if found is UNSET:
             found = self._outside[name] = inward(self._find(node, name), operations.THEIRS)
         return found
+
+    def _walrus(self, node: ast.NamedExpr, state: State) -> Any:
+        assert isinstance(node.target, ast.Name)
+        found = self.value(node.value, state)
+        self.store(node.target, found, state)
+        return found
+
+    def absorbed(self, inner: State, guard: Guard, state: State) -> None:
+        """Let a state know what names were given on a part of its paths, by `:=`."""
+        if self.code.names_inside and inner is not state:
+            for name, value in inner.names.items():
+                old = state.names.get(name, UNSET)
+                if value is not old:
+                    state.names[name] = merge([(guard, value), (-guard, old)])
+
+    def _text(self, node: ast.JoinedStr, state: State) -> Any:
+        """Return text made of values that Python knows; of alternatives, each one's."""
+        parts = [self.value(each, state) for each in node.values]
+        return spread(self.site(node, state), lambda _, *some: "".join(some), *parts)
+
+    def _formatted(self, node: ast.FormattedValue, state: State) -> Any:
+        conversions: dict[int, Callable[[Any], Any]] = {-1: lambda each: each, 115: str, 114: repr, 97: ascii}
+        conversion = conversions[node.conversion]
+        layout = "" if node.format_spec is None else self.value(node.format_spec, state)
+
+        def shown(site: PathSite, value: Any, spec: Any) -> Any:
+            if not is_plain(value) or isinstance(value, SymbolicRange | Closure):
+                raise self.error(
+                    node, f"text made of {said(value)}", "values that Python knows", "return the values themselves"
+                )
+            return operations.attempt(site, lambda each, like: format(conversion(each), like), value, spec)
+
+        return spread(self.site(node, state), shown, self.value(node.value, state), layout)
 
     def _unassigned(self, node: ast.Name, state: State) -> None:
         if state.path != TRUE:
@@ -315,9 +353,10 @@ class Expressions(Iteration):
         return slice(*(each and self.value(each, state) for each in (node.lower, node.upper, node.step)))
 
     def _attribute(self, node: ast.Attribute, state: State) -> Any:
-        return self._looked_up(node, self.value(node.value, state), state)
+        return self.looked_up(node, self.value(node.value, state), state)
 
-    def _looked_up(self, node: ast.Attribute, holder: Any, state: State) -> Any:
+    def looked_up(self, node: ast.Attribute, holder: Any, state: State) -> Any:
+        """Return an attribute of a value."""
         name = node.attr
 
         def look(site: PathSite, each: Any) -> Any:
@@ -384,6 +423,9 @@ _HANDLERS: Final[dict[type[ast.AST], Callable[[Expressions, Any, State], Any]]] 
     ast.Attribute: Expressions._attribute,
     ast.ListComp: Expressions.comprehension,
     ast.GeneratorExp: Expressions.comprehension,
+    ast.NamedExpr: Expressions._walrus,
+    ast.JoinedStr: Expressions._text,
+    ast.FormattedValue: Expressions._formatted,
     ast.Lambda: lambda self, node, state: self.closure(node, state),
     ast.Call: lambda self, node, state: self.called(node, state),
 }

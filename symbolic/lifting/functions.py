@@ -17,6 +17,7 @@ from symbolic.core.outcome import shown_by
 from symbolic.core.value_types import Integer
 from symbolic.errors import SwizzleError
 from symbolic.lifting import printing
+from symbolic.lifting.aliases import only_name
 from symbolic.lifting.calls import bound_names
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Beyond, Closure, NameTable, closure_of
@@ -25,7 +26,7 @@ from symbolic.lifting.lifted_text import Code, check_grammar, read
 from symbolic.lifting.operations import THEIRS
 from symbolic.lifting.states import Dead, State
 from symbolic.lifting.unknowns import UNKNOWN, ChoicePoint
-from symbolic.lifting.values import inward, is_plain, outward, parts_inside
+from symbolic.lifting.values import FOREIGN, Items, OwnLists, inward, is_plain, outward, parts_inside
 from symbolic.solve.answer import Model
 from symbolic.solve.floor_division import manager
 from symbolic.values.guard import TRUE
@@ -150,14 +151,16 @@ def run(function: Closure, arguments: Sequence[Any], keywords: Mapping[str, Any]
     """Call a function from outside of any other, with values as users have them."""
     around = current_path()
     path = TRUE if around is None else conditions().guard(around)
-    given = [inward(argument, THEIRS) for argument in arguments]
-    named = {name: inward(argument, THEIRS) for name, argument in keywords.items()}
+    own: OwnLists = {}
+    given = [inward(argument, THEIRS, own) for argument in arguments]
+    named = {name: inward(argument, THEIRS, own) for name, argument in keywords.items()}
     names = bound_names(function, given, named, lambda: None)
     outermost = Activation(function, path, expanded=object())
     try:
         with deep_stack():
             result = outermost.run(names)
             outermost.budget.measure(result, parts_inside, lambda: outermost.place(function.code.node))
+            _give_back(function, outermost, own)
             return outward(result)
     except Dead:
         raise SwizzleError(
@@ -170,6 +173,24 @@ def run(function: Closure, arguments: Sequence[Any], keywords: Mapping[str, Any]
             place=function.code.text.place(function.code.node), expected="an end that is reached",
             fix="a test on what becomes smaller",
         ) from None  # fmt: skip
+
+
+def _give_back(function: Closure, run: Activation, own: OwnLists) -> None:
+    """Change the lists of who called as the function has changed them."""
+    lists = dict(own.values())
+
+    def given(value: Any) -> Any:
+        theirs = lists.get(only_name(value) or FOREIGN) if isinstance(value, Items) else None
+        return outward(value) if theirs is None else theirs
+
+    for kept, version in run.changes.items():
+        if not isinstance(version, Items):
+            raise SwizzleError(
+                f"{function.code.name} changes a list that it was given, whose length then depends on a condition",
+                place=function.code.text.place(function.code.node), expected="a list of one length",
+                fix="return a new list",
+            )  # fmt: skip
+        lists[kept.number][:] = [given(item) for item in version.items]
 
 
 def grammar(function: Callable[P, T], /) -> Lifted[P, T]:

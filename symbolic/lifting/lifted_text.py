@@ -56,6 +56,9 @@ class Code(Struct, frozen=True, eq=False):
     body: tuple[ast.stmt, ...]
     local: frozenset[str]
     bindings: dict[str, int]
+    names_inside: bool = False
+    """Whether expressions assign, by `:=`."""
+    trusted: bool = False
 
     @property
     def parameters(self) -> ast.arguments:
@@ -79,19 +82,21 @@ def read(function: Any) -> Code:
             fix="put @lifted directly above `def`, below every other decorator",
         )  # fmt: skip
     text, node = _definition(function)
-    return code_of(node, text)
+    return code_of(node, text, trusted=True)
 
 
-def code_of(node: Definition, text: TextOrigin, eaters: Container[str] = EATERS) -> Code:
-    """Return the code of a function's syntax tree; SwizzleError for what is not in the language.
+def code_of(node: Definition, text: TextOrigin, eaters: Container[str] = EATERS, *, trusted: bool = False) -> Code:
+    """Return the code of a function's syntax tree; SwizzleError for what is not in the language, of which a text that
+    is trusted has more (`OF_TRUSTED`).
 
     `eaters`, besides `EATERS`, are the names of what runs over a generator at once.
     """
     name = node.name if isinstance(node, ast.FunctionDef) else "lambda"
     body = tuple(node.body) if isinstance(node, ast.FunctionDef) else (ast.copy_location(_returned(node), node.body),)
-    _check(node, text, name, eaters)
+    _check(node, text, name, eaters, trusted)
     bindings = _bindings(node, body)
-    return Code(name, text, node, body, frozenset(bindings), bindings)
+    inside = any(isinstance(each, ast.NamedExpr) for each in ast.walk(node))
+    return Code(name, text, node, body, frozenset(bindings), bindings, inside, trusted)
 
 
 def _returned(node: ast.Lambda) -> ast.Return:
@@ -153,7 +158,9 @@ def _bindings(node: Definition, body: tuple[ast.stmt, ...]) -> dict[str, int]:
                 return
             case ast.Lambda() | ast.ListComp() | ast.GeneratorExp():
                 return  # names of their own
-            case ast.Name(id=name, ctx=ast.Store()):
+            case ast.Name(id=name, ctx=ast.Store()) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                bind(name, times)
+            case ast.MatchMapping(rest=str(name)):
                 bind(name, times)
             case ast.AugAssign(target=ast.Name(id=name)):
                 bind(name, times + 1)
@@ -162,7 +169,7 @@ def _bindings(node: Definition, body: tuple[ast.stmt, ...]) -> dict[str, int]:
         for child in ast.iter_child_nodes(each):
             visit(child, times)
 
-    for parameter in parameters_of(node.args):
+    for parameter in [*parameters_of(node.args), *stars_of(node.args)]:
         bind(parameter.arg, 1)
     for statement in body:
         visit(statement, 1)
@@ -172,6 +179,11 @@ def _bindings(node: Definition, body: tuple[ast.stmt, ...]) -> dict[str, int]:
 def parameters_of(arguments: ast.arguments) -> list[ast.arg]:
     """Return all parameters in order."""
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+
+def stars_of(arguments: ast.arguments) -> list[ast.arg]:
+    """Return the parameters for all other arguments."""
+    return [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
 
 
 # ---- what is not in the language -------------------------------------------------------------------------------
@@ -212,17 +224,28 @@ REFUSED: Final[dict[str, tuple[str, str, str]]] = {
 }
 
 
-def _check(node: Definition, text: TextOrigin, name: str, eaters: Container[str]) -> None:
-    if node.args.vararg or node.args.kwarg:
-        star = node.args.vararg or node.args.kwarg
-        assert star is not None
+OF_TRUSTED: Final = ("JoinedStr", "Match", "NamedExpr")
+"""What a stranger's text may not have, and a lifted function may."""
+
+
+def _check_stars(node: Definition, text: TextOrigin, name: str) -> None:
+    for star in stars_of(node.args):
         _refuse(text.place(star, name), f"{name} takes any number of arguments", "named parameters", f"def {name}(xs)")
+
+
+def _check(node: Definition, text: TextOrigin, name: str, eaters: Container[str], trusted: bool) -> None:
+    if not trusted:
+        _check_stars(node, text, name)
     eaten = _eaten(node, eaters)
-    displays = (each for each in ast.walk(node) if isinstance(each, ast.Tuple | ast.List))
-    displayed = {id(part) for each in displays if isinstance(each.ctx, ast.Load) for part in each.elts}
+    displays = [each for each in ast.walk(node) if isinstance(each, ast.Tuple | ast.List)]
+    displayed = {id(part) for each in displays if trusted or isinstance(each.ctx, ast.Load) for part in each.elts}
+    if trusted:
+        displayed |= {id(part) for each in ast.walk(node) if isinstance(each, ast.Call) for part in each.args}
     for each in _walk(node):
         _check_lambdas(each, text, name)
         refused = REFUSED.get(type(each).__name__)
+        if trusted and type(each).__name__ in OF_TRUSTED:
+            refused = None
         if refused and not (isinstance(each, ast.Starred) and id(each) in displayed):
             _refuse(text.place(each, name), *refused)
         match each:
@@ -240,6 +263,10 @@ def _check(node: Definition, text: TextOrigin, name: str, eaters: Container[str]
                     text.place(each, name), f"`{lazy}` is kept, which Python runs over once, and only when it is asked",
                     "a list", f"list({ast.unparse(each)})",
                 )  # fmt: skip
+            case ast.ListComp() | ast.GeneratorExp() if any(isinstance(n, ast.NamedExpr) for n in ast.walk(each)):
+                _refuse(
+                    text.place(each, name), "`:=` in a comprehension", "a loop", "for x in xs: ...; out.append(...)"
+                )
             case ast.comprehension(is_async=1):
                 _refuse(text.place(each.target, name), *REFUSED["AsyncFor"])
             case ast.Attribute(attr=attribute) if attribute.startswith("__"):
@@ -263,6 +290,7 @@ def _check_lambdas(node: ast.AST, text: TextOrigin, name: str) -> None:
 
 def check_grammar(code: Code) -> None:
     """Refuse what is no grammar: expressions that are returned, under tests."""
+    _check_stars(code.node, code.text, code.name)
     for each in _walk(code.node):
         if isinstance(each, ast.stmt) and not isinstance(each, ast.If | ast.Return | ast.Expr):
             _refuse(

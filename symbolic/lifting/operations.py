@@ -228,10 +228,12 @@ def _check_sizes(site: PathSite, symbol: str, a: Any, b: Any) -> None:
 
 
 def as_number(value: Any) -> Any:
-    """Return a condition as the 0 or 1 that it is in Python's arithmetic."""
+    """Return a condition as the 0 or 1 that it is in Python's arithmetic, a whole number of NumPy's as an int."""
     if isinstance(value, Boolean):
         guard = conditions().guard(value.formula)
         return gathered([(guard, 1), (-guard, 0)])
+    if DIRECT[type(value)] and getattr(getattr(value, "dtype", None), "kind", "") in ("i", "u"):
+        return int(value)  # NumPy's
     return int(value) if isinstance(value, bool) else value
 
 

@@ -49,8 +49,8 @@ def filled(closure: Closure, model: Model) -> Closure:
         node.body = [filler.statement(each) for each in node.body]
         node.decorator_list = []
     return Closure(
-        code_of(ast.fix_missing_locations(node), closure.code.text), closure.environment, closure.captured,
-        closure.defaults, closure.bound, closure.beyond,
+        code_of(ast.fix_missing_locations(node), closure.code.text, trusted=closure.code.trusted),
+        closure.environment, closure.captured, closure.defaults, closure.bound, closure.beyond,
     )  # fmt: skip
 
 

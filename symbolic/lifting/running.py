@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from symbolic.errors import Place, SwizzleError
@@ -38,10 +38,21 @@ class Running(ABC):
         self._outside = function.environment.met
         self._sharing: Sharing | None = None
         self.plain: dict[str, Any] = {}
+        self.statement: tuple[ast.AST | None, State] = (None, State(path, {}))  # the value of the one that runs
+        self.direct = False  # whether a call runs the function that it names, and no handler between them
+        self.changes: dict[Any, Any] = {}  # the newest versions of lists that were there before, by `aliases.KeptList`
 
     @abstractmethod
     def run(self, names: dict[str, Any]) -> Any:
         """Return the result for these parameters; `Dead` where no path returns."""
+
+    @abstractmethod
+    def block(self, body: Sequence[ast.stmt], state: State | None) -> State | None:
+        """Run statements on a state's paths; return the paths that go on behind them."""
+
+    @abstractmethod
+    def taken_over(self, site: PathSite, node: ast.AST, changes: dict[Any, Any], name: str) -> None:
+        """Take over what a call changed of lists that were there before."""
 
     @abstractmethod
     def value(self, node: ast.expr, state: State) -> Any:

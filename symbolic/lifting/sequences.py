@@ -23,6 +23,7 @@ from symbolic.lifting.operations import (
     as_number,
     asked,
     attempt,
+    binary,
     elements_of,
     for_all,
     has_elements,
@@ -190,6 +191,8 @@ def length_of(site: PathSite, value: Any) -> Any:
     def length(at: PathSite, each: Any) -> Any:
         if isinstance(each, Number):
             at.fail(f"TypeError: {said(each)} has no length")
+        if isinstance(each, SymbolicRange):
+            return _range_length(at, each)
         said_so = asked(at, "__len__", each)
         if said_so is not UNSAID:
             at.require(compare(at, ">=", said_so, 0), "ValueError: a length that is negative")
@@ -197,6 +200,16 @@ def length_of(site: PathSite, value: Any) -> Any:
         return len(each) if isinstance(each, Items) else attempt(at, len, each)
 
     return spread(site, length, value)
+
+
+def _range_length(site: PathSite, given: SymbolicRange) -> Any:
+    """Return how many elements a range has: the distance of its ends by its step, rounded up, and not below 0."""
+    forward = given.step > 0
+    ends = (given.stop, given.start) if forward else (given.start, given.stop)
+    distance = binary(site, "+", binary(site, "-", *ends), abs(given.step) - 1)
+    count = binary(site, "//", distance, abs(given.step))
+    negative = compare(site, "<", count, 0)
+    return merge([(negative, 0), (-negative, count)])
 
 
 _INWARD: Final = frozenset({int, bool, float, tuple, Items})

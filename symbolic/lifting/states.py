@@ -10,6 +10,7 @@ from msgspec import Struct
 from symbolic.core.obligations import Here, Obligation, note
 from symbolic.core.value_types import Boolean
 from symbolic.errors import Place, SwizzleError
+from symbolic.lifting.aliases import KeptList, with_all_kept
 from symbolic.lifting.budget import UNLIMITED, Budget
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.merging import merge
@@ -75,7 +76,7 @@ class State(Struct):
     """The condition of some paths, and what the names hold on them; values never change, so a copy is shallow."""
 
     path: Guard
-    names: dict[str, Any]
+    names: dict[Any, Any]
 
     def on(self, guard: Guard) -> State | None:
         """Return the state of the paths on which a guard holds; None where there are none."""
@@ -98,6 +99,9 @@ def join(states: Sequence[State | None]) -> State | None:
     table = conditions()
     guards = table.apart(state.path for state in alive)
     names = dict.fromkeys(name for state in alive for name in state.names)
+    kept = [name for name in names if type(name) is KeptList]
+    if kept:
+        with_all_kept((state.names for state in alive), kept)
     return State(
         table.any(state.path for state in alive),
         {

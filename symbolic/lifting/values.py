@@ -19,7 +19,7 @@ from msgspec import Struct
 from symbolic.core.outcome import evaluated
 from symbolic.core.refusals import refuse
 from symbolic.core.structures import fields_of, is_record, mapped
-from symbolic.core.value_types import BitVector, Boolean, Integer, IntegerLike, Real, describe
+from symbolic.core.value_types import BitVector, Boolean, Integer, IntegerLike, Real, as_condition, describe
 from symbolic.core.values import Function
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Closure
@@ -187,6 +187,23 @@ class Alternatives(Struct, frozen=True, eq=False):
                 return evaluated(part, model)
         raise AssertionError("guards are exhaustive")
 
+    def __eq__(self, other: object) -> Any:
+        """Return when it is equal to a value, where Python can say so of each case: enums, None, numbers, text."""
+        found: list[tuple[Guard, FNode]] = []
+        for guard, part in self.parts:
+            if isinstance(other, Alternatives):
+                same: Any = other == outward(part)
+            elif isinstance(part, Items | tuple) or is_record(part) or not isinstance(
+                same := outward(part) == other, Boolean | bool
+            ):  # fmt: skip
+                return self._refuse()
+            found.append((guard, as_condition(same)))
+        m = manager()
+        return Boolean(m.Or([m.And(conditions().formula(guard), formula) for guard, formula in found]))
+
+    def __ne__(self, other: object) -> Any:
+        return ~(self == other)
+
     def _refuse(self, *_: object) -> Any:
         kinds = " or ".join(sorted({type(part).__name__ for _, part in self.parts}))
         refuse(
@@ -199,7 +216,7 @@ class Alternatives(Struct, frozen=True, eq=False):
             raise AttributeError(name)
         return self._refuse()
 
-    __bool__ = __len__ = __iter__ = __getitem__ = __eq__ = __hash__ = __call__ = _refuse
+    __bool__ = __len__ = __iter__ = __getitem__ = __hash__ = __call__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
@@ -294,21 +311,28 @@ def is_plain(value: Any) -> bool:
 _UNIONS: WeakKeyDictionary[object, dict[FNode, Union]] = WeakKeyDictionary()
 
 
-def inward(value: Any, names: frozenset[int] | None = None) -> Any:
-    """Return a value as the interpreter holds it; its lists get these names, or new ones where none are given."""
+OwnLists: TypeAlias = dict[int, tuple[int, list[Any]]]
+"""Lists of who called, by `id`: the name that each has here, and itself."""
+
+
+def inward(value: Any, names: frozenset[int] | None = None, own: OwnLists | None = None) -> Any:
+    """Return a value as the interpreter holds it; its lists get these names, or new ones where none are given; a list
+    that is met again has its name from before, where these are noted (`own`)."""
     if DIRECT[type(value)]:
         return value
     match value:
         case list():
-            own = names or frozenset({new_name()})
-            return Items(tuple(inward(item, names) for item in value), own)
+            if own is not None:
+                number = own.setdefault(id(value), (new_name(), value))[0]
+                return Items((inward(item, names, own) for item in value), frozenset({number}))
+            return Items((inward(item, names) for item in value), names or frozenset({new_name()}))
         case Integer():
             return _UNIONS.get(manager(), {}).get(value.formula, value)
         case Alternatives():
             return Alternatives(tuple((guard, inward(part, names)) for guard, part in value.parts))
         case Boolean() if value.formula.is_bool_constant():
             return value.formula.is_true()
-    return mapped(lambda item: inward(item, names), value)
+    return mapped(lambda item: inward(item, names, own), value)
 
 
 def outward(value: Any) -> Any:

@@ -79,21 +79,21 @@ def delete():
         return ys
 
 
-def match_statement():
+def match_by_too_many_positions():
     @lifted
-    def f(x):
-        match x:
-            case 0:
-                return 1
-        return 2
-
-
-def walrus():
-    @lifted
-    def f(x):
-        if (y := x + 1) > 0:
-            return y
+    def f(point):
+        match point:
+            case Point(a, b, c):
+                return a
         return 0
+
+    f(Point(x, y))
+
+
+def walrus_in_a_comprehension():
+    @lifted
+    def f(xs):
+        return [(y := each + 1) for each in xs]
 
 
 def dict_literal():
@@ -109,11 +109,13 @@ def set_literal():
         return x in {1, 2}
 
 
-def starred():
+def starred_of_an_unknown_length():
     @lifted
-    def f(xs):
-        first, *rest = xs
+    def f(x):
+        first, *rest = [each for each in range(3) if each < x]
         return first
+
+    f(x)
 
 
 def f_string():
@@ -121,11 +123,13 @@ def f_string():
     def f(x):
         return f"{x}"
 
+    f(x)
 
-def any_number_of_arguments():
-    @lifted
+
+def grammar_of_any_number_of_arguments():
+    @grammar
     def f(*xs):
-        return xs[0]
+        return choose(xs[0], xs[1])
 
 
 def asynchronous():
@@ -242,41 +246,49 @@ def unknown_argument():
 # ---- Lists and records
 
 
-def parameter_changes():
-    @lifted
-    def f(xs):
-        xs[0] = 1
-        return xs
+def list_of_another_function_changes():
+    rows = [[x], [y]]
+    plain = lambda: rows
 
-    f([x, y])
-
-
-def parameter_grows():
-    @lifted
-    def f(xs):
-        xs.append(1)
-        return xs
-
-    f([x, y])
-
-
-def aliased_list():
     @lifted
     def f(x):
-        a = [x, x]
-        b = a
-        b[0] = 1
-        return a
+        xs = plain()
+        xs[0] = x
+        return xs
 
     f(x)
 
 
-def one_row_three_times():
+def parameter_grows_on_a_condition():
+    @lifted
+    def f(xs):
+        if x > 0:
+            xs.append(1)
+        return xs
+
+    f([x, y])
+
+
+def call_that_changes_in_an_expression():
+    @lifted
+    def put(xs):
+        xs[0] = 1
+        return xs[0]
+
+    @lifted
+    def f(xs):
+        return put(xs) + xs[0]
+
+    f([x, y])
+
+
+def one_of_two_lists_changes():
     @lifted
     def f(x):
-        rows = [[0, 0]] * 3
-        rows[1][0] = x
-        return rows
+        a, b = [x, x], [1]
+        either = a if x > 0 else b
+        either[0] = 1
+        return a
 
     f(x)
 
@@ -303,17 +315,6 @@ def list_changes_under_enumerate():
     f(x)
 
 
-def list_of_a_lambda_changes():
-    @lifted
-    def f(x):
-        xs = [x, x]
-        first = lambda: xs[0]
-        xs[0] = 1
-        return first()
-
-    f(x)
-
-
 def lambda_in_a_comprehension():
     @lifted
     def f(xs):
@@ -335,7 +336,7 @@ def element_appended_to():
     @lifted
     def f(x):
         rows = [[x], [x]]
-        rows[0].append(x)
+        rows[x % 2].append(x)
         return rows
 
     f(x)
@@ -727,14 +728,6 @@ def float_and_real():
     real("misuse r") + 0.1
 
 
-def floor_of_a_real():
-    @lifted
-    def f(x):
-        return x // 2
-
-    f(real("misuse r"))
-
-
 def division_of_a_real_by_zero():
     real("misuse r")
 
@@ -778,10 +771,6 @@ def soft_condition_in_solve():
     solve(soft(p, weight=2))
 
 
-def real_objective():
-    optimize(p, minimize=real("misuse r"))
-
-
 def outcome_taken_apart():
     a, b = solve(x == 1, y == 2)
 
@@ -803,8 +792,8 @@ def recursion_that_doubles():
         fib(x)
 
 
-def rounded_real():
-    round(real("misuse r"))
+def real_rounded_to_digits():
+    round(real("misuse r"), 2)
 
 
 def rounded_to_digits():
