@@ -248,6 +248,8 @@ def evaluated(value: Any, model: Model) -> Any:
             return as_signed(found, value.width) if value.signed else found
         case list():
             return [evaluated(item, model) for item in value]
+        case dict():
+            return {key: evaluated(item, model) for key, item in value.items()}
     if hasattr(type(value), "evaluated"):
         return value.evaluated(model)
     return mapped(lambda item: evaluated(item, model), value)

@@ -57,6 +57,8 @@ def replaced(value: Any, versions: Mapping[int, Any], met: dict[int, Any] | None
             return versions[name] if name is not None else _ambiguous()
         case Alternatives():
             return merge((guard, replaced(part, versions, met)) for guard, part in value.parts)
+        case dict():
+            return {key: replaced(item, versions, met) for key, item in value.items()}
         case Closure():
             if id(value) not in met:
                 captured: dict[str, Any] = {}

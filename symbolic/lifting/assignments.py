@@ -32,6 +32,7 @@ from symbolic.lifting.values import (
     kind_of,
     list_names,
     new_name,
+    note_changed,
     said,
     shape_of,
 )
@@ -104,6 +105,7 @@ class Assignments(FunctionCalls):
     def _let_be(self, new: dict[KeptList, Any], node: ast.AST, root: str, state: State, guard: Guard) -> None:
         """Let lists have new versions on the paths of a state on which a guard holds."""
         versions = {kept.number: version for kept, version in new.items()}
+        note_changed(versions)
         for loop in self.running:
             if any(isinstance(each, Items) and not each.names.isdisjoint(versions) for each in loop[1:]) or (
                 isinstance(loop[0], Alternatives) and not list_names(loop[0]).isdisjoint(versions)

@@ -34,6 +34,8 @@ from symbolic.lifting.values import (
     is_data_condition,
     is_plain,
     kind_of,
+    list_names,
+    outward,
     said,
     shape_of,
 )  # fmt: skip
@@ -243,7 +245,9 @@ class Expressions(Iteration):
             return self.function.captured[name]
         found = self._outside.get(name, UNSET)
         if found is UNSET:
-            found = self._outside[name] = inward(self._find(node, name), operations.THEIRS)
+            found = inward(self._find(node, name), operations.THEIRS)
+            if list_names(found) <= operations.THEIRS:  # what was given may change
+                self._outside[name] = found
         return found
 
     def _walrus(self, node: ast.NamedExpr, state: State) -> Any:
@@ -305,6 +309,46 @@ class Expressions(Iteration):
                 one = self.value(each, state)
                 found = spread(site, lambda _, some, one=one: (*some, one), found)
         return found if isinstance(node, ast.Tuple) else spread(site, lambda _, some: Items.new(some), found)
+
+    def _dict(self, node: ast.Dict, state: State) -> Any:
+        """Return a dict, whose keys Python knows."""
+        made: dict[Any, Any] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                more = self.value(value, state)
+                if not isinstance(more, dict):
+                    raise self.error(value, f"`**` of {said(more)}", "a dict", "{key: value}")
+                made |= more
+            else:
+                made[self._key(key, self.value(key, state))] = self.value(value, state)
+        return made
+
+    def _set(self, node: ast.Set, state: State) -> Any:
+        return {self._key(each, self.value(each, state)) for each in node.elts}
+
+    def _keyed_comprehension(self, node: ast.DictComp | ast.SetComp, state: State) -> Any:
+        """Return the dict or the set of a comprehension, whose elements are there whatever the inputs are."""
+        pair = ast.Tuple([node.key, node.value], ast.Load()) if isinstance(node, ast.DictComp) else node.elt
+        rows = ast.copy_location(ast.GeneratorExp(ast.copy_location(pair, node), node.generators), node)
+        found: list[Any] = []
+        for guard, row in self.generated(rows, state):
+            if guard != TRUE:
+                raise self.error(
+                    node, "an element that is there on a condition", "elements whose number is known",
+                    "a list: [x for x in xs if ...]",
+                )  # fmt: skip
+            found.append(row)
+        if isinstance(node, ast.DictComp):
+            return {self._key(node.key, key): value for key, value in found}
+        return {self._key(node.elt, each) for each in found}
+
+    def _key(self, node: ast.expr, key: Any) -> Any:
+        if not is_plain(outward(key)) or isinstance(key, Items | Closure | SymbolicRange | dict | set):
+            raise self.error(
+                node, f"a key or an element of a set that is {said(key)}", "one that Python knows, and can hash",
+                "a list of pairs, or a tuple: x in (a, b)",
+            )  # fmt: skip
+        return key
 
     def _subscript(self, node: ast.Subscript, state: State) -> Any:
         sequence, index = self.value(node.value, state), self.value(node.slice, state)
@@ -423,6 +467,10 @@ _HANDLERS: Final[dict[type[ast.AST], Callable[[Expressions, Any, State], Any]]] 
     ast.Attribute: Expressions._attribute,
     ast.ListComp: Expressions.comprehension,
     ast.GeneratorExp: Expressions.comprehension,
+    ast.Dict: Expressions._dict,
+    ast.Set: Expressions._set,
+    ast.DictComp: Expressions._keyed_comprehension,
+    ast.SetComp: Expressions._keyed_comprehension,
     ast.NamedExpr: Expressions._walrus,
     ast.JoinedStr: Expressions._text,
     ast.FormattedValue: Expressions._formatted,

@@ -26,7 +26,7 @@ from symbolic.lifting.lifted_text import Code, check_grammar, read
 from symbolic.lifting.operations import THEIRS
 from symbolic.lifting.states import Dead, State
 from symbolic.lifting.unknowns import UNKNOWN, ChoicePoint
-from symbolic.lifting.values import FOREIGN, Items, OwnLists, inward, is_plain, outward, parts_inside
+from symbolic.lifting.values import FOREIGN, Items, OwnLists, inward, is_plain, outward, own_lists, parts_inside
 from symbolic.solve.answer import Model
 from symbolic.solve.floor_division import manager
 from symbolic.values.guard import TRUE
@@ -149,9 +149,13 @@ def _value(function: Closure, arguments: Sequence[Any], keywords: Mapping[str, A
 
 def run(function: Closure, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
     """Call a function from outside of any other, with values as users have them."""
+    with own_lists() as own:
+        return _run(function, arguments, keywords, own)
+
+
+def _run(function: Closure, arguments: Sequence[Any], keywords: Mapping[str, Any], own: OwnLists) -> Any:
     around = current_path()
     path = TRUE if around is None else conditions().guard(around)
-    own: OwnLists = {}
     given = [inward(argument, THEIRS, own) for argument in arguments]
     named = {name: inward(argument, THEIRS, own) for name, argument in keywords.items()}
     names = bound_names(function, given, named, lambda: None)
@@ -177,7 +181,7 @@ def run(function: Closure, arguments: Sequence[Any], keywords: Mapping[str, Any]
 
 def _give_back(function: Closure, run: Activation, own: OwnLists) -> None:
     """Change the lists of who called as the function has changed them."""
-    lists = dict(own.values())
+    lists = dict(own.lists.values())
 
     def given(value: Any) -> Any:
         theirs = lists.get(only_name(value) or FOREIGN) if isinstance(value, Items) else None

@@ -156,7 +156,7 @@ def _bindings(node: Definition, body: tuple[ast.stmt, ...]) -> dict[str, int]:
             case ast.FunctionDef(name=name):
                 bind(name, times)
                 return
-            case ast.Lambda() | ast.ListComp() | ast.GeneratorExp():
+            case ast.Lambda() | ast.ListComp() | ast.GeneratorExp() | ast.DictComp() | ast.SetComp():
                 return  # names of their own
             case ast.Name(id=name, ctx=ast.Store()) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
                 bind(name, times)
@@ -224,7 +224,7 @@ REFUSED: Final[dict[str, tuple[str, str, str]]] = {
 }
 
 
-OF_TRUSTED: Final = ("JoinedStr", "Match", "NamedExpr")
+OF_TRUSTED: Final = ("Dict", "DictComp", "JoinedStr", "Match", "NamedExpr", "Set", "SetComp")
 """What a stranger's text may not have, and a lifted function may."""
 
 
@@ -263,7 +263,9 @@ def _check(node: Definition, text: TextOrigin, name: str, eaters: Container[str]
                     text.place(each, name), f"`{lazy}` is kept, which Python runs over once, and only when it is asked",
                     "a list", f"list({ast.unparse(each)})",
                 )  # fmt: skip
-            case ast.ListComp() | ast.GeneratorExp() if any(isinstance(n, ast.NamedExpr) for n in ast.walk(each)):
+            case ast.ListComp() | ast.GeneratorExp() | ast.DictComp() | ast.SetComp() if any(
+                isinstance(n, ast.NamedExpr) for n in ast.walk(each)
+            ):
                 _refuse(
                     text.place(each, name), "`:=` in a comprehension", "a loop", "for x in xs: ...; out.append(...)"
                 )
@@ -275,7 +277,7 @@ def _check(node: Definition, text: TextOrigin, name: str, eaters: Container[str]
 
 def _check_lambdas(node: ast.AST, text: TextOrigin, name: str) -> None:
     """Refuse lambdas that would see how a comprehension goes on."""
-    if not isinstance(node, ast.ListComp | ast.GeneratorExp):
+    if not isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp):
         return
     targets = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
     for made in (n for n in ast.walk(node) if isinstance(n, ast.Lambda)):

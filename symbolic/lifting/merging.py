@@ -70,6 +70,8 @@ def kind_to_merge(value: Any) -> tuple[Any, ...]:
         return ("integer",)
     if is_record(value):
         return ("record", type(value))
+    if type(value) is dict:
+        return ("dict", tuple(value))
     try:
         hash(value)
     except (TypeError, SwizzleError):  # no hash, or none of what is in it
@@ -166,6 +168,8 @@ def _merged(table: Conditions, what: Any, parts: list[Part]) -> Any:
         case "tuple":
             items = _by_place(guards, values)
             return items if what[1] is tuple else what[1](*items)
+        case "dict":
+            return {key: merge(zip(guards, [each[key] for each in values], strict=True)) for key in values[0]}
         case "record":
             fields = [fields_of(value) for value in values]
             return record(

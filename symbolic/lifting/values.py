@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
@@ -21,6 +23,7 @@ from symbolic.core.refusals import refuse
 from symbolic.core.structures import fields_of, is_record, mapped
 from symbolic.core.value_types import BitVector, Boolean, Integer, IntegerLike, Real, as_condition, describe
 from symbolic.core.values import Function
+from symbolic.errors import SwizzleError
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Closure
 from symbolic.solve.answer import Model
@@ -41,6 +44,7 @@ def new_name() -> int:
     return next(_names)
 
 
+_THEIRS: Final = frozenset({FOREIGN})
 NO_NAMES: Final[frozenset[int]] = frozenset()
 
 
@@ -159,6 +163,8 @@ def list_names(value: Any) -> frozenset[int]:
                 found = found | each.names | each.inner
             case tuple():
                 pending += each
+            case dict():
+                pending += each.values()
             case Alternatives():
                 pending += [part for _, part in each.parts]
             case Closure():
@@ -311,8 +317,54 @@ def is_plain(value: Any) -> bool:
 _UNIONS: WeakKeyDictionary[object, dict[FNode, Union]] = WeakKeyDictionary()
 
 
-OwnLists: TypeAlias = dict[int, tuple[int, list[Any]]]
-"""Lists of who called, by `id`: the name that each has here, and itself."""
+class OwnLists:
+    """The lists that who calls has given, by `id`, each with the name that it has here; which of them have changed."""
+
+    def __init__(self) -> None:
+        self.lists: dict[int, tuple[int, list[Any]]] = {}
+        self.changed: set[int] = set()
+        self.around = _own.get()
+
+    def number(self, given: list[Any]) -> int:
+        """Return the name of a list that is given."""
+        return self.lists.setdefault(id(given), (new_name(), given))[0]
+
+    def met(self, again: list[Any]) -> int:
+        """Return the name of a list that is met by another way; SwizzleError where it has changed since."""
+        number, own = self.lists.get(id(again), (FOREIGN, again))[0], self
+        while own.around is not None:
+            own = own.around
+            if own.lists.get(id(again), (FOREIGN, again))[0] in own.changed:
+                _stale()
+        return _stale() if number in self.changed else number
+
+
+def _stale() -> NoReturn:
+    raise SwizzleError(
+        "a list that was given, and has changed, is met again by another way", expected="one way to it",
+        fix="use the parameter",
+    )  # fmt: skip
+
+
+_own: ContextVar[OwnLists | None] = ContextVar("own lists", default=None)
+
+
+@contextmanager
+def own_lists() -> Iterator[OwnLists]:
+    """Note the lists that who calls gives to a function."""
+    own = OwnLists()
+    token = _own.set(own)
+    try:
+        yield own
+    finally:
+        _own.reset(token)
+
+
+def note_changed(numbers: Iterable[int]) -> None:
+    """Note that lists have changed."""
+    own = _own.get()
+    if own is not None:
+        own.changed.update(numbers)
 
 
 def inward(value: Any, names: frozenset[int] | None = None, own: OwnLists | None = None) -> Any:
@@ -323,9 +375,14 @@ def inward(value: Any, names: frozenset[int] | None = None, own: OwnLists | None
     match value:
         case list():
             if own is not None:
-                number = own.setdefault(id(value), (new_name(), value))[0]
-                return Items((inward(item, names, own) for item in value), frozenset({number}))
-            return Items((inward(item, names) for item in value), names or frozenset({new_name()}))
+                return Items((inward(item, names, own) for item in value), frozenset({own.number(value)}))
+            around = _own.get()
+            if names is not None and around is not None:
+                names = frozenset({around.met(value)})
+            return Items((inward(item, names and _THEIRS) for item in value), names or frozenset({new_name()}))
+        case dict() if own is not None:
+            made = {key: inward(item, names, own) for key, item in value.items()}
+            return made if any(made[key] is not value[key] for key in value) else value
         case Integer():
             return _UNIONS.get(manager(), {}).get(value.formula, value)
         case Alternatives():
@@ -340,6 +397,9 @@ def outward(value: Any) -> Any:
     match value:
         case Items():
             return [outward(item) for item in value.items]
+        case dict():
+            shown = {key: outward(item) for key, item in value.items()}
+            return shown if any(shown[key] is not value[key] for key in value) else value
         case Union():
             return as_integer(value)
         case Alternatives():

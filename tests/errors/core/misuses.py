@@ -96,17 +96,45 @@ def walrus_in_a_comprehension():
         return [(y := each + 1) for each in xs]
 
 
-def dict_literal():
+def dict_of_symbolic_keys():
     @lifted
     def f(x):
-        table = {0: x}
-        return table[0]
+        return {x: 1}
+
+    f(x)
 
 
-def set_literal():
+def dict_that_changes():
     @lifted
     def f(x):
-        return x in {1, 2}
+        d = {1: x}
+        d[1] = 2
+        return d[1]
+
+    f(x)
+
+
+def list_met_by_another_way():
+    shared = [x, y]
+
+    @lifted
+    def put(xs):
+        xs[0] = 1
+
+    @lifted
+    def f(xs):
+        put(xs)
+        return shared[0]
+
+    f(shared)
+
+
+def set_of_symbolic_elements():
+    @lifted
+    def f(x):
+        return x in {x, 1}
+
+    f(x)
 
 
 def starred_of_an_unknown_length():

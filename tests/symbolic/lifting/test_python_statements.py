@@ -119,12 +119,9 @@ def many(a: Any, *xs: Any, k: Any = 1, **others: Any) -> Any:
     return total + len(xs) + len(others)
 
 
-OTHERS = {"u": 7, "k": 3}
-
-
 def stars(x: Any) -> Any:
     """In calls and assignments."""
-    t, others = (x, 2), OTHERS
+    t, others = (x, 2), {"u": x, "k": 3}
     a, *b, c = [x, 3, x + 1, 4]
     [*d] = t
     return many(*t, *b, **others) + a - c, b, d
@@ -183,7 +180,23 @@ def push(xs: Any, c: Any, v: Any) -> Any:
     return len(xs)
 
 
-FUNCTIONS = [patterns, walrus, stars, texts, enums, ranges, numpys, changing]
+def dicts(x: Any) -> Any:
+    """Literals and comprehensions with keys that are known; read at what is not; lists in them change."""
+    xs = [x]
+    d = {"a": xs, 1: x + 1, **{2: 5, 3: 6}}
+    e = {1: 2, "a": [3]} if x > 9 else {1: 3, "a": [4]}
+    push(xs, True, 2)
+    squares = {i: i * x for i in range(4)}
+    total = 0
+    for key, value in squares.items():
+        total += key * value
+    known = {"+", "-"}
+    for key in e:
+        total += len(e) if key in known or key == 1 else 0
+    return d["a"], d[x % 2 + 1], e[1] + len(d), squares[x % 4], total, x in {3, 6, 9}, "+" in known, e, d.get("b", 7)
+
+
+FUNCTIONS = [dicts, patterns, walrus, stars, texts, enums, ranges, numpys, changing]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda each: each.__name__)
