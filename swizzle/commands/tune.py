@@ -55,9 +55,11 @@ class TuneArguments(Struct, frozen=True):
     @property
     def elsewhere(self) -> TuningEngine | None:
         """What tries candidates, None for this process."""
-        if self.engine is None and self.scheduler is None:
+        if self.engine is None and self.scheduler is None and self.workers is None:
             return None
-        return TuningEngine(self.engine or "dask", self.scheduler, self.workers or processors())
+        return TuningEngine(
+            self.engine or ("dask" if self.scheduler else "local"), self.scheduler, self.workers or processors()
+        )
 
 
 def tune(arguments: TuneArguments, out: TextIO, err: TextIO) -> int:
@@ -82,6 +84,12 @@ def _tune(arguments: TuneArguments, out: TextIO, err: TextIO) -> int:
         check_folder(arguments.output)
     path, selector = split_target(arguments.target)
     values = {**arguments.overrides, **arguments.fix}
+    for name in arguments.overrides.keys() & arguments.fix.keys():
+        if arguments.overrides[name] != arguments.fix[name]:
+            raise SwizzleError(
+                f"{name} is given twice: -D {name}={arguments.overrides[name]} and --fix {name}={arguments.fix[name]}",
+                expected="one value of each choice and parameter", fix="leave one of them out",
+            )  # fmt: skip
     with redirect_stdout(err), Bounds(arguments.timeout, arguments.memory).hold():
         if arguments.count or arguments.explain:
             out.write(_about_space(arguments, path, selector, values))

@@ -35,6 +35,13 @@ class RequirementError(SwizzleError):
     """The values of a file's choices are not allowed together."""
 
 
+def declared_twice(name: str, place: Place) -> SwizzleError:
+    """Say that a file has two parameters or choices of one name."""
+    return SwizzleError(
+        f"the parameter {name} is declared twice", place=place, expected="one declaration", fix="rename one of them"
+    )
+
+
 class Refused(Struct, frozen=True, eq=False):
     """What stands in the place of a mistaken sketch or host function."""
 
@@ -105,7 +112,7 @@ class Parameters(Struct):
                 'choice("BM", (16, 32, 64))' if choice else 'parameter("K", 3, domain=range(1, 9))',
             )
         if self.once and name in self.declared:
-            fail(f"the parameter {name} is declared twice", "one declaration", fix="rename one of them")
+            raise declared_twice(name, place)
         whole = isinstance(domain, range | tuple | list) and all(map(_is_int, _ends(domain)))
         if not isinstance(domain, range | tuple | list) or not whole or not domain:
             fail(f"the domain of {name} is {domain!r}", "a range, a tuple or a list of ints", "domain=range(1, 33)")

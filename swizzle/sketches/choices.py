@@ -16,7 +16,7 @@ from typing import Final, NoReturn, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from swizzle.language.parameters import Declared, Parameters, RequirementError
+from swizzle.language.parameters import Declared, Parameters, RequirementError, declared_twice
 from symbolic.choices.conditions import ChoiceOf, holds
 from symbolic.choices.grounding import GroundSpace, ground
 from symbolic.choices.propagation import PartialAssignment, Propagator
@@ -31,16 +31,29 @@ MOST_COUNTED: Final = 20_000
 
 
 class FileRequirement(Struct, frozen=True, eq=False):
-    """A requirement: what it says, where, about which choices; `allows` takes their values in this order."""
+    """A requirement: what it says, where, about which choices; `allows` takes their values in this order.
+
+    `failures` are those of the values that `allows` was asked about with which the file does not run, and why.
+    """
 
     why: str
     place: Place
     names: tuple[str, ...]
     allows: Callable[..., bool]
+    failures: Mapping[tuple[int, ...], str]
 
     @property
     def words(self) -> str:
         return f"line {self.place.line}: {self.why}"
+
+    @property
+    def failed(self) -> str:
+        """Say with which values it cannot be computed; '' where there were none."""
+        for values, why in self.failures.items():
+            first = ", ".join(f"{name} = {value}" for name, value in zip(self.names, values, strict=True))
+            more = f", and with {len(self.failures) - 1:,} more" if len(self.failures) > 1 else ""
+            return f"cannot be computed with {first}{more}: {why}"
+        return ""
 
 
 class FileChoices(Struct, frozen=True):
@@ -124,12 +137,13 @@ class NothingLeftError(SwizzleError):
         strictest = min(counts, key=lambda words: counts[words][0] / counts[words][1], default="")
         left, of = counts.get(strictest, (0, 0))
         most = f"; {strictest} removes most by itself, {of - left:,} of {of:,} combinations" if strictest else ""
-        places = [rule.place for rule in choices.rules if rule.words in rules]
+        named = [rule for rule in choices.rules if rule.words in rules]
+        failed = "".join(f"; {rule.words} {rule.failed}" for rule in named if rule.failed)
         super().__init__(
             f"no values are left for {', '.join(choices.declared)}",
-            place=places[0] if places else None,
+            place=named[0].place if named else None,
             expected=f"values that all requirements allow; these together leave none, and each is needed: "
-            f"{'; '.join(rules)}{most}",
+            f"{'; '.join(rules)}{most}{failed}",
             fix="leave one of them out, or add values to a choice",
         )
 
@@ -155,9 +169,16 @@ def read_choices(
         overrides: values of parameters and choices that are set.
     """
     slices = _Slices(body)
-    sizes = Parameters(dict(overrides))
+    sizes, places = Parameters(dict(overrides)), dict[str, Place]()
+
+    def declare_once(names: Mapping[str, Declared]) -> None:
+        for name, each in names.items():
+            if places.setdefault(name, each.place) != each.place:
+                raise declared_twice(name, each.place)
+
     for number in slices.calling("parameter", "sw_pad"):
         runner([body[each] for each in slices.of(number)])(sizes)
+        declare_once(sizes.declared)
     declared: dict[str, Declared] = {}
     by_statement: dict[int, tuple[str, ...]] = {}
     for number in slices.calling("choice"):
@@ -173,6 +194,7 @@ def read_choices(
                 expected="values that are the same whatever else is chosen",
                 fix=f"list all values, and say which go with which: require(... <= {other})",
             )  # fmt: skip
+        declare_once(own)
         declared |= own
         by_statement[number] = tuple(own)
     rules = []
@@ -181,12 +203,20 @@ def read_choices(
         names = tuple(name for each in needed for name in by_statement.get(each, ()))
         run = runner([body[each] for each in needed])
         place = Place(file, body[number].lineno, body[number].col_offset + 1)
-        rules.append(FileRequirement(_why(body[number]), place, names, _allows(run, names, overrides)))
+        failures = dict[tuple[int, ...], str]()
+        rules.append(
+            FileRequirement(_why(body[number]), place, names, _allows(run, names, overrides, failures), failures)
+        )
     return FileChoices(file, declared, rules, overrides, sizes.declared)
 
 
-def _allows(run: SliceRun, names: Sequence[str], overrides: Mapping[str, int]) -> Callable[..., bool]:
-    """Return a function from values of some choices to whether a slice runs to its end with them."""
+def _allows(
+    run: SliceRun, names: Sequence[str], overrides: Mapping[str, int], failures: dict[tuple[int, ...], str]
+) -> Callable[..., bool]:
+    """Return a function from values of some choices to whether a slice runs to its end with them.
+
+    Why the file does not run with some is kept in `failures`.
+    """
 
     @lru_cache(maxsize=1 << 16)
     def allows(*values: int) -> bool:
@@ -196,7 +226,8 @@ def _allows(run: SliceRun, names: Sequence[str], overrides: Mapping[str, int]) -
             return False
         except SwizzleError as error:
             if isinstance(error.__cause__, ArithmeticError | LookupError | ValueError):
-                return False  # with these values the file does not run
+                failures[values] = str(error.__cause__)
+                return False
             raise
         return True
 

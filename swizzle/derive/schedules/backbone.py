@@ -137,6 +137,18 @@ def tiled(name: str, length: str, extent: int, sizes: tuple[tuple[int, ...], ...
     return BackboneLoop(name, length, extent, (LoopLevel(f"{name}0", name, ()), *inner))
 
 
+def with_divisors(extent: int, sizes: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+    """Return the sizes of levels with the other divisors of a length between the least and the greatest of each.
+
+    >>> with_divisors(24, ((2, 4, 8), (1, 2)))
+    ((2, 3, 4, 6, 8), (1, 2))
+    """
+    return tuple(
+        tuple(size for size in range(min(level), max(level) + 1) if size in level or extent % size == 0)
+        for level in sizes
+    )
+
+
 def default_sizes(reduced: bool, alone: bool) -> tuple[tuple[int, ...], ...]:
     """Return the sizes of section 5.2: two levels of a loop over outputs, one of a loop that is summed along."""
     if reduced:

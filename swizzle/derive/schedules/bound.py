@@ -60,8 +60,7 @@ class ScheduleBound:
         """Return the greatest of the parts, and what it is."""
         parts = list(_Parts(self, candidate).parts())
         seconds, why = max(parts)
-        launch = self.device.launch_seconds
-        return LowerBound(seconds + launch, f"at least {seconds_text(seconds + launch)} on {self.device.title}: {why}")
+        return LowerBound(seconds + self.device.launch_seconds, f"{why} on {self.device.title}")
 
 
 class _Parts:
@@ -442,11 +441,3 @@ def _bank_clocks(cells: tuple[tuple[int, str], ...], threads: tuple[int, ...]) -
     for word in words:
         banks[word % WARP] = banks.get(word % WARP, 0) + 1
     return max(banks.values()) / (WARP * len(offsets))
-
-
-def seconds_text(seconds: float) -> str:
-    """Return a time in the unit in which it is read most easily."""
-    for unit, name in ((1, "s"), (1e-3, "ms"), (1e-6, "us")):
-        if seconds >= unit:
-            return f"{seconds / unit:.3g} {name}"
-    return f"{seconds / 1e-9:.3g} ns"

@@ -7,19 +7,25 @@ is only what a schedule cannot be made for.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NoReturn
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from swizzle.derive.schedules.backbone import Backbone, BackboneArray, Statement, default_sizes, tiled
+from swizzle.derive.schedules.backbone import Backbone, BackboneArray, Statement, default_sizes, tiled, with_divisors
 from swizzle.language.source.kernel_source import Source
 from swizzle.sketches.sketch import Sketch
 
-_LOOPS: Final = "`for i in range(N)`, with a parameter or a number"
+_LOOPS: Final = "`for i in range(N)`, with a parameter, or a number that is no parameter's"
+SHORT: Final = 32
+"""A loop of so many trips, which are a number, is not strip-mined."""
 _STATEMENTS: Final = "accumulators, their `accumulate`, `v = ...` and `y[i] = ...` in loops"
 
+_ARITHMETIC: Final[Mapping[type[ast.operator], Callable[[int, int], int]]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv
+}  # fmt: skip
 Sizes = Mapping[str, tuple[tuple[int, ...], ...]]
 
 
@@ -28,6 +34,7 @@ def backbone_of(
     source: Source,
     definition: ast.FunctionDef,
     numbers: Mapping[str, int],
+    constants: Mapping[str, int],
     sizes: Sizes | None = None,
 ) -> Backbone:
     """Return the backbone of a kernel with loops, for one thread.
@@ -36,6 +43,7 @@ def backbone_of(
         sketch: the kernel.
         source, definition: its text.
         numbers: the values of its parameters.
+        constants: the other numbers that its file names.
         sizes: for loops by name the sizes of their inner levels, the outer ones first, in place of the usual ones.
 
     Raises:
@@ -45,9 +53,9 @@ def backbone_of(
     if program.block != (1, 1, 1) or program.grid != (1, 1, 1):
         source.mistake(
             definition,
-            f"{sketch.name} has a block of {program.block} and a grid of {program.grid} threads",
-            "a kernel of one thread, with loops: which of them are threads and blocks is decided by the search",
-            "write the kernel with loops over its outputs, with `block=1`",
+            f"{sketch.name} has a block of {program.block} and a grid of {program.grid} threads, and no choices",
+            "choices, or a kernel of one thread, with loops: which of them are threads and blocks the search decides",
+            'declare a choice, `V = choice("V", (1, 2, 4))`, or write loops over all outputs, with `block=1`',
         )
     arguments = {
         keyword.arg: ast.unparse(keyword.value)
@@ -65,7 +73,7 @@ def backbone_of(
         for parameter in program.parameters
         if parameter.shape
     }
-    reader = _Reader(sketch.name, source, dict(numbers), arrays)
+    reader = _Reader(sketch.name, source, dict(numbers), dict(constants), arrays)
     reader.read(definition.body)
     return reader.backbone({name: arguments[name] for name in (a.arg for a in definition.args.args)}, sizes or {})
 
@@ -74,6 +82,7 @@ class _Reader(Struct):
     name: str
     source: Source
     numbers: dict[str, int]
+    constants: dict[str, int]
     arrays: dict[str, BackboneArray]
     lengths: dict[str, tuple[str, int, ast.For]] = field(default_factory=dict)
     statements: list[Statement] = field(default_factory=list)
@@ -89,7 +98,11 @@ class _Reader(Struct):
     def read(self, body: Sequence[ast.stmt]) -> None:
         for stmt in body:
             match stmt:
-                case ast.For(ast.Name(variable), ast.Call(ast.Name("range"), [length])):
+                case ast.For(
+                    ast.Name(variable), ast.Call(ast.Name("range"), [length] | [ast.Constant(0), length] | [
+                        ast.Constant(0), length, ast.Constant(1)
+                    ])
+                ):  # fmt: skip
                     self.loop(stmt, variable, length)
                 case ast.For():
                     self.refuse(stmt.iter, "a loop of another form", _LOOPS)
@@ -110,12 +123,13 @@ class _Reader(Struct):
         match length:
             case ast.Name(name) if name in self.numbers:
                 extent = self.numbers[name]
-            case ast.Constant(int() as extent) if extent > 0:
-                pass
             case _:
-                self.refuse(length, f"a loop to `{ast.unparse(length)}`", _LOOPS)
+                extent = constant(length, self.constants) or 0
+                if extent <= 0:
+                    self.refuse(length, f"a loop to `{ast.unparse(length)}`", _LOOPS)
         own = self.fresh_loop(variable)
-        self.lengths[own] = ast.unparse(length), extent, stmt
+        text = ast.unparse(length) if isinstance(length, ast.Name) else str(extent)
+        self.lengths[own] = text, extent, stmt
         outer = self.meaning.get(variable)
         self.meaning[variable] = ast.Name(own)
         self.loops.append(own)
@@ -245,10 +259,43 @@ class _Reader(Struct):
         for name, (length, extent, _) in self.lengths.items():
             chosen = sizes.get(name)
             if chosen is None:
-                chosen = default_sizes(name not in outputs, alone) if length in self.numbers else ()
+                usual = default_sizes(name not in outputs, alone)
+                chosen = with_divisors(extent, usual) if length in self.numbers or extent > SHORT else ()
             loops[name] = tiled(name, length, extent, chosen)
         made = Backbone(self.name, loops, tuple(self.statements), arguments, self.arrays)
         return with_copies(made)
+
+
+def constants_of(tree: ast.Module) -> dict[str, int]:
+    """Return the numbers that a file's top level names, made of numbers and of other such names alone.
+
+    >>> constants_of(ast.parse("R = 2; K = 2 * R + 1; N = parameter('N', 4, domain=(4,)); M = N // 2"))
+    {'R': 2, 'K': 5}
+    """
+    known: dict[str, int] = {}
+    for node in tree.body:
+        match node:
+            case ast.Assign([ast.Name(name)], value):
+                known.pop(name, None)
+                if (number := constant(value, known)) is not None:
+                    known[name] = number
+    return known
+
+
+def constant(expr: ast.expr, names: Mapping[str, int]) -> int | None:
+    """Return the value of an expression of numbers and names that stand for some; None for any other one."""
+    match expr:
+        case ast.Constant(value) if type(value) is int:
+            return value
+        case ast.Name(name):
+            return names.get(name)
+        case ast.BinOp(left, op, right):
+            parts = constant(left, names), constant(right, names)
+            if parts[0] is not None and parts[1] is not None and type(op) in _ARITHMETIC and (
+                parts[1] or not isinstance(op, ast.FloorDiv)
+            ):  # fmt: skip
+                return _ARITHMETIC[type(op)](parts[0], parts[1])
+    return None
 
 
 def with_copies(backbone: Backbone) -> Backbone:

@@ -18,12 +18,14 @@ from swizzle.derive.schedules.candidates import Assignment, LowerBound
 from swizzle.derive.schedules.decisions import KernelLimits, ScheduleChoices, choices_of
 from swizzle.derive.schedules.lowering import kernel_text
 from swizzle.derive.schedules.nests import Nests
-from swizzle.derive.schedules.reading import Sizes, backbone_of
+from swizzle.derive.schedules.reading import Sizes, backbone_of, constants_of
 from swizzle.language.source.kernel_source import Source, parse, split_lines
+from swizzle.language.specs.verify import explain_mismatch
 from swizzle.sketches.loading import SketchFile
 from symbolic.choices.conditions import GenericChoice, Value
 from symbolic.choices.grounding import GroundSpace, ground
 from symbolic.choices.propagation import PartialAssignment, Propagator
+from symbolic.errors import SwizzleError
 
 MOST_WORK: Final = 1_500_000
 """What a proof runs at most, in about a second: legal schedules may repeat loads a hundredfold."""
@@ -58,7 +60,8 @@ class ScheduleSpace:
             limits: what a kernel may use.
             without: rules that are left out, for tests.
         """
-        (self.sketch,) = file.load(name, overrides or {})[:1]
+        self.file, self.overrides = file, dict(overrides or {})
+        (self.sketch,) = file.load(name, self.overrides)[:1]
         self.text_before = file.text
         self.tree = parse(file.text, file.path)
         source = Source(file.path, split_lines(file.text))
@@ -66,8 +69,9 @@ class ScheduleSpace:
             node for node in self.tree.body if isinstance(node, ast.FunctionDef) and node.name == self.sketch.name
         )
         self.backbone: Backbone = backbone_of(
-            self.sketch, source, self.definition, {**self.sketch.parameters, **(lengths or {})}, sizes
-        )
+            self.sketch, source, self.definition, {**self.sketch.parameters, **(lengths or {})},
+            constants_of(self.tree), sizes,
+        )  # fmt: skip
         self.choices: ScheduleChoices = choices_of(self.backbone, limits, without)
         self.space: GroundSpace = ground(self.choices.space)
         self.bounds: dict[str, ScheduleBound] = {}
@@ -88,6 +92,23 @@ class ScheduleSpace:
         names = [self.space.label(n) for n in range(len(self.space.names))]
         shown = repr((self.text_before, self.sketch.parameters, names, self.space.values, len(self.space.clauses)))
         return hashlib.sha256(shown.encode()).hexdigest()[:16]
+
+    def unlike_specification(self) -> list[str]:
+        """Return how the kernel, as it is written, differs from its specification where its loops are short.
+
+        Empty where it does not, and where it is no kernel at such lengths: then its schedules are asked one by one.
+        """
+        loops = {loop.length for loop in self.backbone.loops.values()}
+        declared = self.file.instance(self.overrides).parameters.declared
+        short = {
+            name: next((size for size in declared[name].domain if size >= 2 + at), declared[name].value)
+            for at, name in enumerate(sorted(loops & declared.keys()))
+        }
+        try:
+            (sketch,) = self.file.load(self.sketch.name, {**self.overrides, **short})
+            return explain_mismatch(sketch.program, sketch.spec)
+        except SwizzleError:
+            return []
 
     @cached_property
     def variables(self) -> list[int]:
@@ -125,7 +146,7 @@ class ScheduleSpace:
         but one where two would be too much, of loops that are summed along last.
         """
         nests = self.nests(assignment)
-        units = {loop.length: self.unit(loop.length, nests) for loop in self.backbone.loops.values()}
+        units = {name: self.unit(name, nests) for name in self.sketch.parameters}
         lengths = {name: 2 * unit for name, unit in units.items() if unit is not None}
         summed = {
             self.backbone.loops[loop].length

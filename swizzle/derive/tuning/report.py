@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from cuda_out.devices.device import Device
 from swizzle.answers.show.svg import Canvas, number
+from swizzle.derive.schedules.candidates import seconds_text
 from swizzle.derive.tuning.spaces import ParameterSpace, Tunable
 from swizzle.derive.tuning.tune import TriedCandidate, Tuned
 from symbolic.choices.conditions import Value
@@ -16,17 +17,6 @@ from symbolic.choices.search import SpaceSize
 
 MOST_SHOWN = 12
 """Decisions in one line, and columns of a table."""
-UNITS = {1.0: "s", 1e-3: "ms", 1e-6: "us", 1e-9: "ns", 1e-12: "ps"}
-
-
-def seconds_text(seconds: float) -> str:
-    """Return '2.4 ps'.
-
-    >>> seconds_text(2.39e-12), seconds_text(0.0481), seconds_text(0)
-    ('2.39 ps', '48.1 ms', '0 s')
-    """
-    unit = next((unit for unit in UNITS if seconds >= unit), 1e-12 if seconds else 1.0)
-    return f"{seconds / unit:.3g} {UNITS[unit]}"
 
 
 def values_text(tuned: Tuned, decisions: Mapping[str, Value]) -> str:
@@ -39,7 +29,7 @@ def values_text(tuned: Tuned, decisions: Mapping[str, Value]) -> str:
 def count_text(space: Tunable, size: SpaceSize) -> str:
     choices = f"{len(space.decisions)} choice{'' if len(space.decisions) == 1 else 's'}"
     if size.low == size.high:
-        return f"{space.name}: {size.estimate:,.0f} candidates in {choices}, counted"
+        return f"{space.name}: {size.estimate:,.0f} candidate{'' if size.low == 1 else 's'} in {choices}, counted"
     between = f"between {size.low:.2g} and {size.high:.2g} in 95 of 100 cases"
     return f"{space.name}: about {size.estimate:.2g} candidates in {choices} ({between}; {size.walks} random walks)"
 
@@ -62,6 +52,9 @@ def lines(tuned: Tuned) -> Iterator[str]:
     """Yield the answer in words, a line each."""
     best, statuses = tuned.best, tuned.statuses
     several = ", ".join(f"{number} {status}" for status, number in statuses.items())
+    if tuned.finished and not tuned.tried:
+        yield f"{tuned.name}: {tuned.stopped}"
+        return
     if best is None or best.record.static is None:
         yield f"{tuned.name}: no candidate is proved, of {len(tuned.tried)} that were tried ({several or 'none'})"
     else:
@@ -87,7 +80,7 @@ def lines(tuned: Tuned) -> Iterator[str]:
     yield f"  tried   {len(tuned.tried)} of {of}: {several or 'none'}; {tuned.cut} cut by their bound{stopped}"
     reasons = Counter((t.record.status, t.record.reason) for t in tuned.tried if t.record.reason)
     for (status, reason), times in reasons.most_common(5):
-        yield f"  {status:7} {times} times: {reason.partition(chr(10))[0]}"
+        yield f"  {status:7} {'once' if times == 1 else f'{times} times'}: {reason.partition(chr(10))[0]}"
 
 
 COLUMNS = ("cost", "status", "instructions an output", "registers", "warps", "conflicts", "sectors")
@@ -127,9 +120,10 @@ def explanation(space: Tunable, propagation: Propagator, root: PartialAssignment
         for rule in choices.rules:
             left_of, of = choices.share_left(rule)
             names = ", ".join(rule.names) or "no choice"
-            yield f"{rule.words}: leaves {left_of:,} of {of:,} combinations of {names}"
+            failed = f"; {rule.failed}" if rule.failed else ""
+            yield f"{rule.words}: leaves {left_of:,} of {of:,} combinations of {names}{failed}"
     bound = space.bound(root, device)
-    yield f"bound: at least {seconds_text(bound.seconds)}: {bound.why}"
+    yield f"bound: {bound}"
 
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 320, 70, 40, 40

@@ -67,7 +67,8 @@ class ParameterSpace:
             self.choices: FileChoices = file.choices(overrides)
             self.choices.require_known()
             self.space: GroundSpace = self.choices.space()
-        self.selector = selector
+            self.selector = selector
+            self.require_one(self.choices.first())
         names = [choice for choice, _ in self.space.names]
         self.decisions = {each.name: at for at, each in enumerate(names) if isinstance(each, GenericChoice)}
         self.hash = digest(repr((file.text, selector, sorted(overrides.items()), device.hash)))[:16]
@@ -82,13 +83,25 @@ class ParameterSpace:
 
     def sketch(self, assignment: Assignment) -> Sketch:
         with tuning_for(self._device):
-            found = self._file.alone().load(self.selector, self.target(assignment)[1])
-        if len(found) > 1:
+            return self._one(self._file.alone().load(self.selector, self.target(assignment)[1]))
+
+    def _one(self, sketches: list[Sketch]) -> Sketch:
+        if len(sketches) > 1:
             raise SwizzleError(
-                f"{self._file.path} holds {len(found)} sketches: {', '.join(each.name for each in found)}",
-                expected="one sketch to tune", fix=f"name it: {self._file.path}:{found[0].name}",
+                f"{self._file.path} holds {len(sketches)} sketches: {', '.join(each.name for each in sketches)}",
+                expected="one sketch to tune", fix=f"name it: {self._file.path}:{sketches[0].name}",
             )  # fmt: skip
-        return found[0]
+        return sketches[0]
+
+    def require_one(self, first: Mapping[str, int]) -> None:
+        """Refuse a file in which no sketch, or several, are meant, by its first candidate where that is a sketch."""
+        values = {**self._overrides, **first}
+        try:
+            refused = self._file.instance(values).parameters.refused or {}
+        except SwizzleError:
+            return  # the search says of each candidate why its file does not run
+        if not refused or self.selector not in (None, *refused):
+            self._one(self._file.load(self.selector, values))
 
     def scale(self, assignment: Assignment) -> float:
         return 1.0

@@ -30,7 +30,7 @@ from swizzle.solving.cache.entries import cache_folder
 from swizzle.solving.solution.solution import Limits, Result
 from swizzle.sweeps.job import SweepJob
 from symbolic.choices.conditions import Value
-from symbolic.choices.propagation import ContradictionError, PartialAssignment, Propagator
+from symbolic.choices.propagation import PartialAssignment, Propagator
 from symbolic.choices.search import SpaceSize, assignments, estimate
 from symbolic.errors import SwizzleError
 from symbolic.limits import Interruption
@@ -195,17 +195,9 @@ def count_candidates(propagation: Propagator, root: PartialAssignment, walks: in
 
 
 def start(space: Tunable) -> tuple[Propagator, PartialAssignment]:
-    """Return the whole space as a candidate; raises NothingLeftError where it is empty."""
+    """Return the whole space as a candidate."""
     propagation = Propagator(space.space)
-    try:
-        root = propagation.root()
-        if isinstance(space, ParameterSpace) and next(assignments(propagation, root), None) is None:
-            space.choices.none_left(space.space)
-    except ContradictionError:
-        if isinstance(space, ParameterSpace):
-            space.choices.none_left(space.space)
-        raise
-    return propagation, root
+    return propagation, propagation.root()
 
 
 def tune(
@@ -297,7 +289,11 @@ class _Run:
         tuned = self.tuned
         tuned.least = self.bound(self.root)
         try:
-            if not self.space.per_output:
+            if isinstance(self.space, ScheduledKernels):
+                if unlike := self.space.schedules.unlike_specification():
+                    what = "the kernel as it is written is not equal to its specification, and so no schedule is"
+                    tuned.stopped, tuned.finished = f"{what}: {'; '.join(unlike)}", True
+                    return tuned
                 self.try_least()
             if engine is not None:
                 self.run_on(engine, device_name)

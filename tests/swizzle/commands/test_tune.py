@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from swizzle.commands.process import execute
+from swizzle.commands.tune import TuneArguments
 from swizzle.derive.tuning import static_cost
 
 COPY = """
@@ -122,3 +123,115 @@ def test_a_mistake_is_one_error(file: Path, arguments: list[str], said: str) -> 
     """Exit status 2."""
     status, out, err = call(file, *arguments)
     assert (status, out) == (2, "") and said in err and "fix:" in err
+
+
+HEAD = "from swizzle import accumulator, choice, cuda, f32, parameter, require, sketch, spec\n"
+TWICE = (
+    HEAD
+    + """{choices}
+
+@spec
+def doubled(x):
+    return [2 * v for v in x]
+
+@sketch(spec=doubled, block=32, x=f32[32 * V], y=f32.out[32 * V])
+def twice(x, y):
+    for m in range(V):
+        y[cuda.threadIdx.x + 32 * m] = 2 * x[cuda.threadIdx.x + 32 * m]
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("choices", "line"),
+    [
+        ('V = choice("V", (1, 2))\nW = choice("V", (1, 2, 3))', 3),
+        ('V = choice("V", (1, 2))\nW = parameter("V", 1, domain=(1, 2))', 2),
+        ('W = parameter("V", 1, domain=(1, 2))\nV = parameter("V", 2, domain=(1, 2))\nU = choice("U", (1, 2))', 3),
+    ],
+)
+def test_a_name_is_declared_once(tmp_path: Path, choices: str, line: int) -> None:
+    """Of choices and parameters; what comes second would silently stand for both."""
+    path = tmp_path / "twice.py"
+    path.write_text(TWICE.format(choices=choices))
+    status, out, err = call(path, "--count")
+    assert (status, out) == (2, "") and f":{line}:1: error: the parameter V is declared twice" in err
+
+
+def test_one_sketch_is_meant(tmp_path: Path) -> None:
+    """A name that the file does not have, and none where it has several, are told before anything is tried."""
+    path, text = tmp_path / "twice.py", TWICE.format(choices='V = choice("V", (2, 4))')
+    path.write_text(text + text[text.index("@sketch") :].replace("def twice", "def thrice"))
+    for target, said in ((f"{path}:nothing", "has no sketch nothing"), (path, "holds 2 sketches: twice, thrice")):
+        for flag in ("--count", "--explain", "-q"):
+            status, out, err = call(target, flag)
+            assert (status, out) == (2, "") and said in err
+    path.write_text(text.replace("(2, 4)", "(0, 2)"))
+    assert call(path, "--count")[:2] == (0, "twice: 2 candidates in 1 choice, counted\n")  # of 0 there is no kernel
+
+
+def test_a_requirement_that_cannot_be_computed_says_so(tmp_path: Path) -> None:
+    """It leaves the values out, in the list of what is left, and where nothing is."""
+    path = tmp_path / "twice.py"
+    choices = 'V = choice("V", (0, 1, 2))\nrequire(64 % V == 0, "divides")'
+    path.write_text(TWICE.format(choices=choices))
+    status, out, _ = call(path, "--explain")
+    assert status == 0 and "leaves 2 of 3 combinations of V; cannot be computed with V = 0: " in out
+    path.write_text(TWICE.format(choices=choices.replace("(0, 1, 2)", "(0,)")))
+    status, _, err = call(path, "--count")
+    assert status == 1 and "line 3: divides cannot be computed with V = 0: " in err
+
+
+def test_a_choice_is_set_once(file: Path) -> None:
+    """`-D` and `--fix` may say the same."""
+    status, _, err = call(file, "--fix", "V=2", "-D", "V=4")
+    assert status == 2 and "V is given twice: -D V=4 and --fix V=2" in err
+    assert call(file, "--fix", "V=2", "-D", "V=2", "--count")[0] == 0
+
+
+def test_a_number_of_workers_asks_for_processes() -> None:
+    """Without an engine they are those of this machine, with a scheduler those of Dask."""
+    for given, engine in (
+        ({"workers": 2}, "local"),
+        ({"scheduler": "tcp://a:1"}, "dask"),
+        ({"engine": "dask"}, "dask"),
+    ):
+        elsewhere = TuneArguments("a.py", **given).elsewhere  # type: ignore[arg-type]
+        assert elsewhere is not None and elsewhere.engine == engine
+    assert TuneArguments("a.py").elsewhere is None
+
+
+LOOPS = (
+    HEAD
+    + """
+N = parameter("N", 4096, domain=range(1, 1 << 31))
+
+@spec
+def added(x):
+    return [x[i] + 1 for i in range(N)]
+
+@sketch(spec=added, block=1, x=f32[N], y=f32.out[N])
+def add(x, y):
+    for i in range(N):
+        y[i] = x[i] + 2
+"""
+)
+
+
+def test_a_kernel_that_is_wrong_has_no_schedules(tmp_path: Path) -> None:
+    """It is looked at as it is written, however long its loops are, and is said once: exit status 1."""
+    path = tmp_path / "add.py"
+    path.write_text(LOOPS)
+    status, out, err = call(path)
+    assert (status, err) == (1, "") and out.startswith(
+        "add: the kernel as it is written is not equal to its specification, and so no schedule is: y[0] is 2.0 + x[0],"
+    )
+    assert json.loads(call(path, "--json")[1])["tried"] == 0
+
+
+def test_a_kernel_with_neither_choices_nor_loops(tmp_path: Path) -> None:
+    """What would help is named: both of them."""
+    path = tmp_path / "twice.py"
+    path.write_text(TWICE.format(choices="V = 2"))
+    status, _, err = call(path, "--count")
+    assert status == 2 and 'declare a choice, `V = choice("V", (1, 2, 4))`' in err

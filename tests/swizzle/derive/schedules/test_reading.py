@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import linecache
+from itertools import islice
 
 import pytest
 
+from swizzle.derive.schedules.proof import prove_schedule
 from swizzle.derive.schedules.schedule_space import ScheduleSpace
 from swizzle.sketches.loading import SketchFile
+from symbolic.choices.propagation import Propagator
+from symbolic.choices.search import assignments
 from symbolic.errors import SwizzleError
 from tests.swizzle.derive.schedules.kernels import KERNELS, schedules
 
@@ -73,3 +77,38 @@ def test_what_has_no_schedules_is_a_mistake(old: str, new: str, said: str) -> No
     assert said in str(caught.value)
     assert caught.value.place is not None
     assert caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("loop", "taps", "length"),
+    [
+        ("range(K)", "K = 3", "K"),
+        ("range(2 * R + 1)", "R = 1", "3"),
+        ("range(0, 3, 1)", "", "3"),
+        ("range(0, 3)", "", "3"),
+    ],
+)
+def test_a_loop_to_a_number_that_has_a_name(loop: str, taps: str, length: str) -> None:
+    """It may be written as arithmetic, from 0 on: it has one level, and its schedules are right."""
+    conv = KERNELS["conv2d"].replace("for r in range(3):\n", f"for r in {loop}:\n")
+    head, _, rest = conv.partition("\n\n")
+    space = read(f"{head}\n{taps}\n{rest}")
+    assert space.backbone.loops["r"].length == length and len(space.backbone.loops["r"].tiles) == 1
+    propagation = Propagator(space.space)
+    (leaf,) = islice(assignments(propagation), 1)
+    assert prove_schedule(space, propagation.assignment(leaf)).equal
+
+
+def test_long_loops_over_numbers_are_strip_mined() -> None:
+    """As those over parameters: by divisors, of which other lengths than powers of two have some, too."""
+    text = KERNELS["axpy"].replace('parameter("N", 65536, domain=range(1, 1 << 27))', "1000")
+    space = read(text)
+    assert [level.sizes for level in space.backbone.loops["i"].tiles] == [
+        (), (2, 4, 5, 8, 10, 20, 25, 40, 50, 100, 125, 200, 250, 500, 1000), (1, 2, 4)
+    ]  # fmt: skip
+    propagation = Propagator(space.space)
+    root = propagation.root()
+    wide = {"size(i1)": 125, "kind(store_out.i1)": "THREAD.x", "kind(store_out.i0)": "BLOCK"}
+    leaf = next(assignments(propagation, space.decide(propagation, root, wide)))
+    assignment = propagation.assignment(leaf)
+    assert prove_schedule(space, assignment).equal and "N // " in space.text(assignment)
