@@ -55,6 +55,17 @@ def test_the_example_is_read() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("name", "formula"), [
+    ("convolution", "lane"), ("attention", "(2 * (4 * i + t) + (4 * i + t) // 4) % 8"),
+])  # fmt: skip
+def test_products_of_what_is_nowhere_stored(name: str, formula: str) -> None:
+    """A window of an image, and the sums of another product."""
+    (sketch,) = load(CASES / f"{name}.py")
+    found = solve(sketch, Limits(timeout=600))
+    assert found.status == "sat" and [hole.formula for hole in found.best.holes] == [formula]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hgemm", "hgemm_stages", "int8_gemm", "gemm"])
 def test_case_studies_are_solved_without_conflicts(name: str) -> None:
     (sketch,) = load(CASES / f"{name}.py")

@@ -313,6 +313,18 @@ def test_conflicts_are_those_of_eight_rows(cell: str, turns: int) -> None:
     )
 
 
+@pytest.mark.parametrize(("columns", "turns"), [(8, 0), (16, 1), (24, 0), (64, 7)])
+def test_conflicts_of_stores_are_those_of_eight_rows(columns: int, turns: int) -> None:
+    """Of each of four matrices that stmatrix stores, rows whose banks are the same take turns."""
+    text = MOVES.format(count=4, rows=32, per=2, dtype="f16", source="r, c", load="", between="pass",
+                        put=STORED.format(rows=32, store=""))  # fmt: skip
+    sketch = sketch_of(
+        text.replace("back = cuda.shared.array((32, 2 * 4)", f"back = cuda.shared.array((32, {columns})")
+    )
+    assert equal(sketch)
+    assert conflicts(sketch.program) == (4 * turns, 4 * turns)
+
+
 def test_rows_places_and_layout_are_found_together() -> None:
     """A lane's row is an argument of the layout; the least conflicts are none."""
     found = solve(
