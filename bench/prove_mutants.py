@@ -26,6 +26,7 @@ import numpy as np
 
 from cuda_out.compile.toolchain import CompileError
 from cuda_out.emulate.emulate import EmulationError, emulate
+from cuda_out.ptx.running import machine
 from swizzle.strangers.proving.launched import KIND_NAMES, LaunchedKernel, chain_of
 from swizzle.strangers.proving.prove import prove
 from swizzle.strangers.reading.launch import GivenArgument, number_of
@@ -53,6 +54,8 @@ CHANGES = (
 )  # fmt: skip
 """What may be written instead of what; `{}` is what was found."""
 SEEDS = 3
+STEPS = 20_000
+"""Instructions after which a kernel counts as one that does not end."""
 
 
 def mutants(text: str) -> Iterator[tuple[str, str]]:
@@ -128,6 +131,7 @@ def main() -> None:
         for name in ([arguments.kernel] if arguments.kernel else sorted(SPECIFICATIONS))
         for what, text in mutants((KERNELS / f"{name}.cu").read_text())
     ]
+    machine.STEPS = STEPS  # type: ignore[misc]
     random.Random(arguments.seed).shuffle(every)
     verdicts, tried, bad, begun = Counter[str](), 0, 0, time.process_time()
     with tempfile.TemporaryDirectory() as folder:
