@@ -19,6 +19,7 @@ from symbolic.patterns.terms import (
     Map,
     PartialReduce,
     PatternNode,
+    PrefixScan,
     Reduce,
     Reorder,
     Split,
@@ -205,16 +206,21 @@ def reduce_map_fusion(term: Term, here: Surroundings) -> Term:
     """Map each element when it is reduced. The reduction keeps its name, or gets the map's."""
     match term:
         case Reduce(kind="seq", array=Map() as first):
-            f, g = term.operator, first.function
-            if first.kind not in ("seq", "map") or f.width != g.width:
-                another("reduce_seq o map_seq")
-            accumulated = parameter(f, g, like=f.parameters[0])
-            element = parameter(f, g, Variable(accumulated), like=g.parameters[0])
-            mapped = inlined(g, **{g.parameters[0]: Variable(element)})
-            body = inlined(f, **{f.parameters[0]: Variable(accumulated), f.parameters[1]: mapped})
-            made = Lambda((accumulated, element), body, width=f.width)
-            return replace(term, operator=made, array=first.array, label=both_labels(term, first))
+            return fold_with_map(term, first)
     another("reduce_seq o map_seq")
+
+
+def fold_with_map(term: Reduce | PrefixScan, first: Map) -> Term:
+    """Return a fold of what a map makes as one whose operator maps."""
+    f, g = term.operator, first.function
+    if first.kind not in ("seq", "map") or f.width != g.width:
+        another("fold o map_seq")
+    accumulated = parameter(f, g, like=f.parameters[0])
+    element = parameter(f, g, Variable(accumulated), like=g.parameters[0])
+    mapped = inlined(g, **{g.parameters[0]: Variable(element)})
+    body = inlined(f, **{f.parameters[0]: Variable(accumulated), f.parameters[1]: mapped})
+    made = Lambda((accumulated, element), body, width=f.width)
+    return replace(term, operator=made, array=first.array, label=both_labels(term, first))
 
 
 def after(f: Lambda, g: Lambda) -> Lambda:

@@ -77,6 +77,7 @@ CLAIMS: Final[Mapping[str, tuple[RuleClaim, ...]]] = {
         RuleClaim(_OP + "reduce_seq(add, z) o map_seq(lambda v: g(v)) o x", {**_V, "z": "f32"}),
         RuleClaim("reduce_seq(lambda a, b: op(a, f(b, b)), z) o map(lambda a: g(a)) o x", {**_V, "z": "f32"}),
     ),
+    "scan_map_fusion": (RuleClaim(_OP + "scan(add, z) o map(lambda v: g(v)) o x", {**_V, "z": "f32"}),),
     "lower_map": tuple(
         RuleClaim("map(lambda v: f(v)) o x", _V, {"kind": kind}) for kind in ("global", "block", "seq")
     ),
@@ -185,6 +186,9 @@ WITHOUT: Final[Mapping[tuple[str, str], RuleClaim]] = {
     ("part_iterate", "powers"): RuleClaim(_ADD + "part_red(add, 0, 3) o x", _12, {"times": 1, "size": "2"}),
     ("split_join_id", "chunks"): RuleClaim("split(3) o join o x", {"x": "f32[3, 4]"}),
     ("vector_scalar_id", "width"): RuleClaim("asVector(2) o asScalar o asVector(4) o x", _12),
+    ("scan_map_fusion", "alike"): RuleClaim(
+        "scan(lambda a, b: a + b, 0) o map(lambda p: p[0] * p[1]) o zip(x, x)", _6
+    ),
     ("lower_map", "nesting"): RuleClaim("map(lambda v: v + 1) o x", _6, {"kind": "local"}),
     ("to_memory", "nesting"): RuleClaim("map_global(lambda v: v + 1) o x", _6, {"memory": "shared"}),
     ("reorder_stride", "divides"): RuleClaim("reorder o x", _6, {"stride": "4"}),

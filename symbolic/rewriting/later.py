@@ -17,6 +17,7 @@ from symbolic.patterns.terms import (
     Let,
     Map,
     PatternNode,
+    PrefixScan,
     Reduce,
     Slide,
     Split,
@@ -35,7 +36,8 @@ from symbolic.patterns.terms import (
     with_children,
 )
 from symbolic.patterns.terms import children as parts_of
-from symbolic.patterns.types import ArrayOf
+from symbolic.patterns.types import ArrayOf, same_type
+from symbolic.rewriting.algorithmic import fold_with_map
 from symbolic.rewriting.nesting import faults
 from symbolic.rewriting.rule import Surroundings, another, inlined, labelled, parameter, rule
 
@@ -77,6 +79,19 @@ def zip_fusion(term: Term, here: Surroundings) -> Term:
                 label = "+".join(name for name in (label, label_of(each)) if name)
             return replace(term, function=Lambda((pair,), body), array=inner, label=label)
     another("map o zip")
+
+
+@rule(
+    "scan", "scan(f, z) o map_seq(g) = scan(lambda acc, x: f(acc, g(x)), z)", alike="g makes elements of their own type"
+)
+def scan_map_fusion(term: Term, here: Surroundings) -> Term:
+    """Map each element when it is scanned. The scan keeps its name, or gets the map's."""
+    match term:
+        case PrefixScan(array=Map() as first):
+            given, made = here.array(first.array).element, here.array(first).element
+            here.require("alike", same_type(given, made), f"{made} of {given}")
+            return fold_with_map(term, first)
+    another("scan o map_seq")
 
 
 @rule("join", "map(f) o join = join o map(map(f))")

@@ -110,6 +110,9 @@ def kernels(asked: LoweringRequest, spec: str, known: Iterable[str] = ()) -> Low
     for at, (name, inner) in enumerate((*cut.handed.items(), ("", last)), 1):
         made = Typing().type_of(inner, types)
         out = outputs if not name else {name: made}
+        if name:
+            sizes = shape_text(extents(made))
+            scratch.append(f"    {name} = cuda.device_array({sizes}, {_dtype(element_of(made), asked)})")
         own = own_names.take(f"{asked.name}_{at}")
         used = {each: kind for each, kind in types.items() if each in free(inner)}
         kernel = _Kernel(asked, own, inner, used, out, own_names)
@@ -118,8 +121,6 @@ def kernels(asked: LoweringRequest, spec: str, known: Iterable[str] = ()) -> Low
         names.append(own)
         if name:
             types[name] = made
-            sizes = shape_text(extents(made))
-            scratch.append(f"    {name} = cuda.device_array({sizes}, {_dtype(element_of(made), asked)})")
     given = [(each, _declared(asked, each, kind)) for each, kind in asked.types.items()]
     given += [(each, _array(kind, asked, "out")) for each, kind in outputs.items()]
     head = wrapped("@host(", [f"spec={spec}", *(f"{own}={text}" for own, text in given)])

@@ -72,10 +72,10 @@ def figure_9b() -> PatternDerivation:
     return threads(vectors("n / 512", 512), 256, 2)
 
 
-def figure_9c() -> PatternDerivation:
+def figure_9c(size: int = 8192) -> PatternDerivation:
     """For an Intel CPU: one thread of 8192 vectors."""
-    made = vectors("n / 8192", 8192).apply("part_split", at="add_part", size=8192)
-    made.apply("split_join", at="abs", size=8192).apply("split_join_id", at="abs")
+    made = vectors(f"n / {size}", size).apply("part_split", at="add_part", size=size)
+    made.apply("split_join", at="abs", size=size).apply("split_join_id", at="abs")
     made.apply("map_fusion", at="add_part_chunks2").apply("lower_map", at="add_part_chunks", kind="block")
     made.apply("lower_map", at="add_part_chunks2", kind="local").apply("lower_map", at="abs", kind="seq")
     made.apply("part_reduce").apply("lower_reduce", at="add_part").apply("reduce_map_fusion")

@@ -13,7 +13,7 @@ from tests.swizzle.derive.patterns.test_derive import derive
 
 HEAD = """\
 from swizzle import f32, i8, i32, spec
-from swizzle.derive.patterns import add, derivation, hole, join, map, reduce, slide, zip
+from swizzle.derive.patterns import add, derivation, hole, join, let, map, reduce, slide, zip
 
 
 """
@@ -80,6 +80,9 @@ def test_mistakes_in_steps_are_told_at_the_step(steps: str, found: str, tmp_path
         (program().replace("spec=f,", "spec=lambda x: map(abs, x),"), 10, "no <lambda> at the file's top"),
         (program().replace("spec=f,", "spec=f(3),"), 7, "map of 3"),
         (program("map(lambda w: reduce(add, w, 0), slide(3, 2, x))"), 10, "that 2 divides n - 3 is not so of n = 64"),
+        (program("map(lambda v: (v, v), x)", 'd.share("z").to_blocks()'), 10, "(f32, f32) handed on from kernel to"),
+        (program("map(lambda v: let(map(lambda w: w * v, x), lambda z: " + SUM.replace("x", "z") + "), x)",
+                 "d.to_seq().to_blocks()"), 10, "what blocks make, read by the same kernel"),
         (program(kind='i8["n"]'), 10, "the kernel that the steps of a lead to is refused: `+` on i8 data"),
     ],
 )  # fmt: skip

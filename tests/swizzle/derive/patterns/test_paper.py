@@ -69,8 +69,11 @@ def begun(size: int) -> PatternDerivation:
         (figures.figure_8, {"n": 64, "s": 8}, asum),
         (lambda: last(figures.threads(figures.chunks(begun(256), 256), 32, 8)), {"n": 512}, asum),
         (lambda: last(figures.threads(vectors(begun(64)), 32, 2)), {"n": 512}, asum),
+        (lambda: last(figures.figure_9c(16)), {"n": 128}, asum),
+        (lambda: last(figures.figure_9b()), {"n": 2048}, asum),
+        pytest.param(lambda: last(figures.figure_9c()), {"n": 32768}, asum, marks=pytest.mark.slow),
     ],
-    ids=["2", "8", "9a", "9b"],
+    ids=["2", "8", "9a", "9b", "9c", "9b as it is", "9c as it is"],
 )
 def test_every_expression_of_a_figure_is_proved_as_it_stands(
     made: Callable[[], PatternDerivation], lengths: dict[str, int], spec: Callable[..., Any]
