@@ -20,7 +20,7 @@ from swizzle.language.specs.specification import Meaning
 from swizzle.sketches.sketch import Sketch, not_a_sketch
 from swizzle.solving.audit.certificate import Claim, EngineName
 from swizzle.solving.costs.cost import floor_of
-from swizzle.solving.costs.counted import Conflicts
+from swizzle.solving.costs.counted import Conflicts, FormulaTerms
 from swizzle.solving.costs.registry import costs_of
 from swizzle.solving.problem.candidate import Candidate, NoFilling
 from swizzle.solving.problem.problem import Problem
@@ -209,6 +209,7 @@ class _Search(SearchState):
             with closing(self._engine(part, light=True)) as light:
                 if isinstance(self._lower(light), Unknown):
                     return False
+            self._shorten()
             if self.goal.counted and improved_by_layouts(self):
                 return True
             if self.is_settled() if self.goal.counted else self.at_floor():
@@ -461,8 +462,22 @@ class _Search(SearchState):
                 self.reason = self._why(answer)
             if not isinstance(answer, Candidate):
                 return answer
-            self.best = answer
+            self._keep_best(answer)
         return None
+
+    def _shorten(self) -> None:
+        """Take shorter formulas that a few tries find, where these are asked for and others will take long."""
+        assert self.ranking is not None and self.reading is not None
+        if self.best is not None and any(isinstance(cost, FormulaTerms) for cost in self.goal.counted):
+            shorter = with_shorter_formulas(self.reading, self.best, self.goal.lowered)
+            if self.ranking.of(shorter) < self.ranking.of(self.best):
+                self._keep_best(shorter)
+
+    def _keep_best(self, found: Candidate) -> None:
+        """Take a filling for the best; where a limit may end the search, it is read and verified at once."""
+        self.best = found
+        if self.deadline is not None and self.limits.canonical and self.reading is not None:
+            self.reading.judged(found)
 
     def _enumerate(self, space: SpaceName, engine: Engine) -> bool:
         """Look at every distinct filling of the space, or at those that the costs which are counted decide between."""
@@ -483,7 +498,7 @@ class _Search(SearchState):
             found.append(answer)
             self.all = found
             if self.best is None or self.ranking.of(answer) < self.ranking.of(self.best):
-                self.best = answer
+                self._keep_best(answer)
             self._tell_count(space, len(found))
             engine.forbid(answer)
         return True

@@ -68,5 +68,31 @@ def test_memory_is_a_limit_of_solve(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found.status, found.reason) == ("unknown", "out of memory: more than 16 MiB")
 
 
+COUNTED = """
+lane = cuda.laneid
+n = i32(0)
+for k in range(32):
+    n += where(x[?sw_xform(k, 32)] == i32(lane), 1, 0)
+h[lane] = n
+"""
+
+
+def test_short_formulas_are_found_where_all_are_counted() -> None:
+    """A histogram may read its elements in any order: the shortest formula is looked for before all are."""
+    counts = "[sum(where(x[i] == b, 1, 0) for i in range(32)) for b in range(32)]"
+    sketch = kernel(COUNTED, spec=counts, arguments="x=i32[32], h=i32.out[32]", block=32, warp_size=32)
+    costs = Limits(cost=("accumulates", "terms"))
+    whole = solve(sketch, costs)
+    assert whole.best is not None and whole.best.holes[0].formula == "k" and whole.optimal
+
+
+def test_what_was_found_is_verified_before_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All fillings are to be counted, which takes long: the first one is read and verified when it is found."""
+    monkeypatch.setattr("swizzle.solving.search.metasketch._Search._tell_count", out_of_memory)
+    monkeypatch.setattr("swizzle.solving.search.readback.verify", out_of_memory)
+    stopped = solve(posed(MOVED, ONE), Limits(cost=("accumulates", "terms")), timeout=600)
+    assert stopped.status == "sat" and stopped.reason.startswith("out of memory") and not stopped.optimal
+
+
 def out_of_memory(*_: object) -> None:
     raise OutOfMemory("out of memory: more than 16 MiB")
