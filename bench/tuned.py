@@ -57,7 +57,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "THREADS": (1 << 12, 1 << 15),
         "FEW": (128, 512),
     },
-    "swizzle.solving.search.metasketch": {"COUNTED": (16, 64, 256), "READ": (1, 16, 64)},
+    "swizzle.solving.search.metasketch": {"COUNTED": (16, 64, 256)},
     "swizzle.solving.search.layouts": {"COUNTED": (16, 64, 256)},
     "swizzle.solving.problem.nested": {"MOST": (1 << 10, 1 << 12, 1 << 14)},
     "swizzle.solving.search.coloured": {"CONFLICTS": (2_000, 20_000), "PAIRS": (1 << 22, 1 << 26)},
@@ -92,6 +92,7 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
     "swizzle.solving.search.screening": {
         "WORK": (1 << 20, 1 << 24),
         "FEW": (1 << 10, 1 << 14),
+        "READ": (1, 16, 64),
         "CONFIRMED": (16, 64, 256),
     },
     "swizzle.solving.search.storing": {"PAIRS": (1 << 20, 1 << 25)},

@@ -25,7 +25,9 @@ project = "Swizzle"
 version = release = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
 source_suffix = {".md": "markdown", ".ipynb": "markdown"}
-exclude_patterns = ["examples"]
+INSIDE = ("benchmarks", "contributing", "dependencies", "design", "not-done-yet")
+"""Pages for whoever works on Swizzle: they are read in the tree, and are no part of the site."""
+exclude_patterns = ["examples", *(f"{name}.md" for name in INSIDE)]
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", ".*")]  # types in signatures are those of other packages, too
 myst_heading_anchors = 4
@@ -58,8 +60,9 @@ def with_outputs(app: Sphinx, name: str, source: list[str]) -> None:
 
 def links_of_the_site(app: Sphinx, name: str, source: list[str]) -> None:
     """Name a page by its title, and keep the text of a link that leads to no page: the site holds the pages alone."""
+    nowhere = rf"(?:\.\./|examples/|(?:{'|'.join(INSIDE)})\.md)"
+    source[0] = re.sub(rf"\[([^\]]+)\]\({nowhere}[^)]*\)", r"\1", source[0])
     source[0] = re.sub(r"\[[a-z-]+\.md\]\(([a-z-]+\.md)\)", r"[](\1)", source[0])
-    source[0] = re.sub(r"\[([^\]]+)\]\((?:\.\./|examples/)[^)]*\)", r"\1", source[0])
 
 
 def setup(app: Sphinx) -> None:

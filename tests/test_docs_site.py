@@ -32,9 +32,10 @@ def test_the_site_builds(tmp_path: Path) -> None:
 
 
 def test_every_page_is_in_the_navigation() -> None:
-    """The table of contents has each page once."""
+    """The table of contents has each page once, but for those that are about the inside."""
+    inside = ["benchmarks", "contributing", "dependencies", "design", "not-done-yet"]
     listed = re.findall(r"^([a-z][a-z-]*)$", text_of("index.md"), re.MULTILINE)
-    assert sorted(listed) == sorted(
+    assert sorted([*listed, *inside]) == sorted(
         path.stem for path in DOCS.iterdir() if path.suffix in (".md", ".ipynb") and path.stem != "index"
     )
 

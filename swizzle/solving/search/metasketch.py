@@ -8,17 +8,16 @@ the other, until a solution is found that no other can beat. The search ends wit
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
-from typing import Literal, Protocol
+from typing import Literal
 
 from msgspec.structs import replace
 
 from swizzle.language.specs.specification import Meaning
 from swizzle.sketches.sketch import Sketch, not_a_sketch
-from swizzle.solving.audit.certificate import Claim, EngineName
+from swizzle.solving.audit.certificate import Claim
 from swizzle.solving.costs.cost import floor_of
 from swizzle.solving.costs.counted import Conflicts, FormulaTerms
 from swizzle.solving.costs.registry import costs_of
@@ -28,11 +27,12 @@ from swizzle.solving.search import lightest
 from swizzle.solving.search.answer import result_of
 from swizzle.solving.search.cegis import Cegis
 from swizzle.solving.search.chain_search import fillings
+from swizzle.solving.search.engine import Engine
 from swizzle.solving.search.hopeless import hopeless
 from swizzle.solving.search.layouts import improved_by_layouts, put_together, with_light_layouts
 from swizzle.solving.search.plan import Plan
 from swizzle.solving.search.readback import Reading
-from swizzle.solving.search.screening import FEW, Screening
+from swizzle.solving.search.screening import screened
 from swizzle.solving.search.shorter import with_shorter_formulas
 from swizzle.solving.search.state import Ranking, SearchState
 from swizzle.solving.search.tables import Tables, TooManyFunctions, TooManyNodes
@@ -43,42 +43,13 @@ from symbolic.bottom_up import deep_stack
 from symbolic.errors import SwizzleError
 from symbolic.limits import Interruption, default_memory, limited, released, size_of
 from symbolic.solve.answer import Unknown
-from templates.holes import SPACES, Space
+from templates.holes import SPACES
 from templates.registry import register
 from templates.template import TemplateFamily
-
-
-class Engine(Protocol):
-    """A search in one space, kept between questions."""
-
-    @property
-    def space(self) -> Space: ...
-
-    @property
-    def name(self) -> EngineName:
-        """The engine's name in a certificate."""
-
-    @property
-    def narrowed(self) -> bool:
-        """Say whether the engine leaves out fillings that may be right, so that 'none' is no proof."""
-
-    def find(self, at_most: int | None = None) -> Candidate | NoFilling | Unknown:
-        """Find a filling of at most this cost that was not forbidden, or say that none exists."""
-
-    def forbid(self, candidate: Candidate) -> None:
-        """Rule out all fillings that run like a candidate."""
-
-    def evidence(self) -> dict[str, int]:
-        """Return how large a proof was."""
-
-    def close(self) -> None:
-        """Free what the engine holds; may be called more than once."""
-
 
 NAIVE_DEPTH: Mapping[TemplateName, Literal[0, 1, 2]] = {"paper": 0, "naive-1": 1, "naive-2": 2}
 BETWEEN_COUNTS = 0.3  # seconds
 COUNTED = 64  # light functions whose costs are counted
-READ = 64  # fillings of which the one with the shortest formulas is taken
 
 
 class _Search(SearchState):
@@ -269,16 +240,13 @@ class _Search(SearchState):
         assert self.problem is not None and self.plan is not None and self.reading is not None
         if space != SPACES[0] or not self.plan.screens():
             return False
-        engines = [Screening(self.problem, self.sketch.spec, each, self.goal.lowered) for each in self.plan.spaces]
-        for engine in sorted(engines, key=lambda engine: max(FEW, engine.size)):
-            self.tell(engine.space, "running fillings on numbers")
-            found = itertools.islice(engine.candidates(), READ)
-            self.best = min(found, key=self.reading.length, default=None)
-            if self.best is not None:
-                self.last = engine.space
-                self.left_open = [each for each in self.plan.spaces if each < engine.space]
-                return True
-        return False
+        self.tell(space, "running fillings on numbers")
+        self.best = screened(self.problem, self.sketch.spec, self.plan.spaces, self.goal.lowered, self.reading.length)
+        if self.best is None:
+            return False
+        self.last = self.best.space
+        self.left_open = [each for each in self.plan.spaces if each < self.last]
+        return True
 
     def _found_apart(self, space: SpaceName) -> bool:
         """Say whether a filling that cannot be beaten is found by looking for layouts behind all other holes."""
@@ -522,6 +490,7 @@ def solve(
     progress: Listener | None = None,
     meaning: Meaning | None = None,
     *,
+    space: SpaceName | Literal["all"] | None = None,
     cost: str | Named | type[Named] | Sequence[str | Named | type[Named]] | None = None,
     families: str | TemplateFamily | Sequence[str | TemplateFamily] = (),
     timeout: float | None = None,
@@ -532,7 +501,8 @@ def solve(
     `cost` says what should be small, instead of `limits.cost`: one cost, or several, the most important first. Each is
     a name, a cost or its class. Sketches named by `filled_from=` are solved first. `meaning` is the specification's, if
     it is known already. `families` are users' own families of templates, or their names, in addition to those of
-    `limits`; they join Space 4. `timeout` (seconds) and `memory` (bytes, or '4G') are limits too.
+    `limits`; they join Space 4. `space`, `timeout` (seconds) and `memory` (bytes, or '4G') are limits too.
+    `progress` is called with each step of the search; `progress=print` shows them.
 
     Returns a `Result` that is sat, unsat or unknown (out of time or memory, or interrupted by Ctrl-C; it keeps the best
     solution so far). Raises `SwizzleError` for a mistake in the sketch or its specification.
@@ -542,6 +512,7 @@ def solve(
     if not isinstance(limits, Limits | None):
         raise SwizzleError(f"limits of {limits!r:.60}", expected="an object of Limits", fix="Limits(timeout=60)")
     limits = limits or Limits()
+    limits = limits if space is None else replace(limits, space=space)
     limits = limits if cost is None else replace(limits, cost=costs_of(cost))
     limits = replace(limits, families=register((*limits.families, *register(families))))
     limits = limits if timeout is None else replace(limits, timeout=timeout)

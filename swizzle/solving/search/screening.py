@@ -7,8 +7,9 @@ too many for: values that go through several holes and functions one after the o
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, Final
@@ -29,17 +30,33 @@ from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.machine import Machine
 from templates.holes import Space
 
-# WORK, FEW and CONFIRMED are varied by an experiment: python bench/tuned.py screening.WORK 1048576 16777216
+# But for LARGEST and DIGITS, each is varied by an experiment: python bench/tuned.py screening.WORK 1048576 16777216
 WORK: Final = 1 << 24
 """Threads of all fillings together."""
 FEW: Final = 1 << 14
 """Fillings of a space that are run before those of a smaller space that has more."""
+READ: Final = 64
+"""Right fillings of which the one with the shortest formulas is taken."""
 LARGEST: Final = 97
 """Of the random numbers."""
 DIGITS: Final = 1e-4
 """Of the largest number wanted: what floats may differ by."""
 CONFIRMED: Final = 64
 """Fillings that agree on numbers and are run on terms."""
+
+
+def screened(
+    problem: Problem, spec: Callable[..., Any], spaces: Iterable[Space], cost: BoundedCost,
+    length: Callable[[Candidate], int],
+) -> Candidate | None:  # fmt: skip
+    """Return a right filling of some space, of the first ones that with the shortest formulas; spaces that have few
+    fillings are looked at first."""
+    engines = [Screening(problem, spec, space, cost) for space in spaces]
+    for engine in sorted(engines, key=lambda engine: max(FEW, engine.size)):
+        found = min(itertools.islice(engine.candidates(), READ), key=length, default=None)
+        if found is not None:
+            return found
+    return None
 
 
 class Screening:

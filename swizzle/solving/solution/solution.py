@@ -115,6 +115,10 @@ class Progress(Struct, frozen=True):
     counterexamples: int
     seconds: float
 
+    def __str__(self) -> str:
+        best = ", ".join(f"{cost} {name}" for name, cost in (self.best_cost or {}).items())
+        return f"{self.seconds:6.1f} s  Space {self.space}: {self.doing}{f', best {best}' if best else ''}"
+
 
 Listener: TypeAlias = Callable[[Progress], None]
 """What is told of a search while it runs."""

@@ -7,7 +7,7 @@ import pytest
 import swizzle
 from swizzle.sketches.sketch import Sketch
 from swizzle.solving.search.metasketch import solve
-from swizzle.solving.solution.solution import Limits
+from swizzle.solving.solution.solution import Limits, Progress
 from symbolic.limits import OutOfMemory, limited
 from tests.sketches import kernel
 
@@ -92,6 +92,20 @@ def test_what_was_found_is_verified_before_the_time_is_over(monkeypatch: pytest.
     monkeypatch.setattr("swizzle.solving.search.readback.verify", out_of_memory)
     stopped = solve(posed(MOVED, ONE), Limits(cost=("accumulates", "terms")), timeout=600)
     assert stopped.status == "sat" and stopped.reason.startswith("out of memory") and not stopped.optimal
+
+
+def test_space_and_progress_of_a_call(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is asked for most needs no object of limits; a step of a search reads as a line."""
+    found = swizzle.solve(posed(SUM, TWO), space="2", progress=print)
+    assert found.space == "2"
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith(" s  Space 1: interpreting the sketch")
+    assert lines[-1].endswith(": looking for a filling")
+    assert (
+        str(Progress("2", "looking", {"accumulates": 3}, 0, 61.25)) == "  61.2 s  Space 2: looking, best 3 accumulates"
+    )
+    with pytest.raises(swizzle.SwizzleError, match="a space of '5'"):
+        swizzle.solve(posed(SUM, TWO), space="5")  # type: ignore[arg-type]
 
 
 def out_of_memory(*_: object) -> None:
