@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -142,8 +142,8 @@ def sweep_command(arguments: SweepArguments, out: TextIO, err: TextIO) -> int:
             if others and not arguments.quiet:
                 err.write(f"left out: {others} answers of other versions of Swizzle\n")
             return DONE
-        journal.enlist(jobs)
         quiet = arguments.quiet or arguments.json_object
+        journal.enlist(jobs if quiet else _counted(jobs, err))
         before = journal.statuses()
         known = ", ".join(f"{number} {status}" for status, number in before.items()) or "none"
         strange = [status for status in arguments.rerun if status not in before]
@@ -163,6 +163,17 @@ def sweep_command(arguments: SweepArguments, out: TextIO, err: TextIO) -> int:
                 said = f"{left} of {len(journal)} jobs have no answer; the same command goes on"
                 err.write(f"{said}: {printable(str(path))}\n")
     return DONE
+
+
+def _counted(jobs: Iterable[SweepJob], err: TextIO) -> Iterator[SweepJob]:
+    """Say how many jobs there are so far, where it takes long to list them."""
+    spoken = time.monotonic()
+    for number, job in enumerate(jobs, 1):
+        yield job
+        if time.monotonic() > spoken + SPOKEN:
+            err.write(f"{number} jobs so far\n")
+            err.flush()
+            spoken = time.monotonic()
 
 
 def _tell(arguments: SweepArguments, journal: Journal, out: TextIO) -> None:

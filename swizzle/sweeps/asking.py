@@ -75,7 +75,7 @@ def together(some: Iterable[tuple[str, list[Any]]]) -> dict[str, list[Any]]:
     """Return all values of each name, whether they were given at once or one after the other."""
     values: dict[str, list[Any]] = {}
     for name, more in some:
-        values.setdefault(name, []).extend(each for each in more if each not in values.get(name, ()))
+        values[name] = list(dict.fromkeys([*values.get(name, []), *more]))
     return values
 
 

@@ -230,7 +230,7 @@ class _Driver:
         """Say whether what a worker had at its end can have begun: it takes what was sent first, a thing a thread."""
         worker = error.last_worker
         self.held[worker.server_id] += 1
-        return bool(self.held[worker.server_id] <= worker.nthreads)
+        return self.held[worker.server_id] <= int(worker.nthreads)
 
 
 def _killed(asked: AskedJob) -> JobAnswer:

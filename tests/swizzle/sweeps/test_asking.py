@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from swizzle.sweeps.asking import jobs_of, values_of
+from swizzle.sweeps.asking import jobs_of, together, values_of
 from swizzle.sweeps.files import with_files
 from swizzle.sweeps.job import SweepJob
 from symbolic.errors import SwizzleError
@@ -39,6 +39,12 @@ def test_what_is_no_range(word: str) -> None:
         return
     with pytest.raises(SwizzleError, match="--set "):
         values_of(word)
+
+
+def test_values_of_one_name_come_together() -> None:
+    """Each once; a million of them in no time."""
+    assert together([("N", [1, 2]), ("K", [True]), ("N", [2, 3])]) == {"N": [1, 2, 3], "K": [True]}
+    assert len(together([values_of("N=1..1000000"), ("N", [7])])["N"]) == 1_000_000
 
 
 def test_all_combinations(tmp_path: Path) -> None:
