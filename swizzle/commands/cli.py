@@ -405,7 +405,11 @@ def scan(context: click.Context, /, **options: Any) -> int:
 @click.argument("targets", metavar="FILES|JOBS.jsonl...", nargs=-1, shell_complete=complete_target)
 @click.option("--set", "values", metavar="NAME=RANGE", multiple=True, help="Values of a parameter: N=1..64, N=8,16,32.")
 @click.option(
-    "--option", "choices", metavar="NAME=VALUES", multiple=True, help="Options of the command: space=1,2 or all."
+    "--option",
+    "choices",
+    metavar="NAME=VALUES",
+    multiple=True,
+    help="Options of the command: space=1,2; cost:=terms,bytes is one value.",
 )
 @click.option(
     "--do",

@@ -143,7 +143,9 @@ def sweep_command(arguments: SweepArguments, out: TextIO, err: TextIO) -> int:
                 err.write(f"left out: {others} answers of other versions of Swizzle\n")
             return DONE
         quiet = arguments.quiet or arguments.json_object
-        journal.enlist(jobs if quiet else _counted(jobs, err))
+        again = journal.enlist(jobs if quiet else _counted(jobs, err))
+        if again and not quiet:
+            err.write(f"asked once: {again} jobs that are the same as others, of the same texts, values and options\n")
         before = journal.statuses()
         known = ", ".join(f"{number} {status}" for status, number in before.items()) or "none"
         strange = [status for status in arguments.rerun if status not in before]

@@ -66,8 +66,14 @@ def values_of(word: str) -> tuple[str, list[int]]:
 
 
 def choices_of(word: str) -> tuple[str, list[Any]]:
-    """Return the name and the values of an option: NAME=a,b or, of a flag, NAME."""
+    """Return the name and the values of an option: NAME=a,b, or NAME:=a,b, which is one, or, of a flag, NAME.
+
+    >>> choices_of("space=1,all"), choices_of("args:=f32[4],i32=64")
+    (('space', ['1', 'all']), ('args', ['f32[4],i32=64']))
+    """
     name, equals, text = word.partition("=")
+    if name.endswith(":"):
+        return name[:-1].lstrip("-"), [text]
     return name.lstrip("-"), text.split(",") if equals else [True]
 
 

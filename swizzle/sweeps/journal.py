@@ -140,11 +140,16 @@ class Journal:
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 
-    def enlist(self, jobs: Iterable[SweepJob]) -> None:
-        """Add jobs to this driver's list, each once; those that the journal has answers for are done."""
+    def enlist(self, jobs: Iterable[SweepJob]) -> int:
+        """Add jobs to this driver's list, each once; those that the journal has answers for are done.
+
+        Return how many were given that the list had already.
+        """
         self._forget_open()
+        before, given = len(self), 0
         jobs = iter(jobs)
         while some := list(islice(jobs, _AT_ONCE)):
+            given += len(some)
             with self._mistakes(), self._transaction():
                 for job in some:
                     texts = ((digest(text), text) for text in job.files.values())
@@ -159,6 +164,7 @@ class Journal:
                         " on conflict do update set job = excluded.job where answer is null",
                         row,
                     )
+        return given - (len(self) - before)
 
     def enlist_all(self) -> int:
         """Add the jobs that the journal has of this version of Swizzle; return how many it has of others."""
