@@ -6,8 +6,6 @@ instead, and which these are is the hole. The keys are gone through twice: first
 the powers. `swizzle solve case_studies/tensor_cores/attention.py`.
 """
 
-from functools import reduce
-
 from swizzle import cuda, f32, math, maximum, parameter, sketch, spec, sw_xform
 
 N = parameter("N", 16, domain=(8, 16, 32, 64))  # keys, 8 of them in a tile
@@ -19,7 +17,7 @@ def attention_spec(x, k, v):
     rows = []
     for r in range(16):
         scores = [sum(x[r, e] * k[j, e] for e in range(E)) for j in range(N)]
-        most = reduce(maximum, scores)
+        most = maximum(scores)
         powers = [math.exp(s - most) for s in scores]
         rows.append([sum(powers[j] * v[j, n] for j in range(N)) / sum(powers) for n in range(8)])
     return rows
