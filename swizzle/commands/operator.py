@@ -150,6 +150,7 @@ def as_json(found: Found) -> dict[str, Any]:
         "overflow": found.overflow or None,
         "divisors": list(found.divisors),
         "cancelled": {name: list(some) for name, some in found.loop.cancelled.items()},
+        "compared_apart": found.loop.compared_apart,
         "witnesses": {name: law.witness for name, law in laws.items() if law.witness},
         "seconds": round(found.seconds, 3),
         "kind": "" if found.carrier is None else found.carrier.how,
@@ -194,6 +195,9 @@ def beside(found: Found) -> Iterator[tuple[str, str]]:
         step = found.loop.step.get(name)
         what = f"{name} is {text_of(step)}" if step is not None and step.constant else name
         yield "rounding", f"{what}: what it leaves of {', '.join(map(spelled, some))}, which cancel, is dropped"
+    if found.loop.compared_apart:
+        some = count(found.loop.compared_apart, "comparison")
+        yield "tests of NaN", f"not all tests before {some} were looked at; --effort looks at more"
     if found.divisors:
         yield "divides by", f"{'; '.join(found.divisors)}: proved wherever it is not 0"
 

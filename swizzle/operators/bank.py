@@ -5,7 +5,10 @@ How much is looked at is counted, not timed: a search ends in the same place on 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -22,8 +25,8 @@ MOST: Final = 2500
 COMPARED: Final = 200
 """So many numbers are compared with each other."""
 MOST_TRUTHS: Final = 6000
-A_CELL: Final = 10.0
-A_PRODUCT: Final = 0.1
+A_CELL: Final = 5.0
+A_PRODUCT: Final = 0.04
 """Nanoseconds for an entry of a new column, and for one of two matrices that are multiplied."""
 
 
@@ -45,8 +48,8 @@ class Work:
     """What may still be computed, about as much as in some seconds; what a part of it spends is spent of all."""
 
     def __init__(self, seconds: float, whole: Work | None = None) -> None:
-        self._whole = whole
-        self.left = seconds * (MORE.get() if whole is None else 1)
+        self._whole = whole or WORK.get()
+        self.left = seconds * MORE.get()
 
     def spend(self, operations: float, nanoseconds: float) -> None:
         """Count operations, each of which takes some nanoseconds."""
@@ -58,6 +61,21 @@ class Work:
     def over(self) -> bool:
         """Whether nothing is left."""
         return self.left <= 0 or (self._whole is not None and self._whole.over)
+
+
+WORK: Final[ContextVar[Work | None]] = ContextVar("WORK", default=None)
+"""What all that is looked for may spend together."""
+
+
+@contextmanager
+def share(seconds: float, part: float = 1) -> Iterator[None]:
+    """Let all that is looked for spend so much together; no more than a part of what is left, where it is a part."""
+    whole = WORK.get()
+    token = WORK.set(Work(seconds if whole is None else part * max(0, whole.left) / MORE.get()))
+    try:
+        yield
+    finally:
+        WORK.reset(token)
 
 
 class ExampleBank:
@@ -172,17 +190,17 @@ def _chosen(bank: ExampleBank, column: Array, *, truth: bool, depth: int) -> Exp
     tests = bank.truths.made[:MOST_TRUTHS]
     if not some or not tests:
         return None
-    bank.work.spend(len(some) * len(tests) * len(column), A_PRODUCT)
     wrong = np.stack([each != column for _, each in some]).astype(np.float32)
     holds = np.stack([each for _, each in tests]).astype(np.float32)
-    return _choice(some, tests, wrong, holds, np.ones(len(column), np.float32), depth)
+    return _choice(some, tests, wrong, holds, np.ones(len(column), np.float32), depth, bank.work)
 
 
 def _choice(
     some: Sequence[tuple[Expression, Array]], tests: Sequence[tuple[Expression, Array]], wrong: Array, holds: Array,
-    asked: Array, depth: int,
+    asked: Array, depth: int, work: Work,
 ) -> Expression | None:  # fmt: skip
     """Return a choice that is right of all the examples that are asked about."""
+    work.spend(wrong.shape[0] * holds.size, A_PRODUCT)
     wrong = wrong * asked
     wrong_there = wrong @ holds.T
     wrong_elsewhere = wrong.sum(axis=1, keepdims=True) - wrong_there
@@ -196,8 +214,8 @@ def _choice(
     if options or depth == 1:
         return min(options)[2] if options else None
     enough = fine & (holds @ asked > 0.1 * asked.sum())
-    for test in np.flatnonzero(enough)[:12]:
-        rest = _choice(some, tests, wrong, holds, asked * (1 - holds[test]), depth - 1)
+    for test in itertools.takewhile(lambda _: not work.over, np.flatnonzero(enough)[:12]):
+        rest = _choice(some, tests, wrong, holds, asked * (1 - holds[test]), depth - 1, work)
         if rest is not None:
             node = select(tests[int(test)][0], some[int(np.argmax(wrong_there[:, test] == 0))][0], rest)
             options.append((node.size, len(options), node))

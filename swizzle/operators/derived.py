@@ -255,6 +255,9 @@ def _renamed(found: Found, taken: Sequence[str]) -> Found:
     )  # fmt: skip
     assert found.proofs is not None
     identity = None if found.proofs.identity is None else keys(found.proofs.identity)
+    cancelled = {names.get(name, name): tuple(names.get(each.rpartition(".")[2], each) for each in some)
+                 for name, some in loop.cancelled.items()}  # fmt: skip
+    found = replace(found, loop=replaced(loop, cancelled=cancelled))
     return _found(found, made, whole, found.proofs.laws, identity)
 
 
@@ -289,10 +292,19 @@ def _found(
     of: Found, loop: Loop, carrier: Carrier, laws: Mapping[str, LawProof], identity: Values | None,
     other: Found | None = None,
 ) -> Found:  # fmt: skip
+    """Return an operator that is made of one or two, with what is said beside their laws."""
     assert of.proofs is not None
+    made_of = [each for each in (of, other) if each is not None]
+    cancelled: dict[str, tuple[str, ...]] = {}
+    for name, some in (item for each in made_of for item in each.loop.cancelled.items()):
+        cancelled[name] = (*cancelled.get(name, ()), *some)
+    apart = sum(each.loop.compared_apart for each in made_of)
+    carrier = replaced(carrier, loop=replaced(loop, cancelled=cancelled, compared_apart=apart))
+    divisors = tuple(text for each in made_of for text in each.divisors)
     needed = tuple(name for name in ("step", "associative") if name in laws)
     ranges = of.ranges if of.ranges is not None or other is None else other.ranges
-    return Found(loop, of.domain, carrier, Proofs(of.proofs.domain, laws, identity, (), needed), 0.0, ranges=ranges)
+    proofs = Proofs(of.proofs.domain, laws, identity, (), needed)
+    return Found(carrier.loop, of.domain, carrier, proofs, 0.0, ranges=ranges, divisors=divisors)
 
 
 def _without_state(name: str, loop: Loop) -> Loop:

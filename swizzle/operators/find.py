@@ -11,6 +11,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from swizzle.operators.bank import share
 from swizzle.operators.carrier import GUESSED, Carrier, of_the_loop_itself, spelled
 from swizzle.operators.clamp import clamped
 from swizzle.operators.decomposition import composed, part_of
@@ -29,13 +30,17 @@ from swizzle.operators.residues import by_residues
 from swizzle.operators.update import ITSELF, updated
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import FALSE, TRUE, Expression, subexpressions
-from symbolic.expressions.formulas import Verdict, decide
+from symbolic.expressions.formulas import Verdict, decide, in_vain
 from symbolic.expressions.text import text_of
 from symbolic.solve.z3_engine import fresh_contexts
 
 SECONDS = 0.5
 """For looking for fewer words than were found."""
-
+SEARCHED: Final = 4.0
+HALF: Final = 0.5
+"""Seconds of work of all searches for a loop, and how much of what is left those for a part of it have."""
+UNANSWERED: Final = 2.5
+"""Seconds of effort for all the questions that a solver does not answer."""
 
 MOST_WRONG: Final = 3
 """So many sets of helpers are given up before a search ends."""
@@ -172,7 +177,7 @@ def with_divisors(found: Found) -> Found:
 def operator_of(loop: Loop, domain: Domain = "words") -> Found:
     """Find the operator of a serial loop, and prove its laws."""
     try:
-        with fresh_contexts():
+        with fresh_contexts(), share(SEARCHED), in_vain(UNANSWERED):
             return _with_cancelled(with_divisors(_operator_of(loop, domain, time.perf_counter())))
     except RecursionError:
         raise too_deep(loop.name, loop.place) from None
@@ -321,7 +326,8 @@ def _first(loop: Loop, domain: Domain) -> Carrier | None:
         _ = loop.begun
     except ArithmeticError:
         return None
-    found = next(_ways(loop, domain, Attempts()), None)
+    with share(SEARCHED, HALF):
+        found = next(_ways(loop, domain, Attempts()), None)
     return None if found is None else of_the_loop_itself(found)
 
 

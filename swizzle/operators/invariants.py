@@ -6,6 +6,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from types import MappingProxyType
 from typing import Any
 
@@ -25,7 +26,7 @@ from symbolic.expressions.expression import (
     negation,
     substituted,
 )
-from symbolic.expressions.formulas import Sort, decide
+from symbolic.expressions.formulas import Formulas, Sort, answers
 from symbolic.expressions.meaning import function_of
 
 SECONDS = 3.0
@@ -49,36 +50,41 @@ def inductive(
     parts of a product). Nothing is kept where a solver does not know.
     """
     kept = list(candidates)[:MOST]
+    formulas = Formulas(sorts, infinite or {})
+    asked = [{each: (substituted(each, after), before(each)) for each in kept} for after, before in steps]
     while kept:
-        lost: set[Expression] = set()
-        for after, before in steps:
-            claims = [(substituted(each, after), TRUE) for each in kept]
-            given = [*premises, *(before(each) for each in kept)]
-            found = decide(claims, sorts, given, infinite=infinite, effort=SECONDS)
-            if found.verdict == "unknown" and len(kept) > 1:  # each by itself is easier
-                undecided = 0
-                for each, claim in zip(kept, claims, strict=True):
-                    if undecided < MOST_UNDECIDED:
-                        answer = decide([claim], sorts, given, infinite=infinite, effort=ALONE)
-                        undecided += answer.verdict == "unknown"
-                        if answer.verdict == "proved":
-                            continue
-                    lost.add(each)
-                if not lost:
-                    continue
-                break
-            if found.verdict == "unknown":
-                return []
-            if found.verdict == "refuted":
-                names = list(found.values)
-                results = function_of(names, [claim for claim, _ in claims])(*found.values.values())
-                lost |= {each for each, holds in zip(kept, results, strict=True) if not holds}
-                if not lost:
+        lost: set[int] = set()
+        for of_step in asked:
+            claims = [(of_step[each][0], TRUE) for each in kept]
+            given = [*premises, *(of_step[each][1] for each in kept)]
+            with closing(answers(claims, given, formulas, SECONDS)) as asking:
+                found = next(asking)
+                while found.verdict == "refuted":
+                    holds = function_of(list(found.values), [claim for claim, _ in claims])(*found.values.values())
+                    more = {place for place, held in enumerate(holds) if not held} - lost
+                    if not more:
+                        return []
+                    lost |= more
+                    found = asking.send(lost)
+            if found.verdict == "unknown" and not lost:  # each by itself is easier
+                if len(kept) == 1:
                     return []
+                undecided = 0
+                for place, claim in enumerate(claims):
+                    if undecided < MOST_UNDECIDED:
+                        with closing(answers([claim], given, formulas, ALONE)) as asking:
+                            verdict = next(asking).verdict
+                        undecided += verdict == "unknown"
+                        if verdict == "proved":
+                            continue
+                    lost.add(place)
+            elif found.verdict == "proved" and all(before is TRUE for _, before in of_step.values()):
+                asked = [each for each in asked if each is not of_step]  # of fewer it holds, too
+            if lost:
                 break
         if not lost:
             return kept
-        kept = [each for each in kept if each not in lost]
+        kept = [each for place, each in enumerate(kept) if place not in lost]
     return []
 
 

@@ -70,10 +70,10 @@ def _judged(
     if not isinstance(function, FunctionType):
         return Found(empty, domain, None, None, 0.0, ("the function's text, which is not at hand",), undecided=True)
     try:
-        combine, cancelled = _combined(function, words, single)
+        combine, cancelled, apart = _combined(function, words, single)
     except Unreadable as error:
         return Found(empty, domain, None, None, 0.0, (f"the function as formulas: {error}",), undecided=True)
-    loop = Loop(name, None, dict(words), {}, {}, dict(combine), (), cancelled=cancelled)
+    loop = Loop(name, None, dict(words), {}, {}, dict(combine), (), cancelled=cancelled, compared_apart=apart)
     lift = {word: name_of(word, dtype) for word, dtype in words.items()}
     carrier = Carrier(loop, words, lift, combine, {}, tuple(lift.values()), GIVEN)
     prover = Prover(carrier, domain)
@@ -105,8 +105,9 @@ def _needed(said: Law | None) -> tuple[str, ...]:
 
 def _combined(
     function: FunctionType, words: dict[str, DType], single: bool
-) -> tuple[dict[str, Expression], dict[str, tuple[str, ...]]]:
-    """Return what a function makes of two values, over the names a.WORD and b.WORD, and what cancels in it."""
+) -> tuple[dict[str, Expression], dict[str, tuple[str, ...]], int]:
+    """Return what a function makes of two values, over the names a.WORD and b.WORD, what cancels in it, and how many
+    comparisons were not looked at under all the tests before them."""
     lifted = Lifted(function, ROUNDS, "assert")
     if any(dtype.is_float for dtype in words.values()):
         lifted.closure = exact(lifted.closure)
@@ -128,7 +129,7 @@ def _combined(
         if demand.demanded and not demand.text.startswith("division by zero"):
             raise Unreadable(demand.text)
     results = found if isinstance(found, tuple | list) else (found,)
-    check_comparisons(results, noted)
+    apart = check_comparisons(results, noted)
     if len(results) != len(words):
         raise SwizzleError(
             f"{function.__name__} returns {len(results)} values", place=place,
@@ -143,7 +144,7 @@ def _combined(
                 fix="return a value of the same kind",
             )  # fmt: skip
     cancelled = {word: cancelled_in(each, spelled) for word, each in zip(words, results, strict=True)}
-    return read, {word: some for word, some in cancelled.items() if some}
+    return read, {word: some for word, some in cancelled.items() if some}, apart
 
 
 def _check_compared(closure: Closure, words: Mapping[str, DType]) -> None:

@@ -11,19 +11,21 @@ from symbolic.expressions.floats import decided_beforehand
 from symbolic.lifting.comparisons import NotedComparisons
 
 
-def check_comparisons(values: Iterable[Any], noted: NotedComparisons, promised: Any = True) -> None:
+def check_comparisons(values: Iterable[Any], noted: NotedComparisons, promised: Any = True) -> int:
     """Raise SwizzleError for a comparison, among `noted` ones, that has one answer for all real numbers, but another
     for NaN, an infinity, or what was rounded.
 
     `values` are symbolic values, in whose formulas the comparisons are; `promised` holds of all inputs. What
-    nobody decides of real numbers is refused, too.
+    nobody decides of real numbers is refused, too. Returned is how many were not looked at under all the tests before
+    them.
     """
     formulas = [each.formula for each in values if hasattr(each, "formula")]
     premises = [promised.formula] if isinstance(promised, Boolean) else []
-    found = decided_beforehand(formulas, noted, premises) if noted else None
+    found, apart = decided_beforehand(formulas, noted, premises) if noted else (None, 0)
     if found is not None:
         comparison, kind = found
         raise asks_for(noted[comparison].text, kind, noted[comparison].place)
+    return apart
 
 
 def asks_for(what: str, kind: str, place: Place | None) -> SwizzleError:

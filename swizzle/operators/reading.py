@@ -94,6 +94,7 @@ class _Reader:
         self.elements = {by_array[array]: dtype for array, dtype in self.arrays.items()}
         self._spelled: dict[str, str] = {}
         self._cancelled: dict[str, tuple[str, ...]] = {}
+        self._apart: dict[str, int] = {}
         self._compared: dict[str, tuple[tuple[Any, ...], NotedComparisons]] = {}  # of each part that ran last
         nodes = [node for each in (*self.parts.body, *self.parts.behind) for node in ast.walk(each)]
         words = any(not each.is_float and each is not BOOL for each in self.arrays.values())
@@ -137,7 +138,8 @@ class _Reader:
         promised = Promise(self._length(length), self._where())
         place = self.code.text.place(self.code.node)
         cancelled = {name: some for name, some in self._cancelled.items() if some}
-        return Loop(self.code.name, place, self.elements, types, initial, step, result, promised, run, cancelled)
+        return Loop(self.code.name, place, self.elements, types, initial, step, result, promised, run, cancelled,
+                    compared_apart=sum(self._apart.values()))  # fmt: skip
 
     # -- types -------------------------------------------------------------------------------------------------
 
@@ -273,8 +275,7 @@ class _Reader:
                 )
         returned = outward(result)
         values = returned if isinstance(returned, tuple) else (returned,)
-        if noted:
-            check_comparisons(values, noted, self._promised)
+        self._apart[what] = check_comparisons(values, noted, self._promised) if noted else 0
         self._compared[what] = values, noted
         return values
 
@@ -389,10 +390,11 @@ class _Reader:
             reached = {each: manager().Ite(earlier, reached[each], found) for each, found in state.items()}
             premises += [] if promised is None else [promised.substitute(others)]
         premises += [] if promised is None else [promised]
-        for some, noted in kinds.values():
+        for name, (some, noted) in kinds.items():
             of_reached = [Boolean(each.formula.substitute(reached)) for each in some if hasattr(each, "formula")]
             of_state = {each.substitute(reached): what for each, what in noted.items()}
-            check_comparisons(of_reached, of_state, Boolean(manager().And(premises)))
+            apart = check_comparisons(of_reached, of_state, Boolean(manager().And(premises)))
+            self._apart[name] = max(apart, self._apart[name])
 
     # -- what is promised ----------------------------------------------------------------------------------------
 

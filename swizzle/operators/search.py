@@ -31,7 +31,8 @@ SHOWN: Final = 220
 SECONDS: Final = 4.0
 """Of work; for one set of words 1.5 of them, and as many more for a choice within another one."""
 A_STEP: Final = 4.0
-"""Nanoseconds for an operation of a loop's step in one row."""
+A_ROW: Final = 20.0
+"""Nanoseconds for an operation of a loop's step in one row, and for a row beside these."""
 REDUNDANT: Final = 0.3
 APART: Final = "!"
 """What names of an inner operator's words end in, so that they are none of the state's."""
@@ -151,7 +152,7 @@ def searched(
                 if work.over:
                     return Searched(None, undetermined, tried)
                 tried += 1 in depths
-                work.spend(operations * 2 * SPLITS * LONGEST, A_STEP)
+                work.spend(2 * SPLITS * LONGEST, operations * A_STEP + A_ROW)
                 splits = Splits(loop, (*others, *some), empty, own)
                 conflict = splits.undetermined()
                 if conflict:

@@ -63,15 +63,16 @@ Path: TypeAlias = tuple[FNode, ...]
 
 def decided_beforehand(
     formulas: Iterable[FNode], noted: Collection[FNode], premises: Sequence[FNode] = ()
-) -> tuple[FNode, str] | None:
+) -> tuple[tuple[FNode, str] | None, int]:
     """Return a comparison, among `noted` ones in formulas, that real numbers decide and floating-point ones do not, and
     of which kind these are; None where there is none. `premises` hold of all inputs. Such a one is also what nobody
-    decides of real numbers: no solver, and none of the numbers that were tried."""
+    decides of real numbers: no solver, and none of the numbers that were tried. Behind it stands how many comparisons
+    were not looked at under all the tests before them, which may decide them."""
     known: dict[FNode, FNode] = {}
     asked = {_divided(each, known): each for each in noted}
     check = _Check(asked, tuple(_divided(each, known) for each in premises))
     found = next(filter(None, (check.look(_divided(each, known)) for each in formulas)), None)
-    return None if found is None else (asked[found[0]], found[1])
+    return None if found is None else (asked[found[0]], found[1]), len(check.apart)
 
 
 def _divided(formula: FNode, known: dict[FNode, FNode]) -> FNode:
@@ -97,21 +98,26 @@ class _Check:
         self._seen: set[tuple[FNode, frozenset[FNode]]] = set()
         self._names: dict[FNode, frozenset[FNode]] = {}
         self._asked = 0
+        self.apart: set[FNode] = set()
+        """Comparisons that were looked at without some of the tests before them."""
 
     def look(self, root: FNode) -> tuple[FNode, str] | None:
         """Go through a formula from its root, into what is chosen and what is asked for it, up to such a comparison."""
-        pending: list[tuple[FNode, Path]] = [(root, ())]
+        pending: list[tuple[FNode, Path, bool]] = [(root, (), True)]
         while pending:
-            node, path = pending.pop()
+            node, path, whole = pending.pop()
             key = (node, frozenset(path))
             if key in self._seen:
                 continue
             self._seen.add(key)
-            kind = self._kind(node, path) if node in self.noted else ""
-            if kind:
-                return node, kind
+            if node in self.noted:
+                self.apart.update(() if whole else (node,))
+                kind = self._kind(node, path)
+                if kind:
+                    return node, kind
             longer = path if len(self._seen) < MOST * MORE.get() else ()
-            pending.extend(reversed(list(self._inside(node, longer))))
+            whole = whole and longer == path and not (len(node.args()) > TESTS and (node.is_and() or node.is_or()))
+            pending.extend(reversed([(*each, whole) for each in self._inside(node, longer)]))
         return None
 
     def _inside(self, node: FNode, path: Path) -> Iterator[tuple[FNode, Path]]:
@@ -144,10 +150,12 @@ class _Check:
 
     def _kind(self, node: FNode, path: Path) -> str:
         """Return what a comparison asks for that is no real number; '' if nothing."""
-        near = self._near(node, (*self.premises, *path[-TESTS:]))
+        near, alone = self._near(node, (*self.premises, *path[-TESTS:])), self._near(node, self.premises)
         if len(near) > len(self.premises):
             self._asked += 1
-            near = near if self._asked <= QUESTIONS * MORE.get() else self._near(node, self.premises)
+            near = near if self._asked <= QUESTIONS * MORE.get() else alone
+        if len(near) < len(self._near(node, (*self.premises, *path))):
+            self.apart.add(node)
         if not near and _is_open(node):
             return ""
         known = _by_functions(node)

@@ -10,9 +10,9 @@ such. What is proved of all of these holds of the real ones; a counterexample is
 
 from __future__ import annotations
 
-import itertools
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -38,7 +38,7 @@ from symbolic.expressions.expression import (
     subexpressions,
     terms,
 )
-from symbolic.solve.answer import Sat, Unsat
+from symbolic.solve.answer import Answer, Sat, Unknown, Unsat
 from symbolic.solve.evaluate import as_signed
 from symbolic.solve.floor_division import (
     bit_vector_type,
@@ -80,6 +80,11 @@ STEPS: Final = {"linear": 8_000_000, "words": 6_000_000, "integers": 3_000_000, 
 """Of the solver in about a second: of linear arithmetic, of words, and where integers or reals are multiplied."""
 MORE: Final = ContextVar("MORE", default=1.0)
 """So many times the steps are taken for every question."""
+VAIN: Final[ContextVar[list[float] | None]] = ContextVar("VAIN", default=None)
+"""How much effort may still come to nothing, where all questions have a limit together."""
+A_TRY: Final = 0.2
+AT_LEAST: Final = 0.5
+"""Effort for a question where nothing is left, and what it counts at least, as bits are made of words before."""
 TOO_LONG: Final = "resource limit"
 """What the solver says where they are too few."""
 
@@ -100,6 +105,15 @@ Value: TypeAlias = bool | int | Fraction | float
 Verdict: TypeAlias = Literal["proved", "refuted", "unknown"]
 
 
+class Answered(Struct, frozen=True):
+    """Whether a claim holds; where it does not, values of its names for which it fails."""
+
+    verdict: Verdict
+    values: Mapping[str, Value] = by_default(default_factory=dict)
+    reason: str = ""
+    seconds: float = 0.0
+
+
 @dataclass(slots=True)
 class Formulas:
     """What expressions mean, given the sorts of their names, and which may be an infinity of which sign."""
@@ -113,6 +127,7 @@ class Formulas:
     _exponentials: dict[Expression, FNode] = field(default_factory=dict)
     _sorts: dict[Expression, Sort | None] = field(default_factory=dict)
     _known: dict[tuple[Expression, Sort | None], Any] = field(default_factory=dict)
+    _simple: dict[FNode, FNode] = field(default_factory=dict)
 
     # -- sorts ---------------------------------------------------------------------------------------------------
 
@@ -178,10 +193,12 @@ class Formulas:
                 sort = self._joined(*map(self.sort_of, arguments)) or self.common_sort(*arguments)
                 a, b = (self.number(each, sort) for each in arguments)
                 below = self._compare(node.operator, a.value, b.value, sort)
-                strictly = m.Or(_both(a.low, m.Not(b.low)), _both(b.high, m.Not(a.high)))
+                strictly = m.Or(self._both(a.low, m.Not(b.low)), self._both(b.high, m.Not(a.high)))
                 finite = m.Not(m.Or(a.low, a.high, b.low, b.high))
-                alike = m.Or(_both(a.low, b.low), _both(a.high, b.high)) if node.operator == "<=" else m.FALSE()
-                return _simplified(m.Or(strictly, m.And(finite, below), alike))
+                alike = (
+                    m.Or(self._both(a.low, b.low), self._both(a.high, b.high)) if node.operator == "<=" else m.FALSE()
+                )
+                return self._simplified(m.Or(strictly, m.And(finite, below), alike))
         raise AssertionError(node.operator)
 
     def same(self, a: Expression, b: Expression) -> FNode:
@@ -194,7 +211,7 @@ class Formulas:
         sort = self._joined(self.sort_of(a), self.sort_of(b)) or self.common_sort(a, b)
         x, y = self.number(a, sort), self.number(b, sort)
         finite = m.Or(x.low, x.high, m.Equals(x.value, y.value))
-        return _simplified(m.And(m.Iff(x.low, y.low), m.Iff(x.high, y.high), finite))
+        return self._simplified(m.And(m.Iff(x.low, y.low), m.Iff(x.high, y.high), finite))
 
     def _compare(self, operator: str, a: FNode, b: FNode, sort: Sort) -> FNode:
         m = manager()
@@ -261,7 +278,9 @@ class Formulas:
                 return found
             case "+":
                 numbers = [self.number(each, sort) for each in arguments]
-                low, high = (_simplified(m.Or(some)) for some in zip(*((x.low, x.high) for x in numbers), strict=True))
+                low, high = (
+                    self._simplified(m.Or(some)) for some in zip(*((x.low, x.high) for x in numbers), strict=True)
+                )
                 if not low.is_false() and not high.is_false():
                     raise Meaningless("a sum that may be of both infinities")
                 plus = m.BVAdd if sort.kind == "word" else m.Plus
@@ -328,8 +347,8 @@ class Formulas:
 
     def _choice(self, condition: FNode, a: Extended, b: Extended) -> Extended:
         m = manager()
-        low = a.low if a.low is b.low else _simplified(m.Ite(condition, a.low, b.low))
-        high = a.high if a.high is b.high else _simplified(m.Ite(condition, a.high, b.high))
+        low = a.low if a.low is b.low else self._simplified(m.Ite(condition, a.low, b.low))
+        high = a.high if a.high is b.high else self._simplified(m.Ite(condition, a.high, b.high))
         return Extended(a.value if a.value is b.value else m.Ite(condition, a.value, b.value), low, high)
 
     def _extreme(self, greatest: bool, a: Extended, b: Extended, sort: Sort) -> Extended:
@@ -340,9 +359,9 @@ class Formulas:
         better = self._compare("<=", b.value, a.value, sort) if greatest else self._compare(
             "<=", a.value, b.value, sort
         )  # fmt: skip
-        first = _simplified(m.Or(b.low, a.high, m.And(m.Not(a.low), m.Not(b.high), better)))
+        first = self._simplified(m.Or(b.low, a.high, m.And(m.Not(a.low), m.Not(b.high), better)))
         value = a.value if first.is_true() else b.value if first.is_false() else m.Ite(first, a.value, b.value)
-        found = Extended(value, _both(a.low, b.low), _simplified(m.Or(a.high, b.high)))
+        found = Extended(value, self._both(a.low, b.low), self._simplified(m.Or(a.high, b.high)))
         return found if greatest else Extended(found.value, found.high, found.low)
 
     def _exponential(self, node: Expression) -> FNode:
@@ -389,6 +408,65 @@ class Formulas:
                         self.facts += [m.Iff(m.LT(a, b), m.LT(found, its)), m.Iff(m.LT(b, a), m.LT(its, found))]
         return found
 
+    # -- answers -------------------------------------------------------------------------------------------------
+
+    def answered(self, answer: Answer, seconds: float) -> Answered:
+        """Return what a solver's answer is to whether claims hold."""
+        match answer:
+            case Unsat():
+                return Answered("proved", seconds=seconds)
+            case Sat(model) if self.exact:
+                values: dict[str, Value] = {}
+                for name, sort in self.sorts.items():
+                    sign = self.infinite.get(name, 0)
+                    value: Any = model.value(_symbol(name, sort.formula_type))
+                    if sign and model.value(_symbol(f"{name}!infinite", BOOL)):
+                        value = sign * float("inf")
+                    if sort.kind == "word" and sort.signed:
+                        value = as_signed(value, sort.bits)
+                    values[name] = value
+                return Answered("refuted", values, seconds=seconds)
+            case Sat():
+                reason = "a counterexample of any growing function is none of exp"
+                return Answered("unknown", reason=reason, seconds=seconds)
+        reason = "it takes the solver too long" if TOO_LONG in answer.reason else answer.reason
+        return Answered("unknown", reason=reason, seconds=seconds)
+
+    # -- conditions without constants ----------------------------------------------------------------------------
+
+    def _both(self, a: FNode, b: FNode) -> FNode:
+        return self._simplified(manager().And(a, b))
+
+    def _simplified(self, formula: FNode) -> FNode:
+        """Return a condition without constants among its arguments."""
+        if formula not in self._simple:
+            self._simple[formula] = self._without_constants(formula)
+        return self._simple[formula]
+
+    def _without_constants(self, formula: FNode) -> FNode:
+        m, arguments = manager(), [self._simplified(each) if each.is_bool_op() else each for each in formula.args()]
+        if formula.is_and() or formula.is_or():
+            neutral, absorber = (m.TRUE(), m.FALSE()) if formula.is_and() else (m.FALSE(), m.TRUE())
+            if absorber in arguments:
+                return absorber
+            kept = [each for each in arguments if each is not neutral]
+            return (m.And if formula.is_and() else m.Or)(kept) if kept else neutral
+        if formula.is_not() and arguments[0].is_constant():
+            return m.Bool(not arguments[0].is_true())
+        if formula.is_iff() and arguments[0] is arguments[1]:
+            return m.TRUE()
+        if formula.is_ite():
+            condition, yes, no = arguments
+            if condition.is_constant():
+                return yes if condition.is_true() else no
+            if yes is no:
+                return yes
+            if yes.is_false():
+                return self._simplified(m.And(m.Not(condition), no))
+            if no.is_false():
+                return self._simplified(m.And(condition, yes))
+        return formula
+
 
 def _of_its_sort(node: Expression) -> Sequence[Expression]:
     """Return the arguments whose sort an expression has."""
@@ -408,46 +486,7 @@ def _folded(operator: Any, values: Sequence[FNode]) -> FNode:
     return found
 
 
-def _both(a: FNode, b: FNode) -> FNode:
-    return _simplified(manager().And(a, b))
-
-
-def _simplified(formula: FNode) -> FNode:
-    """Return a condition without constants among its arguments."""
-    m, arguments = manager(), [_simplified(each) if each.is_bool_op() else each for each in formula.args()]
-    if formula.is_and() or formula.is_or():
-        neutral, absorber = (m.TRUE(), m.FALSE()) if formula.is_and() else (m.FALSE(), m.TRUE())
-        if absorber in arguments:
-            return absorber
-        kept = [each for each in arguments if each is not neutral]
-        return (m.And if formula.is_and() else m.Or)(kept) if kept else neutral
-    if formula.is_not() and arguments[0].is_constant():
-        return m.Bool(not arguments[0].is_true())
-    if formula.is_iff() and arguments[0] is arguments[1]:
-        return m.TRUE()
-    if formula.is_ite():
-        condition, yes, no = arguments
-        if condition.is_constant():
-            return yes if condition.is_true() else no
-        if yes is no:
-            return yes
-        if yes.is_false():
-            return _simplified(m.And(m.Not(condition), no))
-        if no.is_false():
-            return _simplified(m.And(condition, yes))
-    return formula
-
-
 # ---- claims ------------------------------------------------------------------------------------------------------
-
-
-class Answered(Struct, frozen=True):
-    """Whether a claim holds; where it does not, values of its names for which it fails."""
-
-    verdict: Verdict
-    values: Mapping[str, Value] = by_default(default_factory=dict)
-    reason: str = ""
-    seconds: float = 0.0
 
 
 def decide(
@@ -462,39 +501,48 @@ def decide(
 
     `effort` limits the solver's steps, to about as many as it does in so many seconds; `MORE` multiplies it.
     """
-    started = time.perf_counter()
-    formulas = Formulas(sorts, infinite or {})
-    m = manager()
+    with closing(answers(list(claims), premises, Formulas(sorts, infinite or {}), effort)) as found:
+        return next(found)
+
+
+@contextmanager
+def in_vain(effort: float) -> Iterator[None]:
+    """Limit the effort of all questions together that the solver does not answer."""
+    token = VAIN.set([effort])
     try:
-        claimed, given = [(a, b) for a, b in claims if a is not b], [*premises]
-        wrong = [m.Not(formulas.same(a, b)) for a, b in claimed]
-        facts = [*map(formulas.truth, given), *formulas.divisible([*itertools.chain(*claimed), *given])]
+        yield
+    finally:
+        VAIN.reset(token)
+
+
+def answers(
+    claims: Sequence[tuple[Expression, Expression]], premises: Iterable[Expression], formulas: Formulas,
+    effort: float | None = None,
+) -> Generator[Answered, Collection[int], None]:  # fmt: skip
+    """Yield whether claims hold, as `decide` says; then, as often as places are sent, of all claims but those there."""
+    m = manager()
+    lost: Collection[int] = ()
+    given = [*premises]
+    try:
+        wrong = [m.FALSE() if a is b else m.Not(formulas.same(a, b)) for a, b in claims]
+        divided = formulas.divisible([*(side for a, b in claims if a is not b for side in (a, b)), *given])
+        facts = [*map(formulas.truth, given), *divided]
     except Meaningless as error:
-        return Answered("unknown", reason=str(error))
-    if not wrong:
-        return Answered("proved")
-    kind = "words" if any(each.kind == "word" for each in sorts.values()) else formulas.kind
-    with Solver("z3", work=None if effort is None else max(1, int(effort * STEPS[kind] * MORE.get()))) as solver:
-        solver.add([*facts, *formulas.facts, m.Or(wrong)])
-        answer = solver.check()
-    seconds = time.perf_counter() - started
-    match answer:
-        case Unsat():
-            return Answered("proved", seconds=seconds)
-        case Sat(model) if formulas.exact:
-            values: dict[str, Value] = {}
-            for name, sort in sorts.items():
-                sign = formulas.infinite.get(name, 0)
-                value: Any = model.value(_symbol(name, sort.formula_type))
-                if sign and model.value(_symbol(f"{name}!infinite", BOOL)):
-                    value = sign * float("inf")
-                if sort.kind == "word" and sort.signed:
-                    value = as_signed(value, sort.bits)
-                values[name] = value
-            return Answered("refuted", values, seconds=seconds)
-        case Sat():
-            return Answered(
-                "unknown", reason="a counterexample of any growing function is none of exp", seconds=seconds
-            )
-    reason = "it takes the solver too long" if TOO_LONG in answer.reason else answer.reason
-    return Answered("unknown", reason=reason, seconds=seconds)
+        yield Answered("unknown", reason=str(error))
+        return
+    kind = "words" if any(each.kind == "word" for each in formulas.sorts.values()) else formulas.kind
+    vain = VAIN.get()
+    if vain is not None and effort is not None:
+        effort = min(effort, max(A_TRY, vain[0]))
+    work = None if effort is None else max(1, int(effort * STEPS[kind] * MORE.get()))
+    with Solver("z3", work=work) as solver:
+        solver.add([*facts, *formulas.facts])
+        while True:
+            left = [each for place, each in enumerate(wrong) if place not in lost and not each.is_false()]
+            started = time.perf_counter()
+            solver.add([m.Or(left)] if left else [])
+            tired = vain is not None and vain[0] <= -AT_LEAST
+            answer = Unsat(()) if not left else Unknown(TOO_LONG) if tired else solver.check()
+            if vain is not None and effort is not None and isinstance(answer, Unknown) and not lost:
+                vain[0] -= max(effort, AT_LEAST)
+            lost = yield formulas.answered(answer, time.perf_counter() - started)

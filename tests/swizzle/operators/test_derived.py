@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from swizzle import f32, i32, operator
+from swizzle import f32, i32, operator, serial
+from swizzle.commands.operator import beside
 from swizzle.operators import Found, found_of, product, reversed, segmented
 from swizzle.operators.derived import _segments, associative_on_letters
 from swizzle.operators.proof import Prover
@@ -110,6 +111,35 @@ def test_a_wrong_construction_is_refuted_on_letters() -> None:
         return either(a[0], b[0]), choose(b[0], join(b[1], a[1]), join(a[1], b[1]))
 
     assert not any(associative_on_letters(each, True) for each in (first_flag, forgotten, swapped))
+
+
+@serial
+def compensated(x: f32):  # type: ignore[no-untyped-def]
+    s, t = 0, 0
+    for v in x:
+        y = v - t
+        u = s + y
+        t = (u - s) - y
+        s = u
+    return s
+
+
+@serial
+def harmonic(x: f32):  # type: ignore[no-untyped-def]
+    s = 0
+    for v in x:
+        s += 1 / v
+    return s
+
+
+def test_what_is_said_beside_the_laws_is_said_of_what_is_made_of_them() -> None:
+    """What rounding leaves, and what is divided by, under the names that words have there."""
+    said = list(beside(found_of(compensated)))
+    assert said == list(beside(found_of(segmented(compensated)))) and said[0][0] == "rounding"
+    both = list(beside(found_of(product(compensated, product(compensated, harmonic)))))
+    titles = [title for title, _ in both]
+    assert titles == ["rounding", "rounding", "divides by"] and both[0] == said[0] != both[1]
+    assert "t_1" in both[1][1] and "x" not in both[1][1]
 
 
 def test_only_what_is_proved_is_built_upon() -> None:

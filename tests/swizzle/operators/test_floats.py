@@ -16,6 +16,7 @@ from swizzle.commands.operator import OperatorArguments, as_json, operator, repo
 from swizzle.operators import found_of
 from swizzle.sketches.loading import load_names
 from symbolic.expressions.floats import decided_beforehand
+from symbolic.expressions.formulas import MORE
 from symbolic.solve.answer import Unknown, Unsat
 from symbolic.solve.solver import Solver
 from symbolic.solve.z3_engine import _IDLE, Z3Engine
@@ -159,9 +160,9 @@ def test_ways_of_a_formula_to_say_that_conditions_are_equal() -> None:
     v, m = get_env().formula_manager.Symbol("number asked", REAL), get_env().formula_manager
     above, below = m.GT(v, m.Real(1)), m.LE(v, m.Real(1))
     for equal in (m.Iff(above, below), m.Not(m.Iff(below, above))):
-        assert decided_beforehand([equal], [above, below]) is not None
+        assert decided_beforehand([equal], [above, below])[0] is not None
     for either in (m.Or(above, m.Not(below)), m.Or(m.Not(below), above)):
-        assert decided_beforehand([either], [above, below]) is not None
+        assert decided_beforehand([either], [above, below])[0] is not None
 
 
 @pytest.mark.slow
@@ -284,6 +285,37 @@ def test_what_is_written_says_it_too(tmp_path: Path) -> None:
     operator(OperatorArguments(str(tmp_path / "loops.py"), output=tmp_path / "out"), out, out)
     assert "  rounding       t is 0: what it leaves of s, t, v, which cancel, is dropped\n" in out.getvalue()
     assert "// rounding: t is 0: what it leaves of s, t, v" in (tmp_path / "out" / "f.cuh").read_text()
+
+
+COUNTS = """@serial
+def f(x: f32):
+    s = 0
+    for v in x:
+        t = 0
+        for k in range({}):
+            t += 1 if v > k else 0
+        s += t
+    return s
+"""
+
+
+@pytest.mark.parametrize(
+    ("rounds", "effort", "said"),
+    [(2, 1.0, ""), (2, 0.1, "not all tests before 2 comparisons were looked at; --effort looks at more")],
+)
+def test_comparisons_that_are_not_looked_at_under_all_tests_are_counted(
+    tmp_path: Path, rounds: int, effort: float, said: str
+) -> None:
+    """The more comparisons there are, the more ways lead to one; the report and the JSON object say where not all of
+    these were looked at."""
+    token = MORE.set(effort)
+    try:
+        found = found_of(read(tmp_path, COUNTS.format(rounds)))  # type: ignore[arg-type]
+    finally:
+        MORE.reset(token)
+    lines = [line for line in report(found).splitlines() if line.startswith("  tests of NaN")]
+    assert lines == ([f"  tests of NaN   {said}"] if said else [])
+    assert as_json(found)["compared_apart"] == (rounds if said else 0)
 
 
 @pytest.mark.slow

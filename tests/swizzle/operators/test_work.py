@@ -1,0 +1,84 @@
+"""How much is looked at and asked: it is counted, all together for a loop, and never timed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swizzle.operators import found_of
+from swizzle.operators.bank import Work
+from swizzle.operators.find import SEARCHED
+from swizzle.operators.invariants import inductive
+from swizzle.sketches.loading import load_names
+from symbolic.expressions.expression import ONE, TRUE, add, constant, less_equal, number_name
+from symbolic.expressions.formulas import INTEGER, MORE, decide, in_vain
+from symbolic.solve.answer import Unknown
+from symbolic.solve.solver import Solver
+
+CROSSING = """from swizzle import f32, serial
+@serial
+def crossing(x: f32):
+    s, t, n = 0, 0, 0
+    for v in x:
+        s = s + v if t < v else s - t
+        t = max(t - 1, v)
+        n = n + 1 if s > t else n
+    return n
+"""
+
+
+def test_all_searches_for_a_loop_share_their_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those for parts of it, too; each spends what it looks at, choices in each other among it."""
+    spent: list[float] = []
+    spend = Work.spend
+
+    def noted(self: Work, operations: float, nanoseconds: float) -> None:
+        if self._whole is None:
+            spent.append(operations * nanoseconds / 1e9)
+        spend(self, operations, nanoseconds)
+
+    monkeypatch.setattr(Work, "spend", noted)
+    (tmp_path / "loops.py").write_text(CROSSING)
+    token = MORE.set(0.1)
+    try:
+        found = found_of(load_names(tmp_path / "loops.py")["crossing"])
+    finally:
+        MORE.reset(token)
+    assert found.status == "unknown" and "search" in found.tried[-1]
+    assert 0.05 * SEARCHED < sum(spent) < 0.1 * SEARCHED + 2 * max(spent)
+
+
+def test_what_is_not_answered_is_limited_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second question has what the first one left, and the third is not asked; what is answered costs nothing."""
+    p = number_name("p")
+    claim = [(less_equal(p, constant(3)), TRUE)]
+    with in_vain(2.0):
+        assert [decide(claim, {"p": INTEGER}, effort=1.0).verdict for _ in range(5)] == ["refuted"] * 5
+        asked: list[int | None] = []
+
+        def check(self: Solver, *_: object) -> Unknown:
+            asked.append(self._work)
+            return Unknown("gave up")
+
+        monkeypatch.setattr(Solver, "check", check)
+        assert {decide(claim, {"p": INTEGER}, effort=5.0).verdict for _ in range(5)} == {"unknown"}
+    assert len(asked) == 2 and asked[0] is not None and asked[1] is not None and asked[0] > 5 * asked[1]
+    decide(claim, {"p": INTEGER}, effort=5.0)
+    assert len(asked) == 3
+
+
+def test_what_steps_keep_does_not_depend_on_which_is_lost_first() -> None:
+    """A chain of bounds, each of which needs the one before, is kept whole, or lost from where it breaks."""
+    names = [f"p{place}" for place in range(6)]
+    bounds = [less_equal(number_name(name), constant(9)) for name in names]
+    step = {name: number_name(other) for name, other in zip(names[1:], names, strict=False)}
+    sorts = dict.fromkeys(names, INTEGER)
+    whole = [({**step, "p0": number_name("p0")}, lambda each: each)]
+    broken = [({**step, "p2": add(number_name("p2"), ONE), "p0": number_name("p0")}, lambda each: each)]
+    for some in (bounds, bounds[::-1]):
+        assert inductive(some, whole, sorts) == some
+        assert inductive(some, broken, sorts) == [each for each in some if each in bounds[:2]]
+        assert (
+            inductive(some, [({}, lambda _: TRUE), *whole], sorts, [less_equal(number_name("p0"), ONE)]) == bounds[:1]
+        )
