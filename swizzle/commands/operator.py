@@ -196,8 +196,8 @@ def beside(found: Found) -> Iterator[tuple[str, str]]:
         what = f"{name} is {text_of(step)}" if step is not None and step.constant else name
         yield "rounding", f"{what}: what it leaves of {', '.join(map(spelled, some))}, which cancel, is dropped"
     if found.loop.compared_apart:
-        some = count(found.loop.compared_apart, "comparison")
-        yield "tests of NaN", f"not all tests before {some} were looked at; --effort looks at more"
+        comparisons = count(found.loop.compared_apart, "comparison")
+        yield "tests of NaN", f"not all tests before {comparisons} were looked at; --effort looks at more"
     if found.divisors:
         yield "divides by", f"{'; '.join(found.divisors)}: proved wherever it is not 0"
 

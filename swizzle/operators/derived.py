@@ -257,8 +257,8 @@ def _renamed(found: Found, taken: Sequence[str]) -> Found:
     identity = None if found.proofs.identity is None else keys(found.proofs.identity)
     cancelled = {names.get(name, name): tuple(names.get(each.rpartition(".")[2], each) for each in some)
                  for name, some in loop.cancelled.items()}  # fmt: skip
-    found = replace(found, loop=replaced(loop, cancelled=cancelled))
-    return _found(found, made, whole, found.proofs.laws, identity)
+    named = replace(found, loop=replaced(loop, cancelled=cancelled))
+    return _found(named, made, whole, found.proofs.laws, identity)
 
 
 # ---- what they have in common ------------------------------------------------------------------------------------

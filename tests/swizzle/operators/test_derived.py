@@ -114,9 +114,9 @@ def test_a_wrong_construction_is_refuted_on_letters() -> None:
 
 
 @serial
-def compensated(x: f32):  # type: ignore[no-untyped-def]
+def compensated(x: f32):  # type: ignore[no-untyped-def, valid-type]
     s, t = 0, 0
-    for v in x:
+    for v in x:  # type: ignore[attr-defined]
         y = v - t
         u = s + y
         t = (u - s) - y
@@ -125,9 +125,9 @@ def compensated(x: f32):  # type: ignore[no-untyped-def]
 
 
 @serial
-def harmonic(x: f32):  # type: ignore[no-untyped-def]
+def harmonic(x: f32):  # type: ignore[no-untyped-def, valid-type]
     s = 0
-    for v in x:
+    for v in x:  # type: ignore[attr-defined]
         s += 1 / v
     return s
 

@@ -16,7 +16,7 @@ from swizzle.operators import found_of
 from swizzle.operators.samples import random_rows
 from swizzle.operators.serial import Serial
 from swizzle.sketches.loading import load_names
-from symbolic.expressions import floats, formulas
+from symbolic.expressions import floats
 from symbolic.expressions.formulas import Answered
 from symbolic.solve.answer import Unknown
 from symbolic.solve.solver import Solver
@@ -24,7 +24,7 @@ from tests.swizzle.operators.test_floats import INFINITIES, NAN, REACHED, ROUNDI
 from tests.swizzle.operators.test_operators import in_parts
 
 MODULES = [each.name for each in pkgutil.walk_packages(swizzle.operators.__path__, "swizzle.operators.")]
-SITES = [name for name in MODULES if getattr(importlib.import_module(name), "decide", None) is formulas.decide]
+SITES = [name for name in MODULES if {"decide", "answers"} & vars(importlib.import_module(name)).keys()]
 REASONS = ("", "canceled", "max. resource limit exceeded", "(incomplete (theory arithmetic))", "memout")
 
 WRONG = {
@@ -49,7 +49,11 @@ RIGHT = {
 def gives_up(monkeypatch: pytest.MonkeyPatch, site: str) -> None:
     """Let a solver know nothing: in one module, in the tests of floating-point numbers, or anywhere."""
     if site in MODULES:
-        monkeypatch.setattr(f"{site}.decide", lambda *_, **__: Answered("unknown", reason="gave up"))
+        unknown = Answered("unknown", reason="gave up")
+        if "answers" in vars(importlib.import_module(site)):
+            monkeypatch.setattr(f"{site}.answers", lambda *_, **__: (unknown for _ in range(1)))
+        else:
+            monkeypatch.setattr(f"{site}.decide", lambda *_, **__: unknown)
     elif site == "floats":
         monkeypatch.setattr(floats, "decide", lambda *_, **__: Answered("unknown", reason="gave up"))
         monkeypatch.setattr(floats, "Solver", Silent)

@@ -42,7 +42,7 @@ def test_all_searches_for_a_loop_share_their_work(tmp_path: Path, monkeypatch: p
     (tmp_path / "loops.py").write_text(CROSSING)
     token = MORE.set(0.1)
     try:
-        found = found_of(load_names(tmp_path / "loops.py")["crossing"])
+        found = found_of(load_names(tmp_path / "loops.py")["crossing"])  # type: ignore[arg-type]
     finally:
         MORE.reset(token)
     assert found.status == "unknown" and "search" in found.tried[-1]
