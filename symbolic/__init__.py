@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     )
     from symbolic.errors import SwizzleError
     from symbolic.lifting.functions import cost, grammar, lifted
+    from symbolic.lifting.profiles import profiled
     from symbolic.solve.words import bitwidth
 
 _HOME: Final = {
@@ -51,6 +52,7 @@ _HOME: Final = {
         *("forall", "function", "hole", "implies", "integer", "lookup", "real", "select"),
     ),
     "errors": ("SwizzleError",),
+    "lifting.profiles": ("profiled",),
     "solve.words": ("bitwidth",),
     "lifting.functions": ("cost", "grammar", "lifted"),
 }
@@ -83,6 +85,7 @@ __all__ = [
     "lookup",
     "obligations",
     "optimize",
+    "profiled",
     "real",
     "select",
     "soft",

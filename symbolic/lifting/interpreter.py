@@ -22,6 +22,7 @@ from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Closure
 from symbolic.lifting.lifted_text import LAZY
 from symbolic.lifting.patterns import PatternMatching
+from symbolic.lifting.profiles import current_profile
 from symbolic.lifting.running import Running
 from symbolic.lifting.states import Dead, State, join
 from symbolic.values.guard import FALSE, TRUE, Guard
@@ -68,11 +69,16 @@ class Activation(PatternMatching):
 
     def block(self, body: Sequence[ast.stmt], state: State | None) -> State | None:
         """Run statements on a state's paths; return the paths that go on behind them."""
+        profile = current_profile()
         for statement in body:
             if state is None:
                 return None
             try:
-                state = self._statement(statement, state)
+                if profile is None:
+                    state = self._statement(statement, state)
+                else:
+                    with profile.at(self.place(statement)):
+                        state = self._statement(statement, state)
             except Dead:
                 return None
             except SwizzleError as error:

@@ -30,6 +30,15 @@ FEW: Final = 256
 Part = tuple[Guard, Any]
 
 
+class UnionCount:
+    """How many values of several cases were made."""
+
+    made = 0
+
+
+UNIONS: Final = UnionCount()
+
+
 def merge(parts: Iterable[Part]) -> Any:
     """Return the value that is the part whose guard holds."""
     table = conditions()
@@ -46,6 +55,7 @@ def merge(parts: Iterable[Part]) -> Any:
     if len(groups) == 1:
         ((what, group),) = groups.items()
         return _merged(table, what, group)
+    UNIONS.made += 1
     return Alternatives(
         tuple((table.any(guard for guard, _ in group), _merged(table, what, group)) for what, group in groups.items())
     )
@@ -94,6 +104,7 @@ def _settled(found: Union) -> int | Union | Integer:
     if found.constant:
         value: int = next(iter(found.values))
         return value
+    UNIONS.made += 1
     return found if len(found.values) <= FEW else as_integer(found)
 
 
