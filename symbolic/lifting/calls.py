@@ -347,7 +347,9 @@ class FunctionCalls(Expressions):
                 "tests of numbers that are known, such as a depth", "choose(...)",
             )  # fmt: skip
         plain = {name: ast.parse(repr(value), mode="eval").body for name, value in self.plain.items()}
-        return Expansion(self.returns[0], {**self.code.arguments(node), **plain}, self.instance)
+        return Expansion(
+            self.returns[0], {**self.code.arguments(node), **plain}, self.instance, tuple(self.named)
+        )  # fmt: skip
 
     @contextmanager
     def sharing(self, choice: ast.Call, state: State) -> Iterator[None]:

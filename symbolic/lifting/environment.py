@@ -139,11 +139,13 @@ class NameTable(Struct, frozen=True, eq=False):
 
 class Expansion(Struct, frozen=True):
     """What a call of a grammar stands for: the expression that it returns, what its parameters are in it (an expression
-    of the caller, or a number that is known), and by which way its own unknowns are found."""
+    of the caller, or a number that is known), by which way its own unknowns are found, and what it named before, each
+    by an expression of its own."""
 
     returned: ast.expr
     parameters: Mapping[str, ast.expr]
     instance: tuple[object, ...]
+    named: tuple[tuple[str, ast.expr], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -200,7 +200,8 @@ def _give_back(function: Closure, run: Activation, own: OwnLists) -> None:
 def grammar(function: Callable[P, T], /) -> Lifted[P, T]:
     """Make a grammar of a function: each call in a lifted function is expanded anew, with choices of its own.
 
-    Its body is `return` of an expression, under tests of its parameters; it may call itself, with a depth that ends::
+    Its body names expressions, each name once, and returns one, under tests of its parameters; it may call itself, with
+    a depth that ends::
 
         @grammar
         def expr(x, y, depth):

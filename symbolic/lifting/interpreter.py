@@ -20,7 +20,7 @@ from symbolic.lifting.budget import CERTAIN_ROUNDS, ROUND
 from symbolic.lifting.calls import CHANGING
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Closure
-from symbolic.lifting.lifted_text import LAZY
+from symbolic.lifting.lifted_text import LAZY, names_given
 from symbolic.lifting.patterns import PatternMatching
 from symbolic.lifting.profiles import current_profile
 from symbolic.lifting.running import Running
@@ -93,6 +93,8 @@ class Activation(PatternMatching):
         match node:
             case ast.Assign(targets=targets, value=value):
                 result = self._changing_value(value, state)
+                if self.function.grammar:
+                    self.named += names_given(node)
                 for target in targets:
                     self.store(target, result, state)
             case ast.AnnAssign(target=target, value=value):

@@ -290,15 +290,36 @@ def _check_lambdas(node: ast.AST, text: TextOrigin, name: str) -> None:
                 )  # fmt: skip
 
 
+def names_given(node: ast.stmt) -> list[tuple[str, ast.expr]]:
+    """Return the names that an assignment gives, each to an expression; none of any other statement."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            return [(name, value)]
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(targets) == len(
+            values
+        ) and all(isinstance(each, ast.Name) for each in targets):
+            return [(target.id, value) for target, value in zip(targets, values, strict=True)]  # type: ignore[attr-defined]
+    return []
+
+
 def check_grammar(code: Code) -> None:
-    """Refuse what is no grammar: expressions that are returned, under tests."""
+    """Refuse what is no grammar: expressions that are named, each name once, and returned, under tests."""
     _check_stars(code.node, code.text, code.name)
     for each in _walk(code.node):
-        if isinstance(each, ast.stmt) and not isinstance(each, ast.If | ast.Return | ast.Expr):
+        if isinstance(each, ast.stmt) and not isinstance(each, ast.If | ast.Return | ast.Expr) and not (
+            names_given(each)
+        ):  # fmt: skip
             _refuse(
                 code.text.place(each, code.name), f"`{ast.unparse(each).splitlines()[0]}` in a grammar",
-                "`return` of an expression, under tests", "return choose(...)",
+                "expressions that are named or returned, under tests", "return choose(...)",
             )  # fmt: skip
+    for each in _walk(code.node):
+        for name, _ in names_given(each) if isinstance(each, ast.stmt) else ():
+            if code.bindings[name] > 1:
+                _refuse(
+                    code.text.place(each, code.name), f"{name} is named twice in a grammar", "each name once",
+                    "another name",
+                )  # fmt: skip
 
 
 def _walk(node: ast.AST) -> Iterator[ast.AST]:

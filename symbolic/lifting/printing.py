@@ -75,6 +75,8 @@ class _Filler(Struct, frozen=True):
             if key in self.sketch.expansions:
                 expansion = self.sketch.expansions[key]
                 inner = {name: self._filled(each, instance, names) for name, each in expansion.parameters.items()}
+                for name, each in expansion.named:
+                    inner[name] = self._filled(each, expansion.instance, inner)
                 return self._filled(expansion.returned, expansion.instance, inner)
             unknown = self.sketch.unknowns.get(key)
             if isinstance(unknown, ChoicePoint):
@@ -106,23 +108,28 @@ def cost_of(closure: Closure) -> int | Integer:
 
     known: dict[tuple[object, ...], Any] = {}
 
-    def cost(node: ast.AST, instance: tuple[object, ...]) -> Any:
+    def cost(node: ast.AST, instance: tuple[object, ...], names: Mapping[str, Any]) -> Any:
         own = int(isinstance(node, OPERATIONS))
+        if isinstance(node, ast.Name):
+            return names.get(node.id, 0)
         if isinstance(node, ast.Call):
             key = (*instance, node)
             expansion = sketch.expansions.get(key)
             if expansion is not None:
                 if expansion.instance not in known:
-                    known[expansion.instance] = cost(expansion.returned, expansion.instance)
+                    inside: dict[str, Any] = {}
+                    for name, each in expansion.named:
+                        inside[name] = cost(each, expansion.instance, inside)
+                    known[expansion.instance] = cost(expansion.returned, expansion.instance, inside)
                 return known[expansion.instance]
             unknown = sketch.unknowns.get(key)
             if isinstance(unknown, ChoicePoint):
                 chosen = zip(unknown.guards, node.args, strict=True)
-                return merge([(guard, cost(each, instance)) for guard, each in chosen])
+                return merge([(guard, cost(each, instance, names)) for guard, each in chosen])
             if unknown is not None:
                 return 0
-        return total([own, *(cost(each, instance) for each in ast.iter_child_nodes(node))])
+        return total([own, *(cost(each, instance, names) for each in ast.iter_child_nodes(node))])
 
     body = closure.code.body
-    found = total([cost(each, ()) for each in body])
+    found = total([cost(each, (), {}) for each in body])
     return found if type(found) is int else as_integer(found)

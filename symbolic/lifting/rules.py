@@ -129,7 +129,7 @@ class OpenActivation(Activation):
             inner = OpenActivation(function, TRUE, caller=self)
             inner.slots = []
             value = inner.run(dict(names))
-            if len(inner.returns) != 1 or inner.returns[0] is None:
+            if len(inner.returns) != 1 or inner.returns[0] is None or inner.named:
                 raise NoRules
             self.known[key] = _rules([(value, inner._own(inner.returns[0], inner.slots), inner.slots)], None)
         return self.known[key]

@@ -32,6 +32,7 @@ class Running(ABC):
         self.budget: Budget = function.environment.budget() if caller is None else caller.budget
         self._called_from = called_from
         self.returns: list[ast.expr | None] = []
+        self.named: list[tuple[str, ast.expr]] = []  # what a grammar has named
         self.sketch, self.instance = function.sketch, function.instance
         if function.grammar and caller is not None:
             self.sketch, self.instance = caller.sketch, (*caller.instance, expanded)

@@ -241,3 +241,39 @@ def test_a_cost_of_more_than_the_program_is_left_to_a_solver() -> None:
     assert isinstance(least, OperatorCount) and least.enumeration(claim.formula, {V.formula}) is None
     outcome = synthesize(inputs=[V], guarantee=claim, minimize=least)
     assert (outcome.status, outcome.optimal, outcome[least]) == ("sat", True, 1)
+
+
+def test_names_in_a_grammar() -> None:
+    """What is named once is one choice, however often it stands in the program; the cost counts each time."""
+
+    @grammar
+    def squares(x: Any, y: Any, depth: int) -> Any:
+        if depth == 0:
+            return choose(x, y)
+        left, right = squares(x, y, depth - 1), squares(x, y, depth - 1)
+        both = left + right
+        return choose(both, left - right, both * both, both + left)
+
+    @lifted
+    def program(x: Any, y: Any) -> Any:
+        return squares(x, y, 1)
+
+    x, y = bitvector("named x", 4), bitvector("named y", 4)
+    leaves: list[Any] = [lambda a, b: a, lambda a, b: b]
+    shapes: list[tuple[int, Any]] = [
+        (1, lambda p, q: p + q), (1, lambda p, q: p - q), (3, lambda p, q: (p + q) * (p + q)),
+        (2, lambda p, q: p + q + p),
+    ]  # fmt: skip
+    for wanted in (x * x + 2 * x * y + y * y, 2 * x + y, x * 0, 4 * y * y, x * x):
+        costs = [
+            least
+            for least, shape in shapes
+            for p, q in itertools.product(leaves, leaves)
+            if verify(shape(p(x, y), q(x, y)) == wanted).status == "unsat"
+        ]
+        outcome = synthesize(inputs=[x, y], guarantee=program(x, y) == wanted, minimize=cost(program))
+        assert (outcome.status == "sat") == bool(costs)
+        if costs:
+            assert outcome.optimal and outcome[cost(program)] == min(costs)
+            assert verify(outcome[program](x, y) == wanted).status == "unsat"
+            assert outcome[program](2, 3) % 16 == solve(x == 2, y == 3)[wanted]
