@@ -39,6 +39,8 @@ LOOKS: Final = 2.0
 """Seconds between two looks at how many workers there are."""
 PATIENCE: Final = 60.0
 """Seconds for which a scheduler that is gone is looked for."""
+SILENCE: Final = 120.0
+"""Seconds after which a scheduler that says nothing is taken for gone."""
 
 _OWN: Final = threading.local()
 
@@ -76,6 +78,7 @@ class Connection:
         self.address, self.workers = address, workers
         self._open = ExitStack()
         self.own: OwnCluster | None = None
+        self.heard = 0.0
         self.client = self._connect(PATIENCE / 6)
 
     def _connect(self, patience: float) -> Client:
@@ -94,7 +97,9 @@ class Connection:
                 if self.address is None and (self.own is None or not self.own.alive):
                     self.own = self._open.enter_context(closing(OwnCluster(self.workers)))
                 where = self.address or (self.own.address if self.own is not None else "")
-                return self._open.enter_context(Client(where, timeout=5, set_as_default=False))
+                client = self._open.enter_context(Client(where, timeout=5, set_as_default=False))
+                self.heard = time.monotonic()
+                return client
             except (OSError, TimeoutError, ValueError) as error:
                 if time.monotonic() > until or isinstance(error, ValueError):
                     raise SwizzleError(
@@ -111,12 +116,16 @@ class Connection:
 
     @property
     def lost(self) -> bool:
-        """Whether the scheduler is known to be gone."""
-        return self.client.status not in ("running", "connecting") or (self.own is not None and not self.own.alive)
+        """Whether the scheduler is known to be gone, or has said nothing for long."""
+        silent = time.monotonic() > self.heard + SILENCE
+        ended = self.own is not None and not self.own.alive
+        return silent or ended or self.client.status not in ("running", "connecting")
 
     def threads(self) -> int:
         """Return how many jobs can run at once, as far as is known; replace workers of ours that are gone."""
-        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        ask = self.client.scheduler.identity
+        workers = self.client.sync(ask, n_workers=-1, callback_timeout=5 * LOOKS)["workers"].values()
+        self.heard = time.monotonic()
         if self.own is not None:
             self.own.keep_up({str(each["name"]) for each in workers})
         return sum(each["nthreads"] for each in workers)
