@@ -134,7 +134,7 @@ def _about_space(arguments: TuneArguments, path: Path, selector: str | None, val
     with tuning_for(table):
         space = space_of(path, selector, values, table, Path())
         propagation, root = start(space)
-        size = count_candidates(propagation, root, 400)
+        size = count_candidates(propagation, root, 40)
         if arguments.json_object:
             count = {"estimate": size.estimate, "low": size.low, "high": size.high}
             return json.dumps({"space": {"hash": space.hash, "choices": len(space.decisions), "count": count}}) + "\n"

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from collections.abc import Callable, Iterator, Sequence
-from statistics import NormalDist, fmean, stdev
+from statistics import NormalDist, fmean, stdev, variance
+from typing import Final
 
 from msgspec import Struct
 
 from symbolic.choices.grounding import GroundSpace
 from symbolic.choices.propagation import ContradictionError, PartialAssignment, Propagator
 from symbolic.choices.second_opinion import cp_sat_is_empty, has_cp_sat
+
+FEWEST: Final = 4
+"""Walks that an interval is made of, at least."""
 
 
 class SpaceSize(Struct, frozen=True):
@@ -21,14 +26,12 @@ class SpaceSize(Struct, frozen=True):
         estimate: the number, exact where `low` and `high` are equal to it.
         low, high: the interval; `low` is never below the assignments that were seen.
         walks: how many random walks were made.
-        dead_ends: which part of the walks ended in a contradiction.
     """
 
     estimate: float
     low: float
     high: float
     walks: int
-    dead_ends: float
 
 
 def fewest_values(propagation: Propagator, candidate: PartialAssignment) -> int:
@@ -73,37 +76,55 @@ def assignments(
 
 
 def estimate(
-    propagation: Propagator, seed: int = 0, walks: int = 200, candidate: PartialAssignment | None = None
-) -> SpaceSize:
-    """Return how many assignments there are, by random walks from the root (Knuth 1975).
+    propagation: Propagator, seed: int = 0, walks: int = 20, candidate: PartialAssignment | None = None,
+    seconds: float = 15.0,
+) -> SpaceSize:  # fmt: skip
+    """Return how many assignments there are, by random walks from the root in strata (Chen 1992).
 
-    A walk's product of the numbers of values that propagation left of each decision is an unbiased estimate; one that
-    ends in a contradiction counts as 0. The interval is that of a mean of many walks, so it is wrong where few walks
-    meet most of the assignments.
+    Each walk is an unbiased estimate. Their logarithms are taken to be normally distributed (Cox's interval), as a few
+    walks that meet most of the assignments make the mean of many; where some are 0, the walks themselves are. After
+    `seconds` of processor time no more than a few are made.
     """
     chooser = random.Random(seed)
     try:
         root = propagation.root() if candidate is None else candidate
     except ContradictionError:
-        return SpaceSize(0, 0, 0, 0, 0)
-    sizes = [_walk(propagation, root, chooser) for _ in range(walks)]
-    mean = fmean(sizes)
-    error = NormalDist().inv_cdf(0.975) * stdev(sizes) / math.sqrt(walks) if walks > 1 else math.inf
-    seen = 1 if any(sizes) else 0
-    return SpaceSize(mean, max(seen, mean - error), mean + error, walks, sizes.count(0) / walks)
+        return SpaceSize(0, 0, 0, 0)
+    sizes, begun = list[float](), time.process_time()
+    while len(sizes) < walks and (len(sizes) < FEWEST or time.process_time() - begun < seconds):
+        sizes.append(_walk(propagation, root, chooser))
+    walks = len(sizes)
+    mean, quantile = fmean(sizes), NormalDist().inv_cdf(0.975) * (1 + 1 / walks)
+    if not all(sizes):
+        error = quantile * stdev(sizes) / math.sqrt(walks)
+        return SpaceSize(mean, max(any(sizes), mean - error), mean + error, walks)
+    logarithms = list(map(math.log, sizes))
+    spread = variance(logarithms)
+    error = quantile * math.sqrt(spread / walks + spread**2 / 2 / (walks - 1))
+    middle = fmean(logarithms) + spread / 2
+    low, high = math.exp(middle - error), math.exp(middle + error)
+    return SpaceSize(mean, max(1, min(low, mean)), max(high, mean), walks)
 
 
 def _walk(propagation: Propagator, root: PartialAssignment, chooser: random.Random) -> float:
-    size, at = 1.0, root
-    while propagation.open_variables(at):
-        variable = fewest_values(propagation, at)
-        bits = bits_of(at.masks[variable])
-        size *= len(bits)
-        try:
-            at = propagation.decide(at, variable, chooser.choice(bits))
-        except ContradictionError:
-            return 0
-    return size
+    """Return an estimate of one walk through the whole tree, in which one candidate stands for all of its stratum.
+
+    A stratum are those with as many open choices, and about as many combinations of their values. Of these the one
+    that is kept is drawn by its weight, the number of candidates for which it stands.
+    """
+    waiting, total = {(0, 0): (1.0, root)}, 0.0
+    while waiting:
+        weight, at = waiting.pop(min(waiting))
+        if not propagation.open_variables(at):
+            total += weight
+            continue
+        for _, child in children(propagation, at, fewest_values(propagation, at)):
+            values = [child.masks[variable].bit_count() for variable in propagation.open_variables(child)]
+            stratum = -len(values), round(-math.log2(math.prod(values)) / 2)
+            before, kept = waiting.get(stratum, (0.0, child))
+            drawn = child if chooser.random() * (before + weight) < weight else kept
+            waiting[stratum] = before + weight, drawn
+    return total
 
 
 def contradictory_rules(space: GroundSpace, most_nodes: int = 100_000) -> list[str] | None:

@@ -36,8 +36,8 @@ from symbolic.errors import SwizzleError
 from symbolic.limits import Interruption
 
 MOST_COUNTED: Final = 20_000
-"""Spaces of at most so many combinations of values are counted one by one."""
-WALKS: Final = 60
+"""Spaces that seem to have at most so many candidates are counted one by one."""
+WALKS: Final = 8
 """Random walks that say how large others are."""
 EACH_SECONDS: Final = 60.0
 """What the search for one candidate's holes may take."""
@@ -188,10 +188,11 @@ def space_of(
 def count_candidates(propagation: Propagator, root: PartialAssignment, walks: int = WALKS) -> SpaceSize:
     """Return how many complete candidates there are, exactly where they are few, by random walks otherwise."""
     combinations = math.prod(root.masks[variable].bit_count() for variable in propagation.open_variables(root))
-    if combinations > MOST_COUNTED:
-        return estimate(propagation, walks=walks, candidate=root)
+    size = estimate(propagation, walks=walks, candidate=root) if combinations > MOST_COUNTED else None
+    if size is not None and size.high > MOST_COUNTED:
+        return size
     number = sum(1 for _ in assignments(propagation, root))
-    return SpaceSize(number, number, number, 0, 0.0)
+    return SpaceSize(number, number, number, 0)
 
 
 def start(space: Tunable) -> tuple[Propagator, PartialAssignment]:

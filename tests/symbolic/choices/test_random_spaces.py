@@ -212,7 +212,7 @@ def test_an_estimate_of_the_size_holds_the_number() -> None:
             continue
         number = sum(1 for _ in zip(assignments(propagation), range(MOST + 1), strict=False))
         if 1 < number <= MOST:
-            size = estimate(propagation, seed, walks=300)
+            size = estimate(propagation, seed, walks=20)
             tried += 1
             inside += size.low <= number <= size.high or size.estimate == pytest.approx(number)
     assert tried > QUICK // 4

@@ -6,6 +6,7 @@ import math
 import pickle
 import re
 from itertools import permutations
+from statistics import fmean
 
 import pytest
 
@@ -152,6 +153,22 @@ def test_a_space_without_assignments_names_a_least_set_of_rules() -> None:
     with pytest.raises(ContradictionError, match="threads"):
         Propagator(grounded).root()
     assert estimate(Propagator(grounded)).high == 0
+
+
+def test_an_estimate_holds_the_number() -> None:
+    """Candidates of a stratum look alike, and hold different numbers: the one that is kept is drawn, not the first."""
+    space = ChoiceSpace("sums")
+    first, *others = [space.enum(f"c{n}", [], tuple(range(4)))() for n in range(5)]
+    space.require(
+        "even sums behind all but 0",
+        [],
+        lambda: holds(lambda one, *sum_of: not (one and sum(sum_of) % 2), first, *others),
+    )
+    propagation, number = Propagator(ground(space)), 4**4 + 3 * 4**4 // 2
+    sizes = [estimate(propagation, seed, walks=10) for seed in range(20)]
+    assert sum(size.low <= number <= size.high for size in sizes) >= 17
+    assert all(size.high < 4 * size.low for size in sizes)
+    assert fmean(size.estimate for size in sizes) == pytest.approx(number, rel=0.1)
 
 
 def test_a_candidate_is_plain_data() -> None:
