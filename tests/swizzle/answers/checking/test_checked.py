@@ -34,6 +34,12 @@ def rounding(x, y):
     y[i] = x[i] + 4096.0 + f32(16777216 + i) - 16777216.0 - 4096.0
 
 
+def test_lengths_are_asked_for_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At which lengths a kernel may run takes longer than its proof, and a plain check does not say it."""
+    monkeypatch.setattr("swizzle.answers.emit.sizes.sizes_of", lambda *_: pytest.fail("lengths are worked out"))
+    assert swizzle.check(doubled, emitted=False)
+
+
 @pytest.fixture(scope="module")
 def conv1d() -> Result:
     (conv1d,) = swizzle.load(CASES / "conv1d.py")
