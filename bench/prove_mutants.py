@@ -24,11 +24,12 @@ from typing import Any
 
 import numpy as np
 
-from cuda_out.compile.toolchain import CompileError
+from cuda_out.compile.toolchain import CompileError, available_tools
 from cuda_out.emulate.emulate import EmulationError, emulate
 from cuda_out.ptx.running import machine
 from swizzle.strangers.proving.launched import KIND_NAMES, LaunchedKernel, chain_of
 from swizzle.strangers.proving.prove import prove
+from swizzle.strangers.reading import compiled
 from swizzle.strangers.reading.launch import GivenArgument, number_of
 from swizzle.strangers.reading.text import CudaText
 from symbolic.errors import SwizzleError
@@ -132,6 +133,8 @@ def main() -> None:
         for what, text in mutants((KERNELS / f"{name}.cu").read_text())
     ]
     machine.STEPS = STEPS  # type: ignore[misc]
+    if "nvrtc" in available_tools():  # nvcc takes seconds to refuse a mutant
+        compiled.available_tools = lambda: ["nvrtc"]  # type: ignore[assignment]
     random.Random(arguments.seed).shuffle(every)
     verdicts, tried, bad, begun = Counter[str](), 0, 0, time.process_time()
     with tempfile.TemporaryDirectory() as folder:

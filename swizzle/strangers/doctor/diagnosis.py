@@ -163,7 +163,7 @@ class Doctor:
 
     def _first_run(self) -> Ran:
         ptx = self.ptx = self._compiled(self.text)
-        entry = entry_of(ptx, self.kernel, self.text.path)
+        entry = entry_of(ptx, self.kernel, self.text.path, self.text.code)
         words, said = self.flags
         self.launch = launch_of(self.text, self.kernel, words, said, entry.most_threads)
         self.by_data = ""

@@ -133,7 +133,7 @@ def launched(text: CudaText, kernel: str | None, launch: str | None, args: str |
     text = with_said_options(text, found)
     words, args, said = flags_of(text, found, launch, args)
     ptx = compiled_to_calls(text, found, instance)
-    entry = _initialised(text, entry_of(ptx, found, text.path))
+    entry = _initialised(text, entry_of(ptx, found, text.path, text.code))
     variables = {own_name(each.name): each for each in entry.arrays if each.space in ("global", "const")}
     arguments = arguments_of(text, found, args, variables)
     set_by_host = [variables[each.name] for each in arguments[len(found.parameters) :]]

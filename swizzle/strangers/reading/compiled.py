@@ -218,8 +218,9 @@ def code_of(ptx: str) -> str:
     return "\n".join(line for line in lines if line and not line.startswith(".loc"))
 
 
-def entry_of(ptx: str, kernel: CudaKernel, path: str = "kernel.cu") -> Kernel:
-    """Return the kernel of a module that is compiled of one kernel's text, a file that `path` names."""
+def entry_of(ptx: str, kernel: CudaKernel, path: str = "kernel.cu", code: str = "") -> Kernel:
+    """Return the kernel of a module that is compiled of one kernel's text, a file that `path` names; `code` is looked
+    through for an instance of a template that is launched."""
     try:
         kernels = parse(ptx)
     except NotInterpreted as error:
@@ -227,11 +228,14 @@ def entry_of(ptx: str, kernel: CudaKernel, path: str = "kernel.cu") -> Kernel:
     named = [found for symbol, found in kernels.items() if is_named(symbol, kernel.name)]
     kernels = {found.name: found for found in named} or kernels
     if len(kernels) != 1:
+        instance = re.search(rf"\b{kernel.name}\s*(<[^<>;{{}}]*>)\s*<<<", code)
         raise SwizzleError(
             f"{kernel.name} is compiled to {len(kernels)} kernels" + (f": {', '.join(kernels)}" if kernels else ""),
             place=Place(path, kernel.line, 1),
             expected="one kernel: of a template, one instance",
-            fix=f"--kernel '{kernel.name}<...>'" if kernel.template else "-D NAME=VALUE for the #if that it stands in",
+            fix=f"--kernel '{kernel.name}{instance[1] if instance else '<...>'}'"
+            if kernel.template
+            else "-D NAME=VALUE for the #if that it stands in",
         )
     (found,) = kernels.values()
     if found.refused:

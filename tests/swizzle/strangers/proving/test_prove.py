@@ -144,3 +144,14 @@ def test_what_pytest_shows(tmp_path: Path) -> None:
     with pytest.raises(SwizzleError) as raised:
         prove(tmp_path / "kernel.cu", wrapped, args="i32[34]")
     assert [frame.name for frame in raised.traceback] == ["test_what_pytest_shows", "prove"]
+
+
+def test_a_template_that_the_file_launches(tmp_path: Path) -> None:
+    """The instance that a host function has is the one to name."""
+    text = (
+        "template <int N, int M> __global__ void k(float* x) { x[threadIdx.x] += N * M; }\n"
+        "void host(float* x) { k<32, 2><<<1, 32>>>(x); }\n"
+    )
+    with pytest.raises(SwizzleError, match="compiled to 0 kernels") as raised:
+        proof_of(tmp_path, text, lambda x: x, launch="1,32", args="f32.inout[32]")
+    assert raised.value.fix == "--kernel 'k<32, 2>'"
