@@ -210,6 +210,7 @@ def _distinct(values: list[Register]) -> tuple[list[tuple[Value, ...]], Lanes]:
 class TileTransfers(Transfers):
     """Loads and stores by way of windows; `cut_of` is the remainder that each thread's block has."""
 
+    atomic_by_data = frozenset(("shared",))
     windows: Mapping[str, tuple[Window, Region]]
     fixed: Sequence[Mapping[str, int]]
     cut_of: Lanes

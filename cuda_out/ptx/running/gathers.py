@@ -1,4 +1,5 @@
-"""Loads whose address depends on data: `gather(x, c)`, an element of a read-only array at an index that data decides.
+"""Accesses whose address depends on data: `gather(x, c)`, an element of a read-only array at an index that data
+decides, and atomic operations on such an element.
 
 An address is the array's beginning and a polynomial over input elements. What is loaded is a function of the index: the
 specification has the same function of the same index (`cuda_out.ptx.running.expected`). Index data has a declared
@@ -33,18 +34,22 @@ class Gathers(Struct):
 
     def element(self, instruction: Instruction, regions: list[Region], address: Term, offset: int, bits: int) -> Term:
         """Return what is at an address that depends on data; raise NotInterpreted where that is not known."""
+        region, index, _ = self.placed(instruction, regions, address, offset, bits, "global")
+        kind = self.kinds.get(region.name, "")
+        if not kind or region.writable or width(kind) != bits:
+            raise self._refused(instruction, address)
+        return self.normal.terms.apply(gather_name(region.name, kind), (index,))
+
+    def placed(
+        self, instruction: Instruction, regions: list[Region], address: Term, offset: int, bits: int, space: str
+    ) -> tuple[Region, Term, range]:
+        """Return of which array of a state space an address is that depends on data, the index of its element, and from
+        where to where that is; raise NotInterpreted where it is not known."""
         normal, total = self.normal, dict(self.normal._as_sum(address))
         start = int(total.pop((), 0)) + offset
-        by_distance = [(abs(start - region.base), region) for region in regions if region.space == "global"]
+        by_distance = [(abs(start - region.base), region) for region in regions if region.space == space]
         distance, region = min(by_distance, key=lambda pair: pair[0], default=(0, None))
-        kind = "" if region is None else self.kinds.get(region.name, "")
-        if (
-            region is None
-            or not kind
-            or region.writable
-            or not 8 * region.cell == width(kind) == bits
-            or distance > region.size
-        ):
+        if region is None or 8 * region.cell != bits or distance > region.size:
             raise self._refused(instruction, address)
         start -= region.base
         if any(int(number) % region.cell for number in (start, *total.values())):
@@ -62,7 +67,15 @@ class Gathers(Struct):
                 what = f"element {low:g} to {high:g} of {region.name}, which has {region.cells}, by data"
                 raise Broken(f"{instruction}: {what}, out of bounds")
             raise self._refused(instruction, address, f", whose index is from {low:g} to {high:g}")
-        return normal.terms.apply(gather_name(region.name, kind), (index,))
+        return region, index, range(int(low), int(high) + 1)
+
+    def is_at(self, index: Term, place: int) -> Term:
+        """Return whether an index is a place, with no number added to it."""
+        normal = self.normal
+        more = int(normal._as_sum(index).get((), 0))
+        return normal.equal(
+            "s32", normal.add("s64", index, normal.terms.const(-more)), normal.terms.const(place - more)
+        )
 
     def _refused(self, instruction: Instruction, address: Term, more: str = "") -> NotInterpreted:
         shown = self.normal.terms.show(address)[:200]

@@ -14,11 +14,15 @@ from cuda_out.ptx.running.gathers import Gathers
 from cuda_out.ptx.running.memory import WINDOWS, Broken, Lanes, Region
 from cuda_out.ptx.running.registers import Register, Registers
 from cuda_out.ptx.syntax import Address, Group, Instruction, Name, NotInterpreted, Operand
+from symbolic.algebra.terms import Term
 
 
 class Transfers:
     """Moves values for some threads at a time; `parameters` are the kernel's, addresses and numbers, and `kinds` the
     element types of its arrays."""
+
+    atomic_by_data: frozenset[str] = frozenset(("shared", "global"))
+    """The state spaces in which atomic additions may go where data says."""
 
     def __init__(
         self,
@@ -167,10 +171,9 @@ class Transfers:
         target, (where, *_) = _targets(instruction)
         how = _form(instruction)
         item, op = width(how.kind) // 8, tuple(word for word in instruction.op if word != "noftz")[-2:]
+        at, addresses, values = self._wherever(instruction, where, how, op, at, values)
         old_bits, old_terms = np.zeros(len(at), np.uint64), np.zeros(len(at), np.int64)
-        for region, some, first in self.memory.cells(
-            instruction, at, self.addresses(instruction, where, at), how, writes=True, atomic=True
-        ):
+        for region, some, first in self.memory.cells(instruction, at, addresses, how, writes=True, atomic=True):
             order = np.argsort(first, kind="stable")
             in_order = first[order]
             begins = np.flatnonzero(np.r_[True, in_order[1:] != in_order[:-1]])
@@ -184,8 +187,44 @@ class Transfers:
                 new = self._changed(op, old, mine, threads)
                 self.put(place, region, threads, cells, pieces, new, atomic=instruction.op)
                 old_bits[now], old_terms[now] = old
-        if target:
+        if target:  # of what data places nobody uses what it gives
             self.registers.write(target[0], (old_bits, old_terms), at)
+
+    def _wherever(
+        self, instruction: Instruction, where: Operand, how: InstructionForm, op: tuple[str, ...], at: Lanes,
+        values: Sequence[Register],
+    ) -> tuple[Lanes, Lanes, Sequence[Register]]:  # fmt: skip
+        """Return threads, addresses and values of an atomic operation: of one that adds where data says, each element
+        that it may be, with what it adds if it is that one, and else 0."""
+        assert isinstance(where, Address)
+        symbol = where.base in self.registers.symbols
+        bits, terms = self.registers.read(Name(where.base), "u64", at) if not symbol else (at, 0 * at)
+        data = is_data(terms)
+        if data.any():
+            data[data] = self.registers.deferred.written_out(bits[data], terms[data])[1] > 0
+        if not data.any() or op[0] != "add" or how.space not in self.atomic_by_data:
+            return at, self.addresses(instruction, where, at), values
+        _, written = self.registers.deferred.written_out(bits[data], terms[data])
+        lanes, found, conditions = list[int](), list[int](), list[Term]()
+        for lane, term in zip(np.flatnonzero(data).tolist(), written.tolist(), strict=True):
+            region, index, places = self.gathers.placed(
+                instruction, self.memory.regions, term, where.offset, width(how.kind), str(how.space)
+            )
+            lanes += [lane] * len(places)
+            found += [region.base + region.cell * place for place in places]
+            conditions += [self.gathers.is_at(index, place) for place in places]
+        every, count = np.array(lanes, np.int64), len(lanes)
+        (given, own), none = values[0], np.zeros(count, np.int64)
+        condition = np.zeros(count, np.uint64), np.array(conditions, np.int64)
+        zero = np.zeros(count, np.uint64), none
+        chosen = self.registers.apply(
+            decode(("selp", f"b{width(how.kind)}")), [(given[every], own[every]), zero, condition], at[every]
+        )
+        rest = np.flatnonzero(~data)
+        where_known = self.addresses(instruction, where, at[rest])
+        threads = np.concatenate([at[rest], at[every]])
+        more = np.concatenate([where_known, np.array(found, np.int64)])
+        return threads, more, [tuple(map(np.concatenate, zip((given[rest], own[rest]), chosen, strict=True)))]  # type: ignore[list-item]
 
     def _changed(self, op: tuple[str, ...], old: Register, given: list[Register], threads: Lanes) -> Register:
         """Return what an atomic operation makes of what a cell holds."""
