@@ -170,7 +170,7 @@ class Normal(Exponentials):
             return self.add("f64", *count[1])
         whole = self._as_sum(term)
         signs = kind[0] == "s" or min(whole.values(), default=0) > 0
-        if signs and whole.keys() != {(term,)} and self._farthest(term) < 1 << width(kind) - 1:  # it does not wrap
+        if signs and whole.keys() != {(term,)} and self.farthest(term) < 1 << width(kind) - 1:  # it does not wrap
             products = ((factors, tuple(self.real_of(kind, f) for f in factors)) for factors in whole)
             return self._sum_term("f64", {tuple(sorted(real)): whole[factors] for factors, real in products})
         own = self.kinds[args[0]] if op == "atom" else kind
@@ -247,21 +247,10 @@ class Normal(Exponentials):
             return of_integers(count[0].bit_length())
         inner = [self.terms.nodes[f] for factors in self._as_sum(term) for f in factors]
         if inner and all(op.startswith("real.") for op, _ in inner):
-            return of_integers(self._farthest(term).bit_length())
+            return of_integers(self.farthest(term).bit_length())
         if op.startswith("gather "):
             return WIDER.get(op.rpartition(":")[2], frozenset())
         return frozenset()
-
-    def _farthest(self, term: Term) -> int:
-        """Return how far from 0 a sum of whole numbers of few bits is at most, as integers or as reals; 2^64 where that
-        is not known."""
-        found, nodes = 0, self.terms.nodes
-        for factors, c in self._as_sum(term).items():
-            if c != int(c):
-                return 1 << 64
-            whole = (nodes[f][1][0] if nodes[f][0].startswith("real.") else f for f in factors)
-            found += abs(int(c)) * math.prod((1 << min(self.ranges.bound(f), 64)) - 1 for f in whole)
-        return min(found, 1 << 64)
 
     def bf16_number(self, term: Term) -> Term:
         """Return the number that 16 bits are in bf16."""

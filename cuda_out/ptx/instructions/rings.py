@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from math import prod
 from typing import Any, Final
 
 from cuda_out.ptx.instructions.polynomials import (
@@ -146,6 +147,17 @@ class Rings:
 
     def scaled(self, kind: str, factor: int | Fraction, a: Term) -> Term:
         return self._sum_term(kind, {factors: factor * c for factors, c in self._as_sum(a).items()})
+
+    def farthest(self, term: Term) -> int:
+        """Return how far from 0 a sum of whole numbers of few bits is at most, as integers or as reals; 2^64 where that
+        is not known."""
+        found, nodes = 0, self.terms.nodes
+        for factors, c in self._as_sum(term).items():
+            if c != int(c):
+                return 1 << 64
+            whole = (nodes[f][1][0] if nodes[f][0].startswith("real.") else f for f in factors)
+            found += abs(int(c)) * prod((1 << min(self.ranges.bound(f), 64)) - 1 for f in whole)
+        return min(found, 1 << 64)
 
     def _as_sum(self, term: Term) -> Polynomial:
         found = self._sums.get(term)

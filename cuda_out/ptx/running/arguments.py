@@ -7,9 +7,11 @@ from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cuda_out.ptx.kinds import Bits, width
 from cuda_out.ptx.running.memory import Lanes
+from cuda_out.ptx.syntax import PtxVariable
 
 
 class LaunchArray(Struct, frozen=True):
@@ -50,6 +52,17 @@ def record_of(elements: Sequence[LaunchScalar | np.generic], item: int) -> Launc
     if len(elements) == 1 and item > 1:
         return elements[0]
     return LaunchRecord(len(elements) * item, tuple((n * item, each) for n, each in enumerate(elements)))
+
+
+def as_variable(argument: LaunchArgument, variable: PtxVariable) -> LaunchArray:
+    """Return what a variable of the module holds that is given an array or one number."""
+    if not isinstance(argument, LaunchArray):
+        assert not isinstance(argument, LaunchRecord)
+        kind, term = (argument.kind, argument.term) if isinstance(argument, LaunchScalar) else ("", 0)
+        bits = 0 if kind else int(np.array(argument).view(f"u{variable.size}"))
+        one = np.array([bits], np.uint64), np.array([term], np.int64)
+        argument = LaunchArray(variable.name, kind or f"b{8 * variable.size}", *one, True, False)
+    return replace(argument, align=variable.align)
 
 
 def bits_of(argument: LaunchArgument) -> int:

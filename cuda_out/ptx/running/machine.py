@@ -23,7 +23,15 @@ from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.instructions.operation import Operation
 from cuda_out.ptx.instructions.table import decode
 from cuda_out.ptx.kinds import KINDS, Bits, Typed, record_size, typed, untyped, width
-from cuda_out.ptx.running.arguments import LaunchArgument, LaunchArray, LaunchRecord, LaunchScalar, bits_of, parts_of
+from cuda_out.ptx.running.arguments import (
+    LaunchArgument,
+    LaunchArray,
+    LaunchRecord,
+    LaunchScalar,
+    as_variable,
+    bits_of,
+    parts_of,
+)
 from cuda_out.ptx.running.async_copies import AsyncCopies
 from cuda_out.ptx.running.fragments import Fragments, moved_bytes
 from cuda_out.ptx.running.matrices import Matrices
@@ -32,7 +40,7 @@ from cuda_out.ptx.running.notes import Notes
 from cuda_out.ptx.running.registers import Register, Registers
 from cuda_out.ptx.running.transfers import Transfers
 from cuda_out.ptx.running.warps import Warps
-from cuda_out.ptx.syntax import SPECIAL, Group, Instruction, Kernel, Name, NotInterpreted, PtxVariable, names_of
+from cuda_out.ptx.syntax import SPECIAL, Group, Instruction, Kernel, Name, NotInterpreted, names_of
 from symbolic.algebra.terms import Terms
 from symbolic.ir.program import LANES
 from symbolic.machine.launch_shape import LaunchShape
@@ -119,7 +127,8 @@ class PtxMachine:
             size = 8 * argument.size if isinstance(argument, LaunchRecord) else bits_of(argument)
             record = 8 * record_size(kind)
             if name in variables:
-                self.registers.symbols[name] = self._variable(variables[name], argument)
+                held = as_variable(argument, variables[name])
+                self.registers.symbols[name] = self._place(held, variables[name].space)
             elif isinstance(argument, LaunchRecord) and record == size:
                 self.parameters[name] = {(at, bits_of(part)): self._given(part) for at, part in argument.parts}
             elif record or isinstance(argument, LaunchRecord) or width(kind) != size:
@@ -169,15 +178,6 @@ class PtxMachine:
                 return int(np.array(argument).view(f"u{argument.itemsize}"))
             case _:
                 return argument
-
-    def _variable(self, variable: PtxVariable, argument: LaunchArgument) -> int:
-        """Place a variable of the module that holds what is given, one number or an array; return where it is."""
-        if not isinstance(argument, LaunchArray):
-            kind, term = (argument.kind, argument.term) if isinstance(argument, LaunchScalar) else ("", 0)
-            bits = 0 if kind else int(np.array(argument).view(f"u{variable.size}"))
-            one = np.array([bits], np.uint64), np.array([term], np.int64)
-            argument = LaunchArray(variable.name, kind or f"b{8 * variable.size}", *one, True, False)
-        return self._place(replace(argument, align=variable.align), variable.space)
 
     def _place(self, argument: LaunchArray, space: str = "global") -> int:
         cell = width(argument.kind) // 8
