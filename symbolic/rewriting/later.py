@@ -189,10 +189,7 @@ def reduce_seq_chunks(term: Term, here: Surroundings, size: Expression) -> Term:
     if not isinstance(term, Reduce) or term.kind != "seq":
         another("reduce_seq")
     here.divides(size, here.array(term.array).length)
-    accumulated, chunk = (parameter(term.operator, like=like) for like in ("acc", "c"))
-    each = replace(term, start=Variable(accumulated), array=Variable(chunk), label=labelled(term, "chunk"))
-    operator = Lambda((accumulated, chunk), Indexed(each, number(0)))
-    return replace(term, operator=operator, array=Split(size, term.array), label=labelled(term, "chunks"))
+    return _in_order(term, Split(size, term.array))
 
 
 @rule("chunks", "reduce_seq(f, z) o join = reduce_seq(lambda acc, c: at(reduce_seq(f, acc) o c, 0), z)")
@@ -200,11 +197,16 @@ def reduce_seq_of_join(term: Term, here: Surroundings) -> Term:
     """Reduce chunk after chunk what is in chunks already."""
     match term:
         case Reduce(kind="seq", array=JoinChunks(inner)):
-            accumulated, chunk = (parameter(term.operator, like=like) for like in ("acc", "c"))
-            each = replace(term, start=Variable(accumulated), array=Variable(chunk), label=labelled(term, "chunk"))
-            operator = Lambda((accumulated, chunk), Indexed(each, number(0)))
-            return replace(term, operator=operator, array=inner, label=labelled(term, "chunks"))
+            return _in_order(term, inner)
     another("reduce_seq o join")
+
+
+def _in_order(term: Reduce, chunks: Term) -> Term:
+    """Return a reduction of chunks, one after the other."""
+    accumulated, chunk = (parameter(term.operator, like=like) for like in ("acc", "c"))
+    each = replace(term, start=Variable(accumulated), array=Variable(chunk), label=labelled(term, "chunk"))
+    operator = Lambda((accumulated, chunk), Indexed(each, number(0)))
+    return replace(term, operator=operator, array=chunks, label=labelled(term, "chunks"))
 
 
 @rule(

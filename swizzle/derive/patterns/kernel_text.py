@@ -138,7 +138,7 @@ class KernelWriter:
         if count == 1:
             body(number(0))
             return
-        name = next(each for each in LOOPS if each not in self.loops and each not in self._reserved())
+        name = next(each for each in LOOPS if each not in self.loops and each not in self.taken)
         self.loops.append(name)
         before = self.barriers
         with self.inside(f"for {name} in range({count}):"):
@@ -146,9 +146,6 @@ class KernelWriter:
             if self.barriers > before:
                 self.barrier()
         self.loops.pop()
-
-    def _reserved(self) -> set[str]:
-        return self.taken
 
     @property
     def taken(self) -> set[str]:

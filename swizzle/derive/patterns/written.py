@@ -5,7 +5,6 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from types import FunctionType
 from typing import Final
 
@@ -120,7 +119,3 @@ def read_text(path: str, text: str) -> SketchFile:
     """Return a text as the sketches of a file, which need not be there."""
     linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
     return SketchFile(path, text)
-
-
-def default_path(name: str, folder: Path | None) -> str:
-    return str((folder or Path()) / f"{name}.py")
