@@ -104,6 +104,8 @@ def _solved_lines(result: Result, all_solutions: bool, every_space: bool) -> lis
     """Return what was found, what it rests on, and what is left open."""
     certificate = result.certificate
     lines = [f"{result.sketch}: solved, verified for all inputs", *_solution_lines(result, result.best)]
+    if "unused" in certificate:
+        lines.append(f"  unused  {', '.join(certificate['unused'])}: no output depends on it")
     lines += [f"  hint    {each}" for each in (one_layout(result.best.sketch) if result.best.sketch else ())]
     lines += [f"  assumes {each}" for each in certificate.get("assumed", ())]
     for name in ("scan", "place"):

@@ -15,7 +15,8 @@ from swizzle.solving.problem.candidate import Candidate
 from swizzle.solving.search.state import SearchState
 from swizzle.solving.solution.in_words import assumed
 from swizzle.solving.solution.solution import Result, Solution, SpaceName, Status
-from symbolic.ir.program import Hole, Program
+from symbolic.ir.program import Assign, Hole, HoleCall, Program
+from symbolic.ir.walk import names_in, own_expressions, statements, subexpressions
 from symbolic.limits import Interruption, OutOfTime
 from templates import constant_table, table
 from templates.holes import SPACES
@@ -46,6 +47,8 @@ def result_of(state: SearchState, last: SpaceName, optimal: bool) -> Result:
             certificate["left_open"] = list(state.left_open)
     if state.evident is not None:
         certificate["evident"] = state.evident.output
+    if state.problem is not None and (unused := _unused(state.problem.program, state.problem.points)):
+        certificate["unused"] = unused
     solutions, verified = _read(state, candidates) if candidates else ((), {})
     if solutions:
         certificate["verified"] = verified
@@ -83,6 +86,21 @@ def result_of(state: SearchState, last: SpaceName, optimal: bool) -> Result:
         posed=state.sketch,
         families=register(state.limits.families),
     )
+
+
+def _unused(program: Program, points: Sequence[Sequence[Point]]) -> list[str]:
+    """Return the holes that are never asked, or whose values no other expression reads."""
+    whole = [(stmt, own) for stmt in statements(program.body) for own in own_expressions(stmt)]
+    read = frozenset[str]().union(*(names_in(own) for _, own in whole))
+    used = {
+        part.hole
+        for stmt, own in whole
+        if not isinstance(stmt, Assign) or stmt.name in read
+        for part in subexpressions(own)
+        if isinstance(part, HoleCall)
+    }
+    asked = zip(program.holes, points, strict=True)
+    return [hole.name for number, (hole, some) in enumerate(asked) if number not in used or not some]
 
 
 def _no_table(hole: Hole, points: Sequence[Point]) -> dict[str, int]:

@@ -1,11 +1,14 @@
 """Solutions are verified as they are printed: what the search ran already is compared, everything else runs."""
 
 from dataclasses import replace
+from textwrap import dedent
 from typing import Any
 
 import numpy as np
 import pytest
 
+from swizzle import solve
+from swizzle.commands.report import as_text
 from swizzle.sketches.loading import load
 from swizzle.sketches.sketch import Sketch
 from swizzle.solving.problem.candidate import Candidate
@@ -83,3 +86,17 @@ def test_points_that_a_solution_does_not_ask_are_free() -> None:
         candidate = next(tables.candidates("3"))
     ((solution,), _) = next(Reading(posed, problem, None).solutions([candidate]))
     assert [hole.formula for hole in solution.holes] == ["7", "i <= 0"]
+
+
+def test_holes_that_decide_nothing_are_named() -> None:
+    """One that is never asked, and one whose value nobody reads."""
+    body = """
+    i = cuda.laneid
+    unused = ?sw_xform(i, 8)
+    if i >= 8:
+        y[?sw_xform(i, 8)] = x[0]
+    y[i] = x[?sw_xform(i, 8)]
+    """
+    found = solve(kernel(dedent(body), spec="[x[7 - i] for i in range(8)]", block=8, warp_size=8))
+    assert found.certificate["unused"] == ["xform1", "xform2"]
+    assert "  unused  xform1, xform2: no output depends on it\n" in as_text(found, [])
