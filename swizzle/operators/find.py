@@ -32,7 +32,7 @@ from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import FALSE, TRUE, Expression, subexpressions
 from symbolic.expressions.formulas import Verdict, decide, in_vain
 from symbolic.expressions.text import text_of
-from symbolic.solve.z3_engine import fresh_contexts
+from symbolic.solve.engines import fresh_contexts
 
 SECONDS = 0.5
 """For looking for fewer words than were found."""

@@ -37,7 +37,7 @@ from symbolic.lifting.builtins import elementary_functions
 from symbolic.lifting.comparisons import noted_comparisons
 from symbolic.lifting.environment import Closure
 from symbolic.lifting.functions import Lifted
-from symbolic.solve.z3_engine import fresh_contexts
+from symbolic.solve.engines import fresh_contexts
 
 WORD: Final = "value"
 ROUNDS: Final = 32

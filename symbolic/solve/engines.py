@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib.util import find_spec
-from typing import Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from symbolic.errors import SwizzleError
 
@@ -17,6 +20,22 @@ _PACKAGE: dict[EngineName, str] = {
     "cadical": "python-sat",
     "glucose": "python-sat",
 }
+
+OWN_CONTEXTS: Final[ContextVar[list[Any] | None]] = ContextVar("OWN_CONTEXTS", default=None)
+"""The contexts of z3 that questions asked here share with each other; None where all questions share them."""
+
+
+@contextmanager
+def fresh_contexts() -> Iterator[None]:
+    """Keep the questions that are asked here to contexts of their own.
+
+    Their answers then depend on each other, and not on what was asked before.
+    """
+    token = OWN_CONTEXTS.set([])
+    try:
+        yield
+    finally:
+        OWN_CONTEXTS.reset(token)
 
 
 def quickest_boolean() -> EngineName:

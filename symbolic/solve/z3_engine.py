@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
@@ -15,6 +13,7 @@ from pysmt.fnode import FNode
 from pysmt.typing import PySMTType
 
 from symbolic.solve.answer import IRRATIONAL, Answer, Model, Sat, Unknown, Unsat
+from symbolic.solve.engines import OWN_CONTEXTS
 from symbolic.solve.interrupt import Interruptible
 from symbolic.solve.tables import Applications, Value
 from symbolic.solve.z3_closed import Z3Converter
@@ -29,23 +28,11 @@ _WITH_NUMBERS = ("any", "quantified")
 
 MOST_IDLE, MOST_KEPT = 4, 20_000
 _IDLE: list[tuple[object, Z3Converter]] = []
-_OWN: ContextVar[list[tuple[object, Z3Converter]] | None] = ContextVar("_OWN", default=None)
 
 
 def _idle() -> list[tuple[object, Z3Converter]]:
-    own = _OWN.get()
+    own = OWN_CONTEXTS.get()
     return _IDLE if own is None else own
-
-
-@contextmanager
-def fresh_contexts() -> Iterator[None]:
-    """Keep the questions that are asked here to contexts of their own: their answers depend on each other, not on what
-    was asked before."""
-    token = _OWN.set([])
-    try:
-        yield
-    finally:
-        _OWN.reset(token)
 
 
 def _converter(*, new: bool) -> Z3Converter:
