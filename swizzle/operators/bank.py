@@ -6,19 +6,17 @@ How much is looked at is counted, not timed: a search ends in the same place on 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from swizzle.operators.splits import Array
+from swizzle.operators.work import Work
 from symbolic.expressions import expression as e
 from symbolic.expressions.bank import Bank, exactly
 from symbolic.expressions.expression import Expression, constant, maximum, minimum, select
-from symbolic.expressions.formulas import MORE
 
 MOST: Final = 2500
 """Numbers that are kept."""
@@ -42,40 +40,6 @@ _TRUTHS: Final[tuple[_Rule, ...]] = (
     (np.less, e.less), (np.greater, lambda a, b: e.less(b, a)), (np.less_equal, e.less_equal),
     (np.greater_equal, lambda a, b: e.less_equal(b, a)), (np.equal, e.equal),
 )  # fmt: skip
-
-
-class Work:
-    """What may still be computed, about as much as in some seconds; what a part of it spends is spent of all."""
-
-    def __init__(self, seconds: float, whole: Work | None = None) -> None:
-        self._whole = whole or WORK.get()
-        self.left = seconds * MORE.get()
-
-    def spend(self, operations: float, nanoseconds: float) -> None:
-        """Count operations, each of which takes some nanoseconds."""
-        self.left -= operations * nanoseconds / 1e9
-        if self._whole is not None:
-            self._whole.spend(operations, nanoseconds)
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing is left."""
-        return self.left <= 0 or (self._whole is not None and self._whole.over)
-
-
-WORK: Final[ContextVar[Work | None]] = ContextVar("WORK", default=None)
-"""What all that is looked for may spend together."""
-
-
-@contextmanager
-def share(seconds: float, part: float = 1) -> Iterator[None]:
-    """Let all that is looked for spend so much together; no more than a part of what is left, where it is a part."""
-    whole = WORK.get()
-    token = WORK.set(Work(seconds if whole is None else part * max(0, whole.left) / MORE.get()))
-    try:
-        yield
-    finally:
-        WORK.reset(token)
 
 
 class ExampleBank:

@@ -11,7 +11,6 @@ from typing import Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from swizzle.operators.bank import share
 from swizzle.operators.carrier import GUESSED, Carrier, of_the_loop_itself, spelled
 from swizzle.operators.clamp import clamped
 from swizzle.operators.decomposition import composed, part_of
@@ -28,6 +27,7 @@ from swizzle.operators.ranges import OverflowProof, ranges_of
 from swizzle.operators.reading import numbers_of, too_deep
 from swizzle.operators.residues import by_residues
 from swizzle.operators.update import ITSELF, updated
+from swizzle.operators.work import share
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import FALSE, TRUE, Expression, subexpressions
 from symbolic.expressions.formulas import Verdict, decide, in_vain

@@ -15,10 +15,11 @@ from typing import Final
 
 import numpy as np
 
-from swizzle.operators.bank import ExampleBank, Work, fitting
+from swizzle.operators.bank import ExampleBank, fitting
 from swizzle.operators.invariants import inductive, orders
 from swizzle.operators.loop import BOOL, Domain, Loop, StandsFor, name_of
 from swizzle.operators.samples import random_rows, random_states
+from swizzle.operators.work import Work
 from symbolic.expressions.expression import (
     BUILDERS,
     FALSE,

@@ -531,7 +531,7 @@ def answers(
         yield Answered("unknown", reason=str(error))
         return
     kind = "words" if any(each.kind == "word" for each in formulas.sorts.values()) else formulas.kind
-    vain = VAIN.get()
+    vain = None if kind == "reals" else VAIN.get()  # whose questions end soon
     if vain is not None and effort is not None:
         effort = min(effort, max(A_TRY, vain[0]))
     work = None if effort is None else max(1, int(effort * STEPS[kind] * MORE.get()))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from swizzle.operators.bank import ExampleBank, Work
+from swizzle.operators.bank import ExampleBank
+from swizzle.operators.work import Work
 from symbolic.expressions.columns import FLOATS, on_columns
 from symbolic.expressions.expression import constant, number_name
 

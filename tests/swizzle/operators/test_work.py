@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from swizzle.operators import found_of
-from swizzle.operators.bank import Work
 from swizzle.operators.find import SEARCHED
 from swizzle.operators.invariants import inductive
+from swizzle.operators.work import Work
 from swizzle.sketches.loading import load_names
 from symbolic.expressions.expression import ONE, TRUE, add, constant, less_equal, number_name
 from symbolic.expressions.formulas import INTEGER, MORE, decide, in_vain
