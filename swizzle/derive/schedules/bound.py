@@ -54,6 +54,14 @@ class ScheduleBound:
         for statement in backbone.statements:
             if statement.index:
                 self.by_array.setdefault(statement.array, []).append(statement)
+        self.loads = sum(
+            max(
+                (_distinct(work) / _width(work) for s in some if s.kind == "load" for work in [self.work[s.name]]),
+                default=0,
+            )
+            for some in self.by_array.values()
+        )
+        """Instructions of all lanes that load each element once, the widest ones taken."""
         self.bytes = sum(max(self.work[s.name].bytes for s in some) for some in self.by_array.values())
 
     def __call__(self, candidate: PartialAssignment) -> LowerBound:
@@ -366,8 +374,13 @@ class _Parts:
         least = min(-(-blocks // resident) for blocks in each)
         longest = self.longest_chain()
         # The first blocks load from L2 at best, later ones from what is left in the first cache.
-        clocks = device.latency_global + (least - 1) * device.latency_shared + least * longest * device.latency_fma
+        clocks: float = device.latency_global + (least - 1) * device.latency_shared
+        clocks += least * longest * device.latency_fma
         words = f"a load of {device.latency_global} clocks"
+        before = self.of.loads / (self.most_threads() * max(self.grids)) - 1
+        if before > 0:  # the last load of a thread is issued after its others
+            clocks += before / device.issue_per_scheduler
+            words += f" after {before:.3g} others of a thread"
         if least > 1:
             words += f", {least - 1:,} of {device.latency_shared}"
         if longest:

@@ -94,6 +94,19 @@ def test_decisions_raise_the_bound() -> None:
     assert "1 lane of a warp" in turned.bound(at, gpu).why
 
 
+def test_a_warp_that_loads_all_by_itself_is_bounded_so() -> None:
+    """A thread's loads, of four words at most, are issued one after the other; in many blocks there are few."""
+    gpu = device("h100")
+    space = schedules("axpy", lengths={"N": 1 << 14})
+    propagation = Propagator(space.space)
+    root = propagation.root()
+    one = {"threads(THREAD.x)": 32, "threads(THREAD.y)": 1, "kind(store_out.i0)": "LOOP"}
+    alone = space.bound(space.decide(propagation, root, one), gpu)
+    assert alone.seconds >= (gpu.latency_global + 2 * (1 << 14) / 4 / 32 - 1) / gpu.clock_hz
+    assert alone.why.startswith(f"a load of {gpu.latency_global} clocks after 255 others of a thread")
+    assert "of a thread" not in space.bound(root, gpu).why
+
+
 def test_what_is_not_sure_is_not_counted() -> None:
     """L2 may hold input before a kernel and output after it; later blocks may load from the first cache."""
     gpu = device("h100")
