@@ -103,7 +103,7 @@ def _guesses(subject: Subject, kernel: LaunchedKernel) -> Iterator[tuple[_Length
             _Length(axis, name, value, tile)
             for tile in (*sizes, 1)
             for name, value in numbers.items()
-            if -(-value // tile) == blocks and value in extents
+            if -(-value // tile) == blocks and any(scale * value in extents for scale in _SCALES)
         ]
         found += [
             _Length(axis, "", blocks * tile, tile)

@@ -102,3 +102,19 @@ def test_equal_lengths_are_said(tmp_path: Path) -> None:
         ).why
         == ""
     )
+
+
+def test_a_number_that_counts_pairs(tmp_path: Path) -> None:
+    """Arrays are twice as long as the number that a guard asks; one that guards single elements is another."""
+    text = (
+        "// swizzle prove: --launch 2,32 --args f32[80],f32.out[80],i32=40\n"
+        "__global__ void twice(const float2* x, float2* y, int n) {\n"
+        "  int i = blockIdx.x * 32 + threadIdx.x;\n"
+        "  if (i < n) y[i] = make_float2(2.f * x[i].x, 2.f * x[i].y);\n}\n"
+    )
+    found = proof_of(tmp_path, text, lambda x: 2 * x)
+    assert found.covers == "every length" and any("x[2 * n], y[2 * n]" in each for each in found.assumed), found
+    assert (
+        proof_of(tmp_path, text.replace("i < n", "i < n || i == 5000"), lambda x: 2 * x).covers
+        == "every multiple of 32"
+    )
