@@ -25,6 +25,8 @@ from swizzle.solving.problem.problem import Problem
 from swizzle.solving.search.trying import FUNCTIONS, VALUES, FunctionTable, every_function, light_functions
 from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers, bounds_of
 from symbolic.errors import SwizzleError
+from symbolic.ir.program import DType
+from symbolic.ir.walk import own_expressions, statements, subexpressions
 from symbolic.limits import look
 from symbolic.machine.launch_shape import LaunchShape
 from symbolic.machine.machine import Machine
@@ -114,8 +116,12 @@ class Agreeing:
     def rows(self, tables: Sequence[FunctionTable]) -> Iterator[list[list[int]]]:
         """Yield the lines of the holes' tables that agree together, `CONFIRMED` fillings or fewer at once.
 
-        Where numbers, or a filling, are a mistake, such as a division by zero, none is looked at further.
+        Where numbers, or a filling, are a mistake, such as a division by zero, none is looked at further; none at all
+        where words travel as states.
         """
+        whole = (own for stmt in statements(self.problem.posed.body) for own in own_expressions(stmt))
+        if any(part.dtype is DType.STATE for own in whole for part in subexpressions(own)):
+            return
         with suppress(SwizzleError):
             yield from self._rows(tables)
 
