@@ -246,7 +246,7 @@ class Expressions(Iteration):
         found = self._outside.get(name, UNSET)
         if found is UNSET:
             found = inward(self._find(node, name), operations.THEIRS)
-            if list_names(found) <= operations.THEIRS:  # what was given may change
+            if type(found) is dict or list_names(found) <= operations.THEIRS:  # what was given may change
                 self._outside[name] = found
         return found
 

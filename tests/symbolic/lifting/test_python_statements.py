@@ -196,7 +196,44 @@ def dicts(x: Any) -> Any:
     return d["a"], d[x % 2 + 1], e[1] + len(d), squares[x % 4], total, x in {3, 6, 9}, "+" in known, e, d.get("b", 7)
 
 
-FUNCTIONS = [dicts, patterns, walrus, stars, texts, enums, ranges, numpys, changing]
+def exchange(xs: Any, i: Any, j: Any) -> None:
+    """Two elements change places."""
+    xs[i], xs[j] = xs[j], xs[i]
+
+
+def quicksort(xs: Any, low: Any, high: Any) -> None:
+    """In place."""
+    if low >= high:
+        return
+    pivot, i = xs[high], low
+    for j in range(low, high):
+        if xs[j] < pivot:
+            exchange(xs, i, j)
+            i += 1
+    exchange(xs, i, high)
+    quicksort(xs, low, i - 1)
+    quicksort(xs, i + 1, high)
+
+
+def in_place(x: Any) -> Any:
+    """What recursions change, at places that depend on conditions; a closure that calls itself."""
+    xs, out = [x, 7, x % 5, 20 - x], []
+    ys = xs
+    quicksort(ys, 0, 3)
+
+    def walk(n: Any) -> Any:
+        if n <= 0:
+            return
+        out.append(n)
+        walk(n - 1)
+        if n > 1:
+            out.append(-n)
+
+    walk(x % 4)
+    return xs, out
+
+
+FUNCTIONS = [in_place, dicts, patterns, walrus, stars, texts, enums, ranges, numpys, changing]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda each: each.__name__)
@@ -208,10 +245,10 @@ def test_a_function_is_pythons(function: Callable[[Any], Any], monkeypatch: pyte
             wanted[number] = function(number)
         except ValueError:
             continue
-    for helper in (kinds, many, push):
-        monkeypatch.setitem(function.__globals__, helper.__name__, lifted(helper))
+    for helper in (kinds, many, push, exchange, quicksort):
+        monkeypatch.setitem(function.__globals__, helper.__name__, lifted(bound=8)(helper))
     with obligations() as made:
-        found = lifted(function)(X)
+        found = lifted(bound=8)(function)(X)
     for number in NUMBERS:
         model = Model(lambda _, number=number: number)
         holds = all(model.value(each.condition.formula) for each in made.made)
