@@ -21,7 +21,7 @@ from swizzle.operators.linear import deduced
 from swizzle.operators.linear_machine import NotFound
 from swizzle.operators.loop import BOOL, Domain, Loop
 from swizzle.operators.neighbours import with_answers, with_values
-from swizzle.operators.places import with_places
+from swizzle.operators.places import WITH_PLACES, with_places
 from swizzle.operators.proof import LawProof, Proofs, Prover
 from swizzle.operators.ranges import OverflowProof, ranges_of
 from swizzle.operators.reading import numbers_of, too_deep
@@ -36,7 +36,7 @@ from symbolic.solve.engines import fresh_contexts
 
 SECONDS = 0.5
 """For looking for fewer words than were found."""
-SEARCHED: Final = 4.0
+SEARCHED: Final = 3.0
 HALF: Final = 0.5
 """Seconds of work of all searches for a loop, and how much of what is left those for a part of it have."""
 UNANSWERED: Final = 2.5
@@ -211,7 +211,8 @@ def _operator_of(loop: Loop, domain: Domain, started: float) -> Found:
         except ArithmeticError as error:  # of infinities, which no law can be stated of
             tried.ways.append(f"{carrier.how}: {error}")
             continue
-        if found.status == "refuted" and GUESSED in carrier.how and _is_wrong(found):
+        guessed = GUESSED in carrier.how or WITH_PLACES in carrier.how
+        if found.status == "refuted" and guessed and _is_wrong(found):
             tried.ways.append(f"{carrier.how}: {found.witness}")
             continue
         if best is None or (found.status == "proved" and best.status != "proved"):

@@ -52,6 +52,8 @@ from symbolic.ir.program import DType
 BIG: Final = 1 << 40
 FINE: Final = 1 << 10
 """Keys are multiples of one in so many."""
+WITH_PLACES: Final = "of numbers with their places"
+"""How an operator was found that is one of pairs."""
 MOST_WORDS: Final = 6
 SECONDS: Final = 0.5
 PLACE: Final = "_place"
@@ -259,7 +261,7 @@ class _Packing:
                   for word in infinite]  # fmt: skip
         made = Carrier(
             loop, words, parted(found.lift), parted(found.combine), state,
-            tuple(substituted(each, state) for each in loop.result), f"{found.how}, of numbers with their places",
+            tuple(substituted(each, state) for each in loop.result), f"{found.how}, {WITH_PLACES}",
             infinite, both(found.within, *within),
         )  # fmt: skip
         return _without_repetitions(made)

@@ -82,3 +82,25 @@ def test_what_steps_keep_does_not_depend_on_which_is_lost_first() -> None:
         assert (
             inductive(some, [({}, lambda _: TRUE), *whole], sorts, [less_equal(number_name("p0"), ONE)]) == bounds[:1]
         )
+
+
+TOP_TWO = """from math import inf
+from swizzle import f32, i32, serial
+@serial
+def top_two(x: f32, k: i32):
+    a, b, at, bt = -inf, -inf, -1, -1
+    for v, i in zip(x, k):
+        if v > a:
+            a, b, at, bt = v, a, i, at
+        elif v > b:
+            b, bt = v, i
+    return a, b, at, bt
+"""
+
+
+@pytest.mark.slow
+def test_a_guess_with_places_that_is_wrong_refutes_nothing(tmp_path: Path) -> None:
+    """There is an operator of the two greatest with their places, though not the one that was guessed."""
+    (tmp_path / "loops.py").write_text(TOP_TWO)
+    found = found_of(load_names(tmp_path / "loops.py")["top_two"])  # type: ignore[arg-type]
+    assert found.status == "unknown" and any("places" in each for each in found.tried)
