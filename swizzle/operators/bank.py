@@ -74,6 +74,8 @@ class ExampleBank:
         others = sorted((each for each in numbers if each[0] not in leaves), key=lambda each: each[0].size)
         compared = [*self.leaves, *others][:COMPARED]
         for place, each in enumerate(compared):
+            if self.work.over:
+                break
             self.work.spend((len(compared) - place) * len(_TRUTHS) * len(each[1]), A_CELL)
             self._combine(self.truths, each, compared[place + 1 :], _TRUTHS, MOST_TRUTHS)
         for node, column in list(self.truths.made):
