@@ -41,7 +41,7 @@ SUBJECTS: Final[dict[str, tuple[str, ...]]] = {
         *("spec_and_of_data", "spec_conversion", "python_spec_conversion"),
         *("spec_indexes_with_data", "spec_empty_maximum", "spec_shifts_by_data", "spec_stores_to_input", "spec_shape"),
         *("spec_returns_nothing", "spec_element_missing", "python_spec_index", "python_spec_compares"),
-        *("spec_steers_by_data", "spec_range_of_data", "spec_list_of_another", "spec_recursion", "spec_list_too_long"),
+        *("spec_steers_by_data", "spec_range_of_data", "spec_recursion", "spec_list_too_long"),
         *("spec_int_too_large", "python_spec_fails", "python_spec_shape", "python_spec_dict"),
         *("python_spec_of_numpy", "python_spec_of_torch", "python_spec_selects", "python_spec_transposed"),
         *("python_spec_yields", "python_spec_misses_a_name"),

@@ -338,7 +338,7 @@ def _unary(symbol: str, site: PathSite, value: Any) -> Any:
         )
     table: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
     function = table[symbol]
-    value = as_number(value)
+    value = value if DIRECT[type(value)] else as_number(value)  # words of NumPy wrap
     if isinstance(value, Union):
         return gathered([(guard, function(number)) for guard, number in parts_of(value)])
     if isinstance(value, Symbolic):
