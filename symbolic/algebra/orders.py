@@ -416,6 +416,8 @@ def undo(terms: Terms, op: str, known: Term | None, right: bool, wanted: Term) -
 
 def _undo_by_factor(terms: Terms, known: Term, right: bool, wanted: Term) -> tuple[Term, ...] | None:
     """Return the other operand of a division that is a multiplication; None where it can be none."""
+    if terms.nodes[wanted][0] == "/":
+        return None
     if not right:
         factor = terms.as_factor(known)
         return None if factor is None else (terms.apply("*", (wanted, terms.const(over(1, factor)))),)

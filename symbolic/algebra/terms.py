@@ -43,6 +43,7 @@ from symbolic.ir.functions import (
 from symbolic.ir.program import FunctionName, OperatorName
 
 Term: TypeAlias = int
+LONG = 16  # items of a sum: the mean of more stays a quotient, and is no multiple of each of them
 TOGETHER = 256  # nodes of variables that are made at once
 _CUT = frozenset({"to_i8", "to_u8", "to_i16", "to_u16"})  # nothing is computed in these types
 UNWRITTEN: Term = 0  # what a cell holds before its first write; equal to no value of a specification
@@ -172,7 +173,7 @@ class Terms:
             match op:
                 case "<<" | ">>" if self.is_const(args[1]):
                     return shifted(self, op, *args)
-                case "/" if (factor := self.as_factor(args[1])) is not None:
+                case "/" if (factor := self.as_factor(args[1])) is not None and len(self.items(args[0], "+")) <= LONG:
                     return self.apply("*", (args[0], self.const(factor)))
                 case FunctionName(row=ChoiceFunction()):
                     return self.choices.apply(op, *args)

@@ -253,3 +253,12 @@ def test_a_division_by_a_power_of_two_is_a_multiplication(divisor: float) -> Non
         assert terms.nodes[quotient][0] == "/"
     else:
         assert quotient == terms.apply("*", (terms.const(1 / divisor), whole))
+
+
+def test_a_mean_of_many_stays_a_quotient() -> None:
+    """Else `x[0] - mean` would be a multiple of each element, and its square has all products of two."""
+    terms = Terms()
+    for count in (16, 32):
+        total = terms.apply("+", tuple(terms.atoms("x", count)))
+        mean = terms.apply("/", (total, terms.const(count)))
+        assert terms.nodes[mean][0] != "/" if count == 16 else terms.nodes[mean][0] == "/"
