@@ -302,8 +302,17 @@ class SketchFile(Struct):
         return self.choices(overrides).first()
 
     def _again(self, name: str, values: Mapping[str, int]) -> Sketch:
-        (made,) = (sketch for sketch in dict.fromkeys(self.instance(values).sketches.values()) if sketch.name == name)
-        return made
+        made = self.instance(values)
+        made.raise_refused(name)
+        found = [sketch for sketch in dict.fromkeys(made.sketches.values()) if sketch.name == name]
+        if not found:
+            chosen = ", ".join(f"{key}={value}" for key, value in values.items())
+            raise SwizzleError(
+                f"{self.path} makes no sketch {name} where {chosen}",
+                expected=f"a definition of {name} for these values",
+                fix="choose values for which the file defines it",
+            )
+        return found[0]
 
 
 def _no_text(file: Path, found: str, before: str) -> SwizzleError:

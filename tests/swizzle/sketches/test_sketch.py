@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import swizzle as sw
-from swizzle import Spec, SwizzleError, cuda, f32, i32, load, maximum, minimum, parameter, sketch, spec, sw_xform
+from swizzle import Spec, SwizzleError, cuda, f32, i32, load, maximum, minimum, parameter, sketch, solve, spec, sw_xform
 from swizzle import sw_part as choose
+from swizzle.answers.emit.calling import solution_sizes
 from swizzle.language.element_types import MAX_ELEMENTS
 from swizzle.sketches.hole_formula import HoleFormula
 from swizzle.sketches.loading import family_of
@@ -517,3 +518,23 @@ def launched(x, y):
         GOOD_AND_BAD[ending] + text.replace("[nowhere]", "[0 if True else 1 for _ in x]") + "print(1 / 0)\n"
     )
     assert "ZeroDivision" not in error_of(lambda: load(file, "good")).found
+
+
+@pytest.mark.parametrize(("condition", "said"), [("if S < 3:", "makes no sketch twice where S=4"), ("if True:", "")])
+def test_a_sketch_that_other_values_do_not_have(tmp_path: Path, condition: str, said: str) -> None:
+    """It is a mistake of those values, which a look for larger sizes passes over, and no bug."""
+    path = tmp_path / "own.py"
+    path.write_text(
+        "from swizzle import cuda, f32, parameter, sketch, spec\n"
+        "S = parameter('S', 2, domain=(2, 3, 4))\n"
+        "@spec\ndef double(x):\n    return [2 * v for v in x]\n"
+        f"{condition}\n"
+        "    @sketch(spec=double, block=32, grid=2, x=f32[64], y=f32.out[64 if S < 3 else 0])\n"
+        "    def twice(x, y):\n        y[cuda.grid(1)] = 2 * x[cuda.grid(1)]\n"
+    )
+    (made,) = load(path, "twice", {})
+    assert made.family is not None
+    with pytest.raises(SwizzleError) as caught:
+        made.family.at({"S": 4})
+    assert said in caught.value.found
+    assert solution_sizes(solve(made).best) is not None
