@@ -334,9 +334,8 @@ def _divided(expr: Expr, facts: Facts, known: Definitions) -> Expr:
             names_in(expr) & known.keys()
         ):
             seen = simplify_expression(_as_divisions(_expand(expr, known)), facts)
-            if operation_count(seen) <= operation_count(expr) and not any(
-                TRIP[:8] == name[:8] for name in names_in(seen)
-            ):
+            counts_trips = any(name.startswith(TRIP) for name in names_in(seen))
+            if not counts_trips and operation_count(seen) <= operation_count(expr):
                 return seen
         case _:
             pass
@@ -365,11 +364,7 @@ def variable_counts(body: Body) -> tuple[Counter[str], Counter[str]]:
     assigned: Counter[str] = Counter()
     read: Counter[str] = Counter()
     for stmt in statements(body):
-        match stmt:
-            case ir.Assign(name=name) | ir.For(variable=name):
-                assigned[name] += 1
-            case _:
-                pass
+        assigned.update(_assigned_by(stmt))
         for expr in own_expressions(stmt):
             read.update(part.name for part in subexpressions(expr) if isinstance(part, ir.Var))
     return assigned, read
