@@ -78,7 +78,7 @@ def spelled(value: object) -> str:
     return " ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("target", "space", "accumulates", "parameters"),
     [*SOLVED, *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW)],

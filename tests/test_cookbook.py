@@ -121,7 +121,7 @@ NONE: list[Any] = [
     ("block_scan", {"threads": 32, "steps": 4}),
     ("fft_stage:blind", {}),
     ("fft:short", {}),
-    ("fft:blind", {}),
+    pytest.param("fft:blind", {}, marks=pytest.mark.slow),
     pytest.param("scan:blind", {}, marks=pytest.mark.slow),
 ]
 TOO_LITTLE: list[Any] = [

@@ -31,6 +31,7 @@ def test_an_operator_on_words(tmp_path: Path) -> None:
     runpy.run_path(str(tmp_path / "runs.py"))
 
 
+@pytest.mark.slow
 def test_blelloch(tmp_path: Path) -> None:
     """The literature's order of operands is wrong, unless the operator commutes."""
     text = files_of(text_of("scans.md"))["blelloch.py"]

@@ -10,6 +10,7 @@ from bench.fuzz import CASES, KINDS, fuzz
 from tests.mutations import as_swz, mutated
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("kind", "tries"), [("sketches", 120), ("solutions", 60)])
 def test_a_short_form_of_make_fuzz(kind: str, tries: int) -> None:
     """Exit status 0, 1, 2 or 3; one message for a mistake; nothing that a solution names is run; nothing is left."""

@@ -23,6 +23,7 @@ def script() -> Iterator[ModuleType]:
         sys.modules.pop(name, None)
 
 
+@pytest.mark.slow
 def test_without_a_map_the_mirrored_file_comes_first_and_what_imports_the_module_follows(script: ModuleType) -> None:
     tests = script.tests_for("symbolic/ir/facts.py", {})
     assert tests[0] == "tests/symbolic/ir/test_facts.py"
@@ -31,6 +32,7 @@ def test_without_a_map_the_mirrored_file_comes_first_and_what_imports_the_module
         assert "symbolic.ir.facts" in script.imported(ROOT / test), test
 
 
+@pytest.mark.slow
 def test_with_a_map_the_tests_that_run_its_functions_are_chosen(script: ModuleType) -> None:
     name = "tests/symbolic/ir/test_facts.py"
     about = {

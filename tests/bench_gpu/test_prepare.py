@@ -46,6 +46,7 @@ def shifted(tmp_path: Path) -> Any:
     return lambda shift: sketch(f"{tmp_path}/copied.py:copied", shift=shift)
 
 
+@pytest.mark.slow
 def test_what_fails_is_a_line(tmp_path: Path, shifted: Any) -> None:
     """A user's mistake, with its place, and a process that dies cost their own sketches, and are tried again."""
     store, said = Store(tmp_path / "kernels.json"), list[str]()

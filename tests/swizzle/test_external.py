@@ -85,6 +85,7 @@ def test_it_is_solved_and_numbers_agree(active: Sketch) -> None:
         result.best.to_numba()
 
 
+@pytest.mark.slow
 def test_equal_arguments_are_all_that_is_known(tmp_path: Path) -> None:
     """Other arguments, or another function of the same text, are another value."""
     for old, new in (("silu(x[i ^ 1], 2) * 3", "silu(3 * x[i ^ 1], 2)"), ("bits(a[i], bits", "bits(a[i] * 3, bits")):

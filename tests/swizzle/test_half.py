@@ -87,6 +87,7 @@ def best(half: str, name: str) -> Any:
     return BEST[half, name]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("half", "name"), SKETCHES)
 def test_it_is_solved_and_numbers_agree(half: str, name: str) -> None:
     """The machine on numbers, the check modulo a prime and the second reading agree with the terms."""

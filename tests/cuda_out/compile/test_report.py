@@ -32,6 +32,7 @@ extern "C" __global__ void pick(const int* x, int* y) {
 
 
 @pytest.mark.skipif(disassembler() is None, reason="nvdisasm is not installed")
+@pytest.mark.slow
 def test_counts_on_every_architecture() -> None:
     """One shuffle, one load and store of each memory, one barrier: wherever it is compiled for."""
     found, missing = report(REVERSE, "reverse")

@@ -295,6 +295,7 @@ def test_text_that_does_not_compile_is_quoted() -> None:
         emulate("__global__ void k(int* x) {\n  undeclared = 3;\n}\n", "k", ONE, WARP, [np.zeros(1, np.int32)])
 
 
+@pytest.mark.slow
 def test_compiled_programs_are_kept_in_the_cache_folder(tmp_path: Path) -> None:
     """A second run finds the program by content; another text gets another one; no unfinished file stays."""
     text, x = "__global__ void k(int* x) { x[threadIdx.x] += 1; }", np.zeros(32, np.int32)
@@ -307,6 +308,7 @@ def test_compiled_programs_are_kept_in_the_cache_folder(tmp_path: Path) -> None:
     assert set(x) == {4}
 
 
+@pytest.mark.slow
 def test_no_file_is_left_behind(tmp_path: Path) -> None:
     """The process's own folder of programs is gone when it ends."""
     script = """

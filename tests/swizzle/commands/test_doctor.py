@@ -97,6 +97,7 @@ def test_exit_statuses(tmp_path: Path) -> None:
     assert [each["passes"] == each["least"] for each in found["accesses"]] == [True, True]
 
 
+@pytest.mark.slow
 def test_a_sketch_without_open_holes(tmp_path: Path) -> None:
     """What is printed of it is looked at, as it is launched; lines are the sketch's."""
     file = tmp_path / "own.py"

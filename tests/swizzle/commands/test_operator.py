@@ -6,6 +6,8 @@ import io
 import json
 from pathlib import Path
 
+import pytest
+
 from swizzle.commands.process import execute
 
 LOOPS = Path(__file__).resolve().parents[1] / "operators" / "loops.py"
@@ -35,6 +37,7 @@ def test_the_object_of_a_proved_operator() -> None:
     assert result(words) == 6 and combine(names["identity"], words) == words  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_a_refuted_operator_has_a_witness() -> None:
     """Wrapping sums under a maximum: exit status 1, numbers, and what to do."""
     status, out, _ = call(f"{LOOPS}:best_suffix_of_any")

@@ -39,7 +39,7 @@ U32 = Sort("word", 32, signed=False)
 A, B, C, X, Y = (number_name(name) for name in "abcxy")
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", slow_unless(LOOPS, lambda name: name not in LONG))
 def test_an_operator_of_each_kind_is_proved(name: str) -> None:
     """Step and associativity are proved; in 150 random bracketings the words give what Python's loop gives."""

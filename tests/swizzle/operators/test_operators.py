@@ -45,7 +45,7 @@ def in_parts(carrier: Carrier, rows: list[Any], rng: random.Random) -> Any:
     return carrier.joined(in_parts(carrier, rows[:cut], rng), in_parts(carrier, rows[cut:], rng))
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", WORDS)
 def test_an_operator_is_found_and_proved(name: str) -> None:
     """As few words as are known to be enough; step and associativity proved; 300 random bracketings give the loop's."""
@@ -237,6 +237,7 @@ def test_commutative_means_any_order() -> None:
         assert (len(results) == 1) == commutes
 
 
+@pytest.mark.slow
 def test_what_is_proved_of_integers_is_shown_with_its_proofs() -> None:
     """Where words alone are not decided, but no word overflows, the laws shown are those of integers."""
 

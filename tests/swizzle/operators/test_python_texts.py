@@ -145,6 +145,7 @@ def check(name: str, library: str, names: Mapping[str, Any]) -> None:
             assert math.isclose(float(result[place]), float(want), rel_tol=1e-4, abs_tol=1e-4), (name, place)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("library", DIALECTS)
 def test_texts_scan_as_the_loops_do(library: str) -> None:
     """Every text, as it stands, on random elements."""
@@ -172,6 +173,7 @@ def none(x: i32):
 """
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("library", DIALECTS)
 def test_a_word_that_is_a_number_after_two_parts(library: str, tmp_path: Path) -> None:
     """It is an array like the others, and a part that is not read no warning; without a word nothing is scanned."""

@@ -396,6 +396,7 @@ def smoothed_on(x: f32, a: f32):
     return h
 
 
+@pytest.mark.slow
 def test_the_result_of_no_element_is_a_number() -> None:
     """A loop that does not begin with 0: the result of the identity is a number in kernel and specification alike."""
     for op in (scan_operator(counted_on), scan_operator(smoothed_on)):

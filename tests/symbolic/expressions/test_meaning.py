@@ -262,6 +262,7 @@ def test_what_is_shared_is_computed_once_or_too_long_to_write() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_deep_expressions_have_values_in_every_domain() -> None:
     """As deep as a loop has rounds: Python's stack holds a thousand calls."""
     node, wanted = x, 3

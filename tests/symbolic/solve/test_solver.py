@@ -159,7 +159,7 @@ def test_deadline_gives_unknown_and_leaves_the_solver_usable(name):
         assert isinstance(solver.check([free], timeout=30), Sat)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # where Python is deaf to one press
 @pytest.mark.parametrize("name", BOOLEAN_SOLVERS)
 def test_ctrl_c_interrupts_a_check(name):

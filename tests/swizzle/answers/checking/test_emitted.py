@@ -54,6 +54,7 @@ def printing(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
     monkeypatch.setattr(on_disk, "cuda_source", wrong)
 
 
+@pytest.mark.slow
 def test_text_and_json_say_the_same(tmp_path: Path) -> None:
     """Resources, validation, the run, and mutants where asked for."""
     status, out = checked(kernel(tmp_path), emitted=True, mutate=True)
@@ -224,6 +225,7 @@ TAILS = [
     ("old", "new"),
     [pytest.param(*each, marks=[pytest.mark.slow] if number != 0 else []) for number, each in enumerate(TAILS)],
 )
+@pytest.mark.slow
 def test_an_edited_tail_is_seen_by_both(files: Path, old: str, new: str) -> None:
     """Also where it is right at the sketch's own length: status 1, and the length."""
     edit(files / "shift.cu", old, new)

@@ -290,6 +290,7 @@ def test_an_edit_that_is_the_same_as_real_numbers_says_how_it_differs(conv1d: Nu
         )
 
 
+@pytest.mark.slow
 def test_mutants_are_refused_or_change_nothing(transpose: NumbaChecks) -> None:
     """A sample of them; there are mutants of the launch function among them."""
     text = transpose.printed.text

@@ -98,6 +98,7 @@ def combining() -> tuple[Terms, Callable[..., tuple[int, ...]]]:
     return terms, combined
 
 
+@pytest.mark.slow
 def test_words_of_parts_are_the_same_however_they_are_grouped() -> None:
     """Every bracketing of random parts gives the terms of the one from the left; another order gives others."""
     terms, combined = combining()
@@ -119,6 +120,7 @@ def test_words_of_parts_are_the_same_however_they_are_grouped() -> None:
         assert grouped(swapped) != wanted
 
 
+@pytest.mark.slow
 def test_words_of_different_parts_are_a_part_of_their_own() -> None:
     """One word of one sequence with another word of another is no sequence: nothing is known of what it gives."""
     terms, combined = combining()
@@ -430,6 +432,7 @@ def test_words_that_no_element_changes_are_numbers() -> None:
     assert sorted(lift(5)) == [1, 5]
 
 
+@pytest.mark.slow
 def test_operators_on_words_know_their_names() -> None:
     """Two operators of one name are two: the words of one are no words of the other."""
     one, other = (scan_operator_of(operator_of(loops.affine.loop).with_identity).combine.values[0] for _ in range(2))

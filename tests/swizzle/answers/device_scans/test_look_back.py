@@ -80,6 +80,7 @@ def printed(name: str) -> str:
     return look_back_source(linked(name)).text
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["affine", "total"])
 def test_a_scan_in_one_pass_is_the_serial_loop_in_every_schedule(name: str) -> None:
     """Two words, which fences order, and one that is stored together with what says that it is there."""
@@ -204,6 +205,7 @@ def test_names_of_arrays_are_what_c_has_for_nothing_else() -> None:
     assert "__restrict__ last_2" in text and "const long long last = " in text and "threadIdx_" in text
 
 
+@pytest.mark.slow
 def test_a_scan_in_one_pass_refuses_other_arrays() -> None:
     """Another form is one error, and so are arrays of another type."""
     scan = scanned("affine", True)

@@ -58,6 +58,7 @@ def solution(file: Path) -> Solution:
 @pytest.mark.skipif(
     not available_tools() or not (shutil.which("g++") or shutil.which("clang++")), reason="needs both compilers"
 )
+@pytest.mark.slow
 def test_the_text_is_validated(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For every length, and its host function: a structure of an array, one of halfwords, one that is a number."""
     monkeypatch.setattr("cuda_out.compile.report.report.__defaults__", (("sm_90",),))

@@ -95,6 +95,7 @@ def test_an_undecided_sketch_is_told_the_step(tmp_path: Path) -> None:
     assert f"  try     swizzle explain {path}\n" in out.getvalue()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seconds", [4.0, 1e-6])
 def test_a_sketch_that_no_step_helps_is_explained_as_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float

@@ -302,6 +302,7 @@ WRONG = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_module_for_numba_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its kernels, their launch functions, and who calls them: as printed they are right, and no wrong one is."""
     monkeypatch.setattr("swizzle.answers.checking.numba_text.ARCHITECTURES", ("sm_80",))

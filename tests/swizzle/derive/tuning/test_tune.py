@@ -117,6 +117,7 @@ def test_a_budget_holds_for_workers(file: Path, tmp_path: Path) -> None:
     assert tuned.stopped == "the budget of 3 candidates is spent"
 
 
+@pytest.mark.slow
 def test_what_is_written_is_proved_again(file: Path, tmp_path: Path) -> None:
     """The kernel, a header, a solution that `check` takes, and JSON with the hashes of space and device."""
     tuned = tune(file, output=tmp_path / "out")
@@ -226,6 +227,7 @@ def test_budgets_are_of_three_kinds() -> None:
 
 
 @pytest.mark.skipif(not available_tools() or disassembler() is None, reason="no compiler or no nvdisasm")
+@pytest.mark.slow
 def test_a_candidate_is_compiled_and_counted(file: Path, tmp_path: Path) -> None:
     """With several outputs a thread there are fewer instructions an output, and the best has them."""
     tuned = tune(file, fix={"WARPS": 1}, output=tmp_path)

@@ -137,6 +137,7 @@ ARRANGED: list[tuple[str, str, int, int, int]] = [  # turns of all warps and sel
 ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("source, target, bits, turns, selects", ARRANGED, ids=["bytes", "halves", "two in common"])
 def test_lanes_arrange_their_registers_anew(source: str, target: str, bits: int, turns: int, selects: int) -> None:
     """What both sides hold in a lane is a word of shared memory; its bytes are permuted in registers."""

@@ -54,6 +54,7 @@ def test_light_constants_of_scans(text: str, lanes: int, threads: int, space: Sp
         assert isinstance(light.find(), Candidate)
 
 
+@pytest.mark.slow
 def test_all_fillings_are_tried_side_by_side() -> None:
     """Before a solver is asked for what is asked item by item: once in each space, and no other search finds less."""
     posed = kernel(

@@ -77,6 +77,7 @@ h[lane] = n
 """
 
 
+@pytest.mark.slow
 def test_short_formulas_are_found_where_all_are_counted() -> None:
     """A histogram may read its elements in any order: the shortest formula is looked for before all are."""
     counts = "[sum(where(x[i] == b, 1, 0) for i in range(32)) for b in range(32)]"

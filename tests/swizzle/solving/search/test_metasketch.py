@@ -184,6 +184,7 @@ def test_certify_confirms_each_claim_with_another_solver() -> None:
     assert found.certificate["confirmed"][0]["solver"] == "cvc5"
 
 
+@pytest.mark.slow
 def test_certify_confirms_that_all_solutions_are_all() -> None:
     """The second solver is given the solutions that are known and finds no other."""
     found = solve(kernel(SUM, spec=PREFIX.format(4)), Limits(space="1", solver="z3", all_solutions=True, certify=True))

@@ -267,6 +267,7 @@ def test_an_array_inside_a_kernel_is_its_own() -> None:
     assert diagnosed(text.replace("OTHER", "float k = y[0]; y[1] = k;")).verdict == "mended"
 
 
+@pytest.mark.slow
 def test_a_function_that_another_kernel_calls() -> None:
     """It becomes a template, which may mean something else there: then nothing is patched."""
     function = """struct Off { const float* p; __device__ operator const float*() const { return p; }

@@ -26,6 +26,7 @@ def ptx_of(text: CudaText, name: str = "k") -> str:
     return ptx
 
 
+@pytest.mark.slow
 def test_own_headers(tmp_path: Path) -> None:
     """Beside the file, in a folder of -I, and in a header of a header; host code and kernels in them are left out."""
     (tmp_path / "more" / "deep").mkdir(parents=True)
