@@ -103,12 +103,7 @@ class Terms:
 
     def atom(self, array: str, index: int) -> Term:
         """Return the variable that stands for element `index` (row-major) of an input array."""
-        key = ("atom", (array, index))
-        found = self._index.get(key)
-        if found is None:
-            found = self._index[key] = len(self.nodes)
-            self.nodes.append(key)
-        return found
+        return self.intern("atom", (array, index))
 
     def atoms(self, array: str, count: int) -> Sequence[Term]:
         """Return the variables that stand for the elements of an input array."""
@@ -482,15 +477,7 @@ class Terms:
 
     def made_of(self, term: Term, known: Container[Term]) -> list[Term]:
         """Return a term and what it is made of, arguments first, without what is known and what that is made of."""
-        needed, waiting = set(), [term]
-        while waiting:
-            part = waiting.pop()
-            if part not in known and part not in needed:
-                needed.add(part)
-                op, args = self.nodes[part]
-                if op not in ("atom", "const"):
-                    waiting += args
-        return sorted(needed)  # arguments are older than what is made of them
+        return self.made_of_all((term,), known)
 
     def show(self, term: Term, longest: int = 400) -> str:
         """Return the term as text, `w[0]*x[3] + w[1]*x[4]`; what is longer than that many characters ends in ' ...'.
