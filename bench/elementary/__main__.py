@@ -1,7 +1,7 @@
 """Generate the table of elementary operators. `python -m bench.elementary KEPT.jsonl` goes on where it stopped.
 
 Each candidate is judged once, and kept as a line of KEPT.jsonl with its verdict, the numbers that refute it, and its
-identity. The operators that have one are written to `swizzle/operators/elementary/table.json`.
+identity. The operators that have one are written to `swizzle/operators/elementary.json`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.elementary.generation import collected, generate, written
 from bench.elementary.judging import SECONDS
-from swizzle.operators.elementary.entries import TABLE, TYPES, table
+from swizzle.operators.elementary import TABLE, TYPES, table
 
 
 def main() -> None:

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from swizzle.operators.elementary.entries import neutral
+from swizzle.operators.elementary import neutral
 from symbolic.expressions.expression import BUILDERS, Expression, number_name, subtract
 from symbolic.expressions.formulas import Sort
-from templates.points import mixed
+from templates.template import mixed
 
 NEUTRAL: Final = ("0", "1", "-1", "least", "greatest", "k")
 """What a word of an identity may be: a number, the least or the greatest of the type (of reals an infinity), or k."""

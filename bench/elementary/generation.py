@@ -23,7 +23,7 @@ from bench.elementary.enumeration import (
 )
 from bench.elementary.judging import SECONDS, Judged, as_lists, elementary, other_way_round, swapped
 from bench.elementary.sieve import Sieve
-from swizzle.operators.elementary.entries import TYPES, Elementary, of_lists
+from swizzle.operators.elementary import TYPES, Elementary, of_lists
 from symbolic.expressions.expression import Expression
 from symbolic.expressions.formulas import Sort
 

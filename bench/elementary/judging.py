@@ -13,9 +13,9 @@ from msgspec import Struct
 from bench.elementary.enumeration import NEUTRAL, corners
 from bench.elementary.integers import equal_as_integers
 from bench.elementary.orders import associative_by_order, commutative_by_order
-from swizzle.operators.elementary.entries import TYPES, Elementary, neutral
+from swizzle.operators.elementary import TYPES, Elementary, neutral
 from swizzle.operators.equations import prove
-from swizzle.operators.on_arrays import on_arrays
+from swizzle.operators.scan_operators import on_arrays
 from symbolic.expressions.expression import (
     FALSE,
     TRUE,

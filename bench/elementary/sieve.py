@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from bench.elementary.enumeration import EACH, SAME, SampleColumns, Trees
-from templates.points import SPREAD
+from templates.template import SPREAD
 
 Array = Any
 OPERATORS: Final = 5

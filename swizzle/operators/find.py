@@ -12,11 +12,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from swizzle.operators.carrier import GUESSED, Carrier, of_the_loop_itself, spelled
-from swizzle.operators.clamp import clamped
+from swizzle.operators.clamps_and_fractions import clamped, fractions_of
 from swizzle.operators.decomposition import composed, part_of
 from swizzle.operators.divisors import divided
-from swizzle.operators.fractions import fractions_of
-from swizzle.operators.known import known_carriers
+from swizzle.operators.known import ITSELF, known_carriers, updated
 from swizzle.operators.linear import deduced
 from swizzle.operators.linear_machine import NotFound
 from swizzle.operators.loop import BOOL, Domain, Loop
@@ -26,7 +25,6 @@ from swizzle.operators.proof import LawProof, Proofs, Prover
 from swizzle.operators.ranges import OverflowProof, ranges_of
 from swizzle.operators.reading import numbers_of, too_deep
 from swizzle.operators.residues import by_residues
-from swizzle.operators.update import ITSELF, updated
 from swizzle.operators.work import share
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import FALSE, TRUE, Expression, subexpressions
@@ -337,7 +335,7 @@ def _written(loop: Loop) -> list[Carrier]:
     found = list(updated(loop))
     if found or loop.has_bits or len(loop.live) > 2:
         return found
-    from swizzle.operators.elementary.matching import matched
+    from swizzle.operators.elementary import matched
 
     return list(itertools.islice(matched(loop), 4))
 

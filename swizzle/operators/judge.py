@@ -20,10 +20,9 @@ from msgspec.structs import replace
 
 from swizzle.language.operators import Operator, TypedOperator
 from swizzle.operators.carrier import Carrier
-from swizzle.operators.exact import exact
+from swizzle.operators.exact import check_comparisons, exact
 from swizzle.operators.find import GIVEN, Found, with_divisors
 from swizzle.operators.loop import BOOL, Domain, Loop, name_of
-from swizzle.operators.no_numbers import check_comparisons
 from swizzle.operators.proof import Proofs, Prover
 from symbolic.algebra.operator_laws import Law
 from symbolic.core.obligations import obligations

@@ -18,10 +18,9 @@ from typing import Any, Final, TypeAlias
 
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.linear import deduced
-from swizzle.operators.linear_machine import NotFound
+from swizzle.operators.linear_machine import NotFound, NotLinear
 from swizzle.operators.loop import BOOL, Domain, Loop, name_of
 from swizzle.operators.samples import random_parts
-from swizzle.operators.semiring import NotLinear
 from symbolic.bottom_up import bottom_up
 from symbolic.expressions.expression import (
     BUILDERS,

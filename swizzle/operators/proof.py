@@ -27,11 +27,10 @@ from typing import Any, Final
 from msgspec import Struct
 
 from swizzle.operators.carrier import Carrier, Values
-from swizzle.operators.equations import SECONDS, cases, few_values, prove
+from swizzle.operators.equations import SECONDS, cases, few_values, multiplies, prove
 from swizzle.operators.invariants import implied, inductive, orders
 from swizzle.operators.loop import BOOL, Domain, name_of
 from swizzle.operators.samples import random_parts, random_rows
-from swizzle.operators.signs import multiplies
 from symbolic.expressions.divisors import divisors_in
 from symbolic.expressions.expression import (
     TRUE,

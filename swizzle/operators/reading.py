@@ -17,9 +17,8 @@ from msgspec.structs import replace
 
 from swizzle.language.element_types import ElementType
 from swizzle.language.surface import ELEMENT_TYPES
-from swizzle.operators.exact import ExactNames, exact_body
+from swizzle.operators.exact import ExactNames, asks_for, check_comparisons, exact_body
 from swizzle.operators.loop import BOOL, Loop, Promise, name_of
-from swizzle.operators.no_numbers import asks_for, check_comparisons
 from swizzle.operators.parts import first_use, names_assigned, names_read, own_statements, parts_of
 from symbolic.bottom_up import bottom_up, deep_stack
 from symbolic.core.obligations import obligations

@@ -19,9 +19,19 @@ from msgspec import Struct
 
 from swizzle.operators.bank import ExampleBank, fitting
 from swizzle.operators.carrier import GUESSED, Carrier, renamed
-from swizzle.operators.helpers import Helper, helpers_of, products_of
 from swizzle.operators.loop import BOOL, Loop, name_of
-from swizzle.operators.splits import LONGEST, SPLITS, Array, Columns, Splits, full, shown
+from swizzle.operators.splits import (
+    LONGEST,
+    SPLITS,
+    Array,
+    Columns,
+    Helper,
+    Splits,
+    full,
+    helpers_of,
+    products_of,
+    shown,
+)
 from swizzle.operators.work import Work
 from symbolic.expressions.columns import FLOATS, on_columns
 from symbolic.expressions.expression import Expression, add, constant, number_name, subexpressions, substituted

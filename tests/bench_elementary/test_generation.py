@@ -17,7 +17,7 @@ from bench.elementary.generation import collected, generate
 from bench.elementary.integers import equal_as_integers
 from bench.elementary.orders import associative_by_order
 from bench.elementary.sieve import Sieve
-from swizzle.operators.elementary.entries import TYPES, of_lists, table
+from swizzle.operators.elementary import TYPES, of_lists, table
 from symbolic.expressions import expression as e
 from symbolic.expressions.columns import on_columns
 from symbolic.expressions.expression import Expression, subexpressions

@@ -36,8 +36,7 @@ from swizzle.operators import Found
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.derived import Given
 from swizzle.operators.derived import reversed as reversed_operator
-from swizzle.operators.rows import scan_operator_of
-from swizzle.operators.scan_operators import proved
+from swizzle.operators.scan_operators import proved, scan_operator_of
 from swizzle.solving.solution.solution import Solution
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.errors import SwizzleError

@@ -14,9 +14,7 @@ from bench.rfactor import complex_product
 from swizzle import f32, i32, serial, u32
 from swizzle.operators import operator_of
 from swizzle.operators.decomposition import subgraphs
-from swizzle.operators.elementary.entries import table
-from swizzle.operators.elementary.matching import matched
-from swizzle.operators.elementary.together import Together
+from swizzle.operators.elementary import Together, matched, table
 from swizzle.operators.proof import Prover
 from swizzle.operators.serial import Serial
 from symbolic.expressions.columns import FLOATS, on_columns

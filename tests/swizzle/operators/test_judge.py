@@ -13,7 +13,7 @@ import pytest
 from swizzle import f32, i32, operator, u32
 from swizzle.language.operators import TypedOperator
 from swizzle.operators import judged
-from swizzle.operators.on_arrays import on_arrays
+from swizzle.operators.scan_operators import on_arrays
 from symbolic.errors import SwizzleError
 from symbolic.expressions import expression as e
 from symbolic.expressions.expression import Expression, number_name, substituted

@@ -8,11 +8,10 @@ import pytest
 
 from swizzle import i32
 from swizzle.operators import operator_of
-from swizzle.operators.equations import prove
+from swizzle.operators.equations import prove, same_by_signs
 from swizzle.operators.residues import same_residue
 from swizzle.operators.samples import random_rows
 from swizzle.operators.serial import Serial, serial
-from swizzle.operators.signs import same_by_signs
 from symbolic.expressions.expression import (
     Expression,
     add,

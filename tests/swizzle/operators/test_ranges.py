@@ -20,8 +20,8 @@ from swizzle.operators.carrier import Values
 from swizzle.operators.cub import check_printable
 from swizzle.operators.find import Found
 from swizzle.operators.linear import deduced
-from swizzle.operators.on_arrays import on_arrays
 from swizzle.operators.ranges import ranges_of
+from swizzle.operators.scan_operators import on_arrays
 from swizzle.operators.serial import Serial, serial
 from swizzle.operators.types import result_types, whole_infinities
 from swizzle.sketches.loading import load_names

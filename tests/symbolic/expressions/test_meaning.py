@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from swizzle.operators.elementary.together import Together
-from swizzle.operators.on_arrays import on_arrays
+from swizzle.operators.elementary import Together
+from swizzle.operators.scan_operators import on_arrays
 from symbolic.expressions import expression as e
 from symbolic.expressions.columns import FLOATS, ON_COLUMNS, WHOLE, on_columns
 from symbolic.expressions.expression import BUILDERS, Expression, constant, number_name

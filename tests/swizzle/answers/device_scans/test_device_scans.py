@@ -37,7 +37,7 @@ from swizzle.language.source.kernel_source import KernelSource, Source, parse, s
 from swizzle.language.specs.verify import verify
 from swizzle.language.surface import ELEMENT_TYPES
 from swizzle.operators import operator_of, segmented
-from swizzle.operators.rows import scan_operator_of
+from swizzle.operators.scan_operators import scan_operator_of
 from symbolic.algebra.numbers import NUMPY_DTYPES
 from symbolic.algebra.terms import Terms
 from symbolic.errors import SwizzleError

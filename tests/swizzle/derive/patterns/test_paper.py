@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from swizzle import SwizzleError, f32, gather, i32, math, maximum, where
-from swizzle.answers.hosts.composition import composed
+from swizzle.answers.hosts.lengths import composed
 from swizzle.answers.hosts.running import filled_host
 from swizzle.commands.hosts import without_holes
 from swizzle.derive.patterns import add, derivation, join, let, map, mul, reduce, slide, split, transpose, zip

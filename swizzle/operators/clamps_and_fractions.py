@@ -1,16 +1,22 @@
-"""Operators of clamped sums: `s = min(max(s + v, low), high)`, in any order and number of bounds; or of
-`max(0.9 * s + v, low)`, with factors above 0.
+"""Operators of functions that stay of one kind when one is put into another: clamped sums, and linear fractions.
 
-Whatever a part of the input does to a state is again such a function, of three words: what it adds, and the bounds
-behind it; and a factor. That of two parts is the first function put into the second.
+Clamped sums are `s = min(max(s + v, low), high)`, in any order and number of bounds; or `max(0.9 * s + v, low)`, with
+factors above 0. Whatever a part of the input does to a state is again such a function, of three words: what it adds,
+and the bounds behind it; and a factor. That of two parts is the first function put into the second.
+
+Linear fractions are `z = (p * z + q) / (r * z + s)`, of several words over one divisor, too. With the divisor kept
+beside them, numerators are linear: what a part of the input does to a state is a matrix, and what two parts do is the
+product. So are continued fractions, the variance and the estimate of a Kalman filter, and the forward pass of Thomas's
+algorithm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from swizzle.operators.carrier import Carrier
+from swizzle.operators.linear_machine import SEMIRINGS, UNIT, NotLinear, row_of
 from swizzle.operators.loop import BOOL, Loop
 from symbolic.expressions.expression import (
     GREATEST,
@@ -19,12 +25,14 @@ from symbolic.expressions.expression import (
     ZERO,
     Expression,
     add,
+    divide,
     maximum,
     minimum,
     multiply,
     number_name,
     substituted,
 )
+from symbolic.expressions.quotients import ratio
 
 Clamp: TypeAlias = tuple[Expression, Expression, Expression, Expression]
 """`min(max(factor * s + shift, low), high)` of a state s."""
@@ -97,3 +105,63 @@ def _clamp(node: Expression, name: str) -> Clamp:
         case "max":
             return factor, shift, maximum(low, *others), maximum(high, *others)
     return factor, shift, low, minimum(high, *others)
+
+
+MOST_WORDS = 3
+
+
+def fractions_of(loop: Loop) -> Carrier | None:
+    """Return the operator of a loop whose words are linear fractions of themselves, over one divisor; None where they
+    are none."""
+    words = loop.live
+    if not 0 < len(words) <= MOST_WORDS or any(not loop.state[word].is_float for word in words):
+        return None
+    if any(loop.initial[word].infinite for word in words):
+        return None
+    rows = _rows(loop)
+    if rows is None:
+        return None
+    dtype = loop.state[words[0]]
+    columns = (*words, UNIT)
+    label = {(row, column): f"{_spelled(row)}_of_{_spelled(column)}" for row in columns for column in columns}
+    if set(label.values()) & (loop.types.keys()):
+        return None
+    lift = {name: rows[row].get(column, ZERO) for (row, column), name in label.items()}
+
+    def entry(side: str, row: str, column: str) -> Expression:
+        return number_name(f"{side}.{label[row, column]}")
+
+    combine = {
+        name: add(*(multiply(entry("b", row, middle), entry("a", middle, column)) for middle in columns))
+        for (row, column), name in label.items()
+    }
+
+    def after(row: str) -> Expression:
+        start = {word: loop.initial[word] for word in words} | {UNIT: ONE}
+        return add(*(multiply(number_name(label[row, column]), start[column]) for column in columns))
+
+    state = {word: divide(after(word), after(UNIT)) for word in words}
+    return Carrier(
+        loop, dict.fromkeys(lift, dtype), lift, combine, state,
+        tuple(substituted(each, state) for each in loop.result), "linear fractions",
+    )  # fmt: skip
+
+
+def _spelled(word: str) -> str:
+    return "divisor" if word == UNIT else word
+
+
+def _rows(loop: Loop) -> Mapping[str, Mapping[str, Expression]] | None:
+    """Return the numerators, and the divisor under UNIT, as rows of a matrix; None where they are no such."""
+    variables, found, below = frozenset(loop.live), dict[str, Mapping[str, Expression]](), None
+    for word in loop.live:
+        over, under = ratio(loop.step[word])
+        if below is not None and under is not below:
+            return None
+        below = under
+        try:
+            found[word] = row_of(over, variables, SEMIRINGS[0])
+            found[UNIT] = row_of(under, variables, SEMIRINGS[0])
+        except (NotLinear, ArithmeticError):
+            return None
+    return found if found and not found[UNIT].keys() <= {UNIT} else None

@@ -1,4 +1,7 @@
-"""An update of one or two words looked up in the table: by what it computes, not by how it is written.
+"""Loops whose update is in the table of elementary operators: looked up by what it computes, not by how it is written.
+
+The table (`elementary.json`, made by `bench/elementary`) has pairs and single words over `x`, `y` and a constant `k`,
+each proved when it was generated.
 
 Let `f` be an operator of the table, and `e` its identity on the left. If a loop's step is `f(state, y)`, where y
 depends on the element alone, then y is `f(e, y)`, which is the step on e: so y need not be guessed. Then the step and
@@ -8,21 +11,22 @@ depends on the element alone, then y is `f(e, y)`, which is the step on e: so y 
 from __future__ import annotations
 
 import itertools
+import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from msgspec import Struct
 
 from swizzle.operators.carrier import Carrier
-from swizzle.operators.elementary.entries import TYPES, Elementary, neutral, table
-from swizzle.operators.elementary.together import Together
 from swizzle.operators.loop import BOOL, Loop, name_of
 from swizzle.operators.samples import random_rows, random_states
-from symbolic.expressions.columns import FLOATS, on_columns
+from symbolic.expressions.columns import FLOATS, ON_COLUMNS, on_columns
 from symbolic.expressions.expression import (
+    BUILDERS,
     TRUE,
     Expression,
     constant,
@@ -31,9 +35,131 @@ from symbolic.expressions.expression import (
     subexpressions,
     substituted,
 )
-from symbolic.expressions.formulas import REALS
+from symbolic.expressions.formulas import REALS, Sort
 from symbolic.expressions.meaning import Key
 from symbolic.ir.program import DType
+
+TYPES: Final = {
+    "i32": Sort("word", 32, True),
+    "u32": Sort("word", 32, False),
+    "i64": Sort("word", 64, True),
+    "u64": Sort("word", 64, False),
+    "f32": REALS,
+}
+"""The five types; floating-point numbers are real numbers, in any precision."""
+TABLE: Final = Path(__file__).with_suffix(".json")
+
+
+class Elementary(Struct, frozen=True):
+    """An associative operator: `lists` (an operator and what it is of, nested) give the words of two parts, over x0,
+    x1, those of the first one, y0, y1, and k. `left` and `right` say on which sides `identity` changes nothing."""
+
+    lists: tuple[Any, ...]
+    identity: tuple[str, ...]
+    left: bool
+    right: bool
+    commutative: bool
+    types: tuple[str, ...]
+
+    @property
+    def combine(self) -> tuple[Expression, ...]:
+        """The words of two parts as expressions."""
+        return tuple(map(of_lists, self.lists))
+
+    @property
+    def has_k(self) -> bool:
+        """Whether it has a constant."""
+        return any(map(_has_k, self.lists))
+
+
+def _has_k(what: Any) -> bool:
+    return any(map(_has_k, what)) if isinstance(what, list) else what == "k"
+
+
+def neutral(what: str, sort: Sort) -> Expression:
+    """Return a word of an identity as an expression."""
+    if what == "k":
+        return number_name("k")
+    if what in ("least", "greatest"):
+        limits = (float("-inf"), float("inf")) if sort.kind == "real" else sort.limits
+        return constant(limits[what == "greatest"])
+    return constant(int(what) % (1 << sort.bits) if sort.kind == "word" and not sort.signed else int(what))
+
+
+def of_lists(what: Any) -> Expression:
+    """Return the expression that nested lists say."""
+    if isinstance(what, str):
+        return number_name(what)
+    if isinstance(what, list):
+        return BUILDERS[what[0]](*map(of_lists, what[1:]))
+    return constant(what)
+
+
+@lru_cache(maxsize=4)
+def table(words: int) -> tuple[Elementary, ...]:
+    """Return the operators of so many words that were generated and proved, smallest first."""
+    return tuple(
+        Elementary(
+            tuple(lists), tuple(identity.split()), "l" in laws, "r" in laws, "c" in laws,
+            tuple(types.split()),
+        )
+        for lists, identity, laws, types in json.loads(TABLE.read_text(encoding="utf-8"))
+        if len(lists) == words
+    )  # fmt: skip
+
+
+Array = Any
+
+
+class Together:
+    """Expressions as nested lists, evaluated on samples side by side; conditions are 0 and 1.
+
+    What they share is computed once, and what is alike in one call of NumPy.
+    """
+
+    def __init__(self, expressions: Sequence[Sequence[Any]]) -> None:
+        self._places: dict[Any, int] = {}
+        self._depths: list[int] = []
+        self._calls: dict[tuple[int, str], list[tuple[int, ...]]] = {}
+        self.roots = np.array([[self._place(each) for each in some] for some in expressions], np.intp)
+        steps = sorted(self._calls.items(), key=lambda call: call[0][0])
+        self._steps = [(operator, np.array(rows, np.intp).T) for (_, operator), rows in steps]
+
+    def _place(self, node: Any) -> int:
+        """Return the row of an expression; of sums and the like, two arguments at a time."""
+        if not isinstance(node, list):
+            return self._new(node, 0)
+        operator, *arguments = node
+        places = [self._place(each) for each in arguments]
+        while len(places) > 2 and operator != "select":
+            places[:2] = [self._called(operator, places[:2])]
+        return self._called(operator, places)
+
+    def _called(self, operator: str, places: Sequence[int]) -> int:
+        key = (operator, *places)
+        if key not in self._places:
+            depth = 1 + max(self._depths[place] for place in places)
+            self._calls.setdefault((depth, operator), []).append((self._new(key, depth), *places))
+        return self._places[key]
+
+    def _new(self, key: Any, depth: int) -> int:
+        if key not in self._places:
+            self._places[key] = len(self._depths)
+            self._depths.append(depth)
+        return self._places[key]
+
+    def values(self, columns: Mapping[str, Array]) -> Array:
+        """Return what all expressions are, (expression, its place among several, sample), of columns of numbers."""
+        (count,) = {len(column) for column in columns.values()}
+        found = np.empty((len(self._depths), count))
+        for key, place in self._places.items():
+            if not self._depths[place]:
+                found[place] = columns[key] if isinstance(key, str) else key
+        with np.errstate(all="ignore"):
+            for operator, (into, *arguments) in self._steps:
+                found[into] = ON_COLUMNS[operator](*(found[each] for each in arguments))
+        return found[self.roots]
+
 
 SAMPLES: Final = 32
 FIRST: Final = 6
