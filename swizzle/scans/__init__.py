@@ -1,9 +1,8 @@
 """Scan networks: from an example at one size to loops that are a scan at every size, with proofs (docs/scans.md)."""
 
 from swizzle.scans.algorithm import Algorithm
-from swizzle.scans.discovery import discover
+from swizzle.scans.discovery import Module, Recursion, discover, modules, recursions
 from swizzle.scans.kernel import ScanKernel
-from swizzle.scans.modules import Module, Recursion, modules, recursions
 from swizzle.scans.network import Network, network
 from swizzle.scans.proof import Proof
 from swizzle.scans.scan_sketch import down, identity, source, up, when

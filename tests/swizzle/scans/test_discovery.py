@@ -9,7 +9,7 @@ import pytest
 
 from swizzle import SwizzleError, scans
 from swizzle.scans import Network
-from swizzle.scans.modules import HALVES
+from swizzle.scans.discovery import HALVES
 from swizzle.scans.network import IDLE
 from tests.swizzle.scans.examples import FAMILIES, brent_kung, is_scan, kogge_stone, odd_places, sklansky
 
