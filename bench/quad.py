@@ -1,7 +1,7 @@
 """Search the block that transposes four words of four lanes. `python -m bench.quad [ORDER] [--engine glucose]`.
 
 ORDER says which nodes are shuffles (s) and which selects (p); by default it is that of `QUAD` in
-swizzle/layouts/conversions/ships.py. Shuffles read lane ^ c, and a select's condition is one of the lane's bits, or
+swizzle/layouts/conversions/linear.py. Shuffles read lane ^ c, and a select's condition is one of the lane's bits, or
 whether they differ. Printed is a program as in `QUAD`, or that there is none of this order and these lanes.
 """
 
@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from itertools import combinations, count
 
-from swizzle.layouts.conversions.ships import QUAD
+from swizzle.layouts.conversions.linear import QUAD
 from symbolic.solve.sat import SatSolver
 
 LANES = range(4)

@@ -15,8 +15,7 @@ from swizzle.answers.emit.files import check_folder, write_all
 from swizzle.commands.bounds import Bounds
 from swizzle.commands.output import DONE, NO, UNDECIDED
 from swizzle.layouts.answer import plural
-from swizzle.layouts.layout import Layout
-from swizzle.layouts.picture import side_by_side
+from swizzle.layouts.layout import Layout, side_by_side
 from swizzle.strangers.doctor.accesses import LineAccess
 from swizzle.strangers.doctor.diagnosis import ArrayFindings, Diagnosis, Doctor
 from swizzle.strangers.doctor.mends import Mend

@@ -6,8 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from swizzle.layouts.layout import Layout
-from swizzle.layouts.picture import side_by_side, with_text
+from swizzle.layouts.layout import Layout, side_by_side, with_text
 from swizzle.layouts.requests import Requests
 from swizzle.layouts.steps import Addresses
 from symbolic.machine.accesses import BANKS

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from swizzle.layouts.access import Access, is_int, mistake
-from swizzle.layouts.picture import svg, with_text
+from swizzle.layouts.layout import svg, with_text
 from symbolic.ir.program import LANES
 
 MOST_SLOTS = 256

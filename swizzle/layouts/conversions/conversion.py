@@ -16,10 +16,9 @@ from swizzle.layouts.access import Access, is_int, mistake
 from swizzle.layouts.conversions.bounds import SelectBound, ShuffleBound, bound_of
 from swizzle.layouts.conversions.network import ExchangeNetwork
 from swizzle.layouts.conversions.shared import SharedPlan
-from swizzle.layouts.conversions.shared_text import shared_text
-from swizzle.layouts.conversions.text import cuda_text
+from swizzle.layouts.conversions.text import cuda_text, shared_text
 from swizzle.layouts.distribution import Distribution, axes_of, held_by, of_bits
-from swizzle.layouts.picture import side_by_side, with_text
+from swizzle.layouts.layout import side_by_side, with_text
 from symbolic.ir.program import LANES
 
 _MOST_FREE_BITS = 5

@@ -16,7 +16,7 @@ import numpy as np
 from swizzle.layouts.access import Access, is_int, mistake
 from swizzle.layouts.conversions.bounds import SelectBound, ShuffleBound, bound_of, ways_of
 from swizzle.layouts.conversions.conversion import Conversion, distributions_of, free_permutation, permuted
-from swizzle.layouts.conversions.linear import plans
+from swizzle.layouts.conversions.linear import plans, shipped
 from swizzle.layouts.conversions.network import (
     ANY,
     ExchangeNetwork,
@@ -31,7 +31,6 @@ from swizzle.layouts.conversions.network import (
 )
 from swizzle.layouts.conversions.rounds import schedules
 from swizzle.layouts.conversions.shared import SharedPlan, through_shared
-from swizzle.layouts.conversions.ships import shipped
 from swizzle.layouts.distribution import Cells, Distribution
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import LANES

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from swizzle import layouts
 from swizzle.layouts import Access, FoundLayout
-from swizzle.layouts.bit_matrices import lightest
 from swizzle.layouts.layout import agrees, linear
 from swizzle.layouts.requests import requests_of
+from swizzle.layouts.search import lightest
 from swizzle.layouts.steps import FlipBits
 from symbolic.solve.edge_colours import edge_colours
 from tests.swizzle.layouts import oracle

@@ -13,9 +13,9 @@ from bench.conversions import CASES, tritons_clocks
 from bench.conversions import structures as of_structures
 from swizzle import SwizzleError, layouts
 from swizzle.layouts import convert, distribution
+from swizzle.layouts.conversions.linear import QUAD, QUAD_OUTPUTS
 from swizzle.layouts.conversions.network import LANES, Builder, Input, LaneExchange, Mix
 from swizzle.layouts.conversions.rounds import schedules
-from swizzle.layouts.conversions.ships import QUAD, QUAD_OUTPUTS
 from tests.swizzle.layouts.conversions.brute import lands
 
 COUNTS = {  # the fewest clocks: via, clocks; in registers: shuffles/selects; the fewest shuffles, which is the bound
