@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from swizzle import scans as scans
     from swizzle.answers.checking.checked import Check, check
     from swizzle.answers.device_scans.device import DeviceScan, device_scan
-    from swizzle.answers.emit.keeping import load_solution
+    from swizzle.answers.emit.calling import load_solution
     from swizzle.answers.hosts.running import HostFunction, host_function
     from swizzle.commands.sweep import sweep
     from swizzle.derive.tuning.tune import Tuned, tune
@@ -89,7 +89,7 @@ _LIVES_IN = {
     "swizzle.solving.costs.cost": "Cost Filled",
     "swizzle.answers.hosts.running": "HostFunction host_function",
     "swizzle.sketches.host": "HostSketch host",
-    "swizzle.answers.emit.keeping": "load_solution",
+    "swizzle.answers.emit.calling": "load_solution",
     "swizzle.language.cuda_namespace": "cuda",
     "swizzle.language.element_types": "ArrayType ElementType bf16 f16 f32 f64 i8 u8 i16 u16 i32 i64 u32 u64",
     "swizzle.language.mathematics": "gather math where",
@@ -208,7 +208,7 @@ class _Abilities:
         return check(solution, emitted=emitted)
 
     def text(self, solution: Solution, emitter: Literal["cuda", "header", "numba"]) -> str:
-        from swizzle.answers.emit.keeping import text_of
+        from swizzle.answers.emit.calling import text_of
 
         return text_of(solution, emitter)
 
@@ -233,7 +233,7 @@ class _Abilities:
         return because(result)
 
     def save(self, result: Result, path: str | Path) -> Path:
-        from swizzle.answers.emit.keeping import save
+        from swizzle.answers.emit.calling import save
 
         return save(result, path)
 

@@ -3,7 +3,7 @@
 import pytest
 
 LIMITS = (
-    "swizzle.answers.explain.trials.SECONDS",
+    "swizzle.answers.explain.free_holes.SECONDS",
     "swizzle.answers.explain.explain.SECONDS",
     "swizzle.answers.explain.explain.BLAME_SECONDS",
     "swizzle.answers.explain.explain.FREE_SECONDS",

@@ -16,7 +16,7 @@ from cuda_out.compile.opaque import with_opaque_calls
 from cuda_out.compile.toolchain import CompileError, available_tools, compile_both_forms, compile_to_ptx
 from cuda_out.emulate.emulate import EmulationError, emulate_checked, missing_compiler
 from swizzle.answers.checking.emitted import NO_COMPILER
-from swizzle.answers.checking.host_numba import try_host_numba
+from swizzle.answers.checking.numba_text import try_host_numba
 from swizzle.answers.checking.trial import (
     ORDERS,
     Array,
@@ -36,8 +36,7 @@ from swizzle.answers.emit.any_length.conditions import FixedSize
 from swizzle.answers.emit.emitters import FILE_KINDS, Sizes, about_sizes, sizes_as_json, sizes_text
 from swizzle.answers.emit.files import write_all
 from swizzle.answers.emit.filled import FilledKernel
-from swizzle.answers.hosts.composition import Composition, FilledHost, composed
-from swizzle.answers.hosts.lengths import HostTiling, MovedMeaning
+from swizzle.answers.hosts.lengths import Composition, FilledHost, HostTiling, MovedMeaning, composed
 from swizzle.answers.hosts.running import filled_host, host_lengths
 from swizzle.answers.hosts.texts import host_numba, host_text, kernel_sources, length_names
 from swizzle.answers.status import CheckStatus, worst

@@ -14,13 +14,12 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from swizzle.answers.explain.attempts import Job
-from swizzle.answers.explain.blame import Blame, find, find_ignoring, find_outputs, with_more_arguments
+from swizzle.answers.explain.blame import Blame, Job, find, find_ignoring, find_outputs, with_more_arguments
 from swizzle.answers.explain.conflicts import Conflict
 from swizzle.answers.explain.explanation import Blamed, Explanation, PartNames, Trial, Unproducible, listing
+from swizzle.answers.explain.free_holes import barrier_that_helps, tried_changes, tried_steps
 from swizzle.answers.explain.needs import never_written, other_shape, reasons
 from swizzle.answers.explain.relaxed import Ignores, IgnoresAt, Obeys, ObeysAt, Relaxed, Requirement, Right, smallest_of
-from swizzle.answers.explain.trials import barrier_that_helps, tried_changes, tried_steps
 from swizzle.answers.explain.variants import doubled_steps
 from swizzle.sketches.sketch import Sketch
 from swizzle.solving.problem.problem import Problem

@@ -1,4 +1,10 @@
-"""May the kernels of a host function, each of any length by itself, together be run at any length?
+"""Do the kernels of a host function, one after the other, compute its specification, and at which lengths?
+
+Each kernel runs by the machine over canonical terms, on what the kernels before it have left in their arrays. So what
+the last one stores are terms over the host function's inputs, and must be the specification's: for all inputs, at the
+declared sizes.
+
+May the kernels of a host function, each of any length by itself, together be run at any length?
 
 The length of each launch is a multiple of the host function's plus a constant: a kernel whose output the next one
 reads with a halo of two takes `n + 2`. If two launches take one array, its extents must be the same for every n. Then
@@ -10,7 +16,7 @@ what is inside of them, so the last blocks do no harm.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import gcd, lcm, prod
 from typing import Any, Final, TypeAlias
@@ -23,13 +29,107 @@ from cuda_out.tiling.tiling import AXES, Span, TiledAxis, Tiling, largest_indice
 from cuda_out.tiling.trips import with_length, without_bounds
 from swizzle.answers.emit.any_length.conditions import MAX_CELLS, Fixed, FixedSize, LengthConditions, own_lengths
 from swizzle.answers.emit.any_length.continuation import MeaningAt
-from swizzle.answers.hosts.composition import FilledHost, left_by, read_after
 from swizzle.language.specs.launching import launched
-from swizzle.language.specs.specification import inputs
-from swizzle.sketches.host import HostLaunch
+from swizzle.language.specs.specification import Meaning, inputs, outputs, symbolic_inputs
+from swizzle.sketches.host import HostLaunch, HostSketch
+from symbolic.algebra.canonical import Canonical
+from symbolic.algebra.numbers import Lanes
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
-from symbolic.ir.index import unflattened
+from symbolic.ir.index import cell_name, unflattened
 from symbolic.ir.program import Axis, Parameter, Program
+from symbolic.machine.machine import Machine
+
+
+class FilledHost(Struct, frozen=True):
+    """A host function whose kernels have no holes; `programs` are theirs, by name."""
+
+    host: HostSketch
+    programs: Mapping[str, Program]
+    spec: Callable[..., Any]
+
+    @property
+    def face(self) -> Program:
+        """A program with the host function's parameters, and with all statements of its kernels, for what looks at
+        those only."""
+        bodies = (self.programs[kernel.name].body for kernel in self.host.kernels)
+        return replace(self.host.face, body=tuple(stmt for body in bodies for stmt in body))
+
+
+class Composition(Struct, frozen=True):
+    """How many output elements were compared with the specification, and what is wrong, in the user's words."""
+
+    elements: int
+    findings: tuple[str, ...]
+    broken: bool = False
+
+
+SHOWN = 3
+
+
+def composed(filled: FilledHost) -> Composition:
+    """Compare what the kernels leave with the specification, for all inputs."""
+    host, face = filled.host, filled.host.face
+    meaning = Meaning.of(face, filled.spec)
+    terms, memory = meaning.terms, dict[str, Lanes]()
+    memory.update(symbolic_inputs(face, terms))
+    elements = sum(map(len, meaning.wanted.values()))
+    for number, launch in enumerate(host.launches):
+        program = filled.programs[launch.kernel.name]
+        findings = left_by(program, launch.arrays, memory, terms, read_after(host, number))
+        if findings:
+            where = f"launch {number + 1}, {launch.kernel.name} at {launch.place}"
+            return Composition(elements, tuple(f"{where}: {each}" for each in findings[:SHOWN]), broken=True)
+    findings = []
+    for parameter in outputs(face):
+        got, want = memory[parameter.name], np.array(meaning.wanted[parameter.name], np.int64)
+        for address in np.flatnonzero(got != want).tolist():
+            cell = cell_name(parameter.name, parameter.shape, address)
+            shown = terms.show(int(got[address])), terms.show(int(want[address]))
+            findings.append(f"{cell} is {shown[0]}, the specification says {shown[1]}")
+            if len(findings) == SHOWN:
+                return Composition(elements, tuple(findings))
+    return Composition(elements, tuple(findings))
+
+
+def read_after(host: HostSketch, number: int) -> set[str]:
+    """Return the arrays that the launches after one of them read."""
+    return {
+        name
+        for other in host.launches[number + 1 :]
+        for name, parameter in zip(other.arrays, other.kernel.program.parameters, strict=True)
+        if parameter.role != "out"
+    }
+
+
+def left_by(
+    program: Program, arrays: Sequence[str], memory: dict[str, Lanes], terms: Terms, later: Collection[str]
+) -> Sequence[str]:
+    """Run one kernel on the arrays of these names; return what it does wrong, whatever the specification says.
+
+    `later` are the arrays that kernels after it read: of these, what a store rounds or cuts off is lost.
+    """
+    names = dict(zip((p.name for p in program.parameters), arrays, strict=True))
+    given = {p.name: memory[names[p.name]] for p in program.parameters if p.role != "out"}
+    unwritten = {name for name, array in given.items() if (array == UNWRITTEN).any()}
+    read_later = [own for own, name in names.items() if name in later]
+    run = Machine(program, Canonical(terms), given, read_later=read_later).run()
+    if run.violations:
+        return [str(violation.error()) for violation in run.violations]
+    found = []
+    for parameter in outputs(program):
+        array = run.memories[parameter.name]
+        left = np.where(array.written, array.data, UNWRITTEN)
+        if unwritten and (left[array.written] == UNWRITTEN).any():
+            name = sorted(unwritten)[0]
+            address = int(np.flatnonzero(given[name] == UNWRITTEN)[0])
+            shape = next(p.shape for p in program.parameters if p.name == name)
+            found.append(f"it reads {cell_name(name, shape, address)}, which no kernel before it has stored")
+            break
+        # of an output that another kernel has stored a part of, the rest stays
+        before = memory.get(names[parameter.name], np.full(prod(parameter.shape), UNWRITTEN, np.int64))
+        memory[names[parameter.name]] = np.where(array.written, left, before)
+    return found
+
 
 Key: TypeAlias = tuple[int, Axis]
 """A tiled axis of a launch, by the launch's number."""

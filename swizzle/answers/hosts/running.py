@@ -25,8 +25,7 @@ from cuda_out.tiling.trips import ChunkLoop, chunk_loops
 from swizzle.answers.emit.any_length.conditions import Fixed, FixedSize
 from swizzle.answers.emit.any_length.reductions import LoopLengths
 from swizzle.answers.emit.calling import call, lengths_of, views_of
-from swizzle.answers.hosts.composition import Composition, FilledHost, composed
-from swizzle.answers.hosts.lengths import HostTiling, LaunchLength, lengths_of_grids
+from swizzle.answers.hosts.lengths import Composition, FilledHost, HostTiling, LaunchLength, composed, lengths_of_grids
 from swizzle.answers.hosts.texts import HostSizes, host_numba, host_text, length_names
 from swizzle.language.specs.specification import Remembered
 from swizzle.sketches.host import HostSketch

@@ -24,8 +24,7 @@ from cuda_out.tiling.length_text import linear_text
 from cuda_out.tiling.tiling import Span, Tiling
 from swizzle.answers.emit.any_length.conditions import FixedSize
 from swizzle.answers.emit.emitters import cuda_source, numba_source
-from swizzle.answers.hosts.composition import FilledHost
-from swizzle.answers.hosts.lengths import HostTiling
+from swizzle.answers.hosts.lengths import FilledHost, HostTiling
 from symbolic.errors import SwizzleError
 from symbolic.ir.facts import LONGEST
 from symbolic.ir.program import Axis, Parameter

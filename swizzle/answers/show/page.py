@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from swizzle.answers.emit.keeping import source_of
+from swizzle.answers.emit.calling import source_of
 from swizzle.answers.show.panels import Labels, LaneSource, Panel, Row, Strip, Trace, clipped, geometry, panels
 from swizzle.answers.show.scene import HoleTable, Scene, labels_for
 from swizzle.answers.show.svg import tiles_svg

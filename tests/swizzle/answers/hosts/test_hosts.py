@@ -13,11 +13,10 @@ import pytest
 
 from cuda_out.tiling.tiling import Span
 from swizzle import SwizzleError
-from swizzle.answers.checking.host_numba import try_host_numba
+from swizzle.answers.checking.numba_text import try_host_numba
 from swizzle.answers.checking.trial import sizes_to_try
 from swizzle.answers.emit.filled import FilledKernel
-from swizzle.answers.hosts.composition import composed
-from swizzle.answers.hosts.lengths import HostTiling, LaunchLength, MovedMeaning
+from swizzle.answers.hosts.lengths import HostTiling, LaunchLength, MovedMeaning, composed
 from swizzle.answers.hosts.running import filled_host, host_function, host_lengths
 from swizzle.answers.hosts.texts import host_numba, host_text, kernel_sources
 from swizzle.commands import check as commands
