@@ -25,9 +25,8 @@ from symbolic.ir.program import Const, Expr, Hole
 from symbolic.ir.walk import children, with_children
 from templates.chooser import Choice
 from templates.formula import length_of, number
-from templates.points import PointTable
 from templates.shortest import Shortest
-from templates.template import Template
+from templates.template import PointTable, Template
 
 MOST_RULES = 4  # that are tried at a size
 COLLECTED = 20_000, 3, 5  # how often memory is collected, as `gc.set_threshold` has it

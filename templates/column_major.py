@@ -18,8 +18,17 @@ from symbolic.errors import Place
 from symbolic.ir.program import Expr
 from templates.chooser import Choice, Chooser
 from templates.formula import binary, nearest_to_zero, number, remainder, signed, sum_of, times, total
-from templates.points import HolePoints
-from templates.template import Point, Points, Template, TemplateFamily, ValuesThere, by_size, integers, known_values
+from templates.template import (
+    HolePoints,
+    Point,
+    Points,
+    Template,
+    TemplateFamily,
+    ValuesThere,
+    by_size,
+    integers,
+    known_values,
+)
 
 T = TypeVar("T")
 _NAMES = ("c_f", "way", "w", "c", "d")

@@ -1,13 +1,17 @@
-"""What families have in common whose conditions compare an expression of the arguments with a number.
+"""Families of `?sw_cond(v, ...)` whose conditions compare an expression of the arguments with a number.
 
-A family says which expressions there are. The number is every integer that makes a difference, and the six comparisons
-are `<=` and `==`, negated or not, as in `templates/cond.py`.
+The expression is `v % m`, or that of a sum or difference of two arguments: every second, every third one. Or it is `a *
+v + b * v'` with small factors: dilated and strided stencils need it. A family says which expressions there are. The
+number is every integer that makes a difference, and the six comparisons are `<=` and `==`, negated or not, as in
+`templates/cond.py`.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import gcd
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 import numpy as np
@@ -16,8 +20,8 @@ from symbolic.errors import Place
 from symbolic.ir.program import Compare, DType, Expr, Var
 from symbolic.ir.python_text import python_text
 from templates.chooser import Choice, Chooser
-from templates.formula import length_of, parameters, total
-from templates.template import Point, Template, columns_of, distinct_rows, integers
+from templates.formula import binary, length_of, number, parameters, times, total
+from templates.template import Point, Template, TemplateFamily, columns_of, distinct_rows, integers
 
 T = TypeVar("T")
 COMPARED: Final = ("equal", "negated", "threshold")
@@ -106,3 +110,114 @@ class Comparison(Template):
         if not 0 <= place < self.arity:
             raise ValueError(f"argument {place} of the hole, which takes {self.arity}")
         return place
+
+
+LARGEST: Final = 32  # modulus
+
+
+@dataclass(frozen=True, slots=True)
+class Remainder:
+    """`(v + sign * v') % modulus`; with the sign 0 of v alone."""
+
+    left: int
+    sign: int
+    right: int
+    modulus: int
+
+    def of(self, arguments: Sequence[Any]) -> Any:
+        return (arguments[self.left] + self.sign * arguments[self.right]) % self.modulus
+
+    def sides(self, arguments: Sequence[Expr], place: Place) -> tuple[Expr, Expr | None]:
+        left, right = arguments[self.left], arguments[self.right]
+        value = binary("+" if self.sign > 0 else "-", left, right) if self.sign else left
+        return binary("%", value, number(self.modulus, place)), None
+
+    @property
+    def constants(self) -> Mapping[str, int]:
+        return {"left": self.left, "sign": self.sign, "right": self.right, "modulus": self.modulus}
+
+
+class RemainderCond(Comparison):
+    """`(v + v') % m cmp I`."""
+
+    name = "remainder"
+    names = ("left", "sign", "right", "modulus")
+
+    def __init__(self, arity: int, points: Sequence[Point]) -> None:
+        largest = min(LARGEST, max((abs(value) for point in points for value in point), default=0))
+        values = [(v, 0, v) for v in range(arity)]
+        values += [(a, sign, b) for a, b in itertools.combinations(range(arity), 2) for sign in (1, -1)]
+        forms = [Remainder(*value, modulus) for value in values for modulus in range(2, largest + 1)]
+        super().__init__(arity, forms, points)
+
+    def form(self, constants: Sequence[int]) -> ComparedNumber:
+        left, sign, right, modulus = constants
+        if sign not in (-1, 0, 1) or modulus < 1:
+            raise ValueError(f"sign {sign} and modulus {modulus} in the hole")
+        return Remainder(self.argument(left), sign, self.argument(right), modulus)
+
+
+def make_remainder(size: int, arity: int, points: tuple[Point, ...], space: str) -> RemainderCond | None:
+    """Return the template; a hole whose arguments are at most 1 has none."""
+    made = RemainderCond(arity, points) if arity else None
+    return made if made is not None and made.components[0] else None
+
+
+REMAINDER = TemplateFamily(
+    "remainder", "cond", make_remainder, saved=lambda size, arity, points: RemainderCond(arity, ())
+)
+
+
+SMALL, BESIDE_ONE = 4, 8
+FACTORS: Final = tuple(
+    (a, way * b)
+    for a, b in itertools.product(range(1, BESIDE_ONE + 1), repeat=2)
+    for way in (1, -1)
+    if max(a, b) > 1 and gcd(a, b) == 1 and (min(a, b) == 1 or max(a, b) <= SMALL)
+)
+"""Up to 8 where the other factor is 1 or -1, up to 4 else; those of `templates/cond.py` are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """`a * v + b * v'`: arguments by their numbers."""
+
+    left: int
+    a: int
+    right: int
+    b: int
+
+    def of(self, arguments: Sequence[Any]) -> Any:
+        return self.a * arguments[self.left] + self.b * arguments[self.right]
+
+    def sides(self, arguments: Sequence[Expr], place: Place) -> tuple[Expr, Expr | None]:
+        left, right = times(self.a, arguments[self.left]), times(abs(self.b), arguments[self.right])
+        return (total([left, right], place), None) if self.b > 0 else (total([left], place), right)
+
+    @property
+    def constants(self) -> Mapping[str, int]:
+        return {"left": self.left, "a": self.a, "right": self.right, "b": self.b}
+
+
+class ScaledCond(Comparison):
+    """`a * v + b * v' cmp I`."""
+
+    name = "scaled"
+    names = ("left", "a", "right", "b")
+
+    def __init__(self, arity: int, points: Sequence[Point]) -> None:
+        pairs = itertools.combinations(range(arity), 2)
+        forms = [Scaled(left, a, right, b) for left, right in pairs for a, b in FACTORS]
+        super().__init__(arity, forms, points)
+
+    def form(self, constants: Sequence[int]) -> ComparedNumber:
+        left, a, right, b = constants
+        return Scaled(self.argument(left), a, self.argument(right), b)
+
+
+def make_scaled(size: int, arity: int, points: tuple[Point, ...], space: str) -> ScaledCond | None:
+    """Return the template; a hole of one argument has none."""
+    return ScaledCond(arity, points) if arity > 1 else None
+
+
+SCALED = TemplateFamily("scaled", "cond", make_scaled, saved=lambda size, arity, points: ScaledCond(arity, ()))

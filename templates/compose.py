@@ -25,9 +25,19 @@ from symbolic.errors import Place
 from symbolic.ir.program import Expr
 from templates.chooser import Choice, Chooser
 from templates.formula import binary, nearest_to_zero, number, remainder, signed, sum_of, times, total
-from templates.points import HolePoints, factors
 from templates.primitives import Int64s, fan, rates_of
-from templates.template import Point, Points, Template, TemplateFamily, ValuesThere, by_size, integers, known_values
+from templates.template import (
+    HolePoints,
+    Point,
+    Points,
+    Template,
+    TemplateFamily,
+    ValuesThere,
+    by_size,
+    factors,
+    integers,
+    known_values,
+)
 
 _Numbers: TypeAlias = npt.NDArray[np.int64]
 StepTables: TypeAlias = npt.NDArray[np.uint16]

@@ -14,27 +14,12 @@ from msgspec import Struct
 from symbolic.errors import SwizzleError, near
 from symbolic.extensions import extension, extension_names
 from symbolic.ir.program import Hole
-from templates import (
-    both,
-    column_major,
-    compose,
-    cond,
-    constant_table,
-    naive,
-    pad,
-    part,
-    remainder,
-    scaled,
-    table,
-    xform,
-    xor,
-)
+from templates import both, column_major, comparison, compose, cond, constant_table, naive, pad, part, table, xform, xor
 from templates.chooser import Choice
 from templates.either import Either
 from templates.formula import atom
 from templates.holes import HOLE_KINDS, SPACES, Point, Space
-from templates.points import HolePoints
-from templates.template import Template, TemplateFamily
+from templates.template import HolePoints, Template, TemplateFamily
 from templates.users import made_by, read_by
 from templates.xform import RotateXform
 
@@ -45,8 +30,8 @@ FAMILIES: Final[dict[str, TemplateFamily]] = {
         part.FAMILY,
         cond.FAMILY,
         xor.FAMILY,
-        remainder.FAMILY,
-        scaled.FAMILY,
+        comparison.REMAINDER,
+        comparison.SCALED,
         both.FAMILY,
         naive.FAMILY,
         xform.ROTATE,

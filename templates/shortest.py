@@ -30,7 +30,7 @@ from symbolic.ir.program import Binary, BinaryOp, Const, DType, Expr, Unary
 from symbolic.ir.walk import children, with_children
 from templates.formula import binary, length_of, number, parameters, total, values_of
 from templates.holes import Point
-from templates.points import HolePoints, factors
+from templates.template import HolePoints, factors
 
 LARGEST: Final = 1024
 SAMPLED: Final = 16  # points at which formulas are compared first

@@ -21,8 +21,7 @@ from symbolic.ir.program import Compare, DType, Expr, Select
 from templates.chooser import Choice, Chooser
 from templates.either import Either
 from templates.formula import binary, number, remainder, times, total
-from templates.points import HolePoints
-from templates.template import Point, Points, Template, TemplateFamily, ValuesThere, integers
+from templates.template import HolePoints, Point, Points, Template, TemplateFamily, ValuesThere, integers
 
 T = TypeVar("T")
 NAME: Final = "table"

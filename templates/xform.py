@@ -17,9 +17,9 @@ from symbolic.errors import Place
 from symbolic.ir.program import Expr
 from templates.chooser import Choice, Chooser, Functions
 from templates.formula import binary, grouped, nearest_to_zero, number, remainder, signed, sum_of, times, total
-from templates.points import HolePoints
 from templates.primitives import fan, rates_of, rot, xform
 from templates.template import (
+    HolePoints,
     Point,
     Points,
     Template,

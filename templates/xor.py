@@ -18,8 +18,7 @@ from symbolic.ir.program import Binary, DType, Expr, Var
 from symbolic.ir.python_text import python_text
 from templates.chooser import Choice, Chooser, Functions
 from templates.formula import binary, number
-from templates.points import HolePoints
-from templates.template import Point, Points, Template, TemplateFamily, ValuesThere, integers, known_values
+from templates.template import HolePoints, Point, Points, Template, TemplateFamily, ValuesThere, integers, known_values
 from templates.xor_functions import AffineMaps
 
 T = TypeVar("T")

@@ -38,9 +38,8 @@ from symbolic.values.union import Union
 from symbolic.values.vector import Deferred, Encoding, HoleQuestion, Lanes, Vector, at, reach
 from templates.chooser import Choice
 from templates.holes import Point, Space, kind_of
-from templates.points import HolePoints
 from templates.registry import template
-from templates.template import Template, TemplateFamily
+from templates.template import HolePoints, Template, TemplateFamily
 
 Answers: TypeAlias = tuple[tuple[tuple[Point, Any], ...], ...]  # of each hole, its points with its values, in order
 

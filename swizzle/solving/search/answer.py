@@ -20,9 +20,8 @@ from symbolic.ir.walk import names_in, own_expressions, statements, subexpressio
 from symbolic.limits import Interruption, OutOfTime
 from templates import constant_table, table
 from templates.holes import SPACES
-from templates.points import HolePoints
 from templates.registry import register
-from templates.template import Point
+from templates.template import HolePoints, Point
 
 NARROWED = "fillings in which terms cancel, or are multiples of other terms, are too many to be looked at"
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from templates.chooser import Functions, Places
-from templates.points import SPREAD, mixed
+from templates.template import SPREAD, mixed
 from templates.xform_lists import ListedXforms
 
 MOST: Final = 8_000_000  # functions of a hole

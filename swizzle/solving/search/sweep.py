@@ -9,9 +9,8 @@ from typing import Protocol
 
 from symbolic.ir.program import Expr, Hole
 from templates.chooser import Choice
-from templates.points import PointTable
 from templates.shortest import Shortest
-from templates.template import Template
+from templates.template import PointTable, Template
 
 
 class Sweep(Protocol):
