@@ -13,12 +13,12 @@ Row = Mapping[str, Any]
 HEAD = """# Benchmarks
 
 `make bench` writes this page; [bench/README.md](../bench/README.md) says how it measures. Every run is a whole process.
-Times are medians in seconds, and memory is the largest resident set.
+Times are medians in seconds, and memory is the largest resident set. `bench/results/synthesis.json` has the runs, the
+solutions, the parts of each time and the time of `swizzle check`, too.
 
 - 'Space' is the question. 'first': solve as usual, up to the first answer with its proof. A number: search that space
   alone. 'all': list all solutions. 'no light': without trying simple constants first (`--no-light`).
 - 'Warm' is the same question again, answered from the cache.
-- 'Ratio' is the wall time divided by that of `swizzle check`, which only reads, interprets and verifies the solution.
 """
 
 
@@ -53,7 +53,7 @@ def page(results: Mapping[str, Any], anchors: Mapping[str, Any]) -> str:
 
 def table(rows: Sequence[Row], anchors: Mapping[str, Any]) -> list[str]:
     """Return a table of some rows."""
-    names = "kernel space answer solutions accumulates runs wall warm interpret search verify MiB ratio paper measured"
+    names = "kernel space answer accumulates wall warm MiB paper measured"
     lines = [f"| {' | '.join(names.split())} |", "|---" * len(names.split()) + "|"]
     for row in rows:
         known = anchors["rows"].get(row["kernel"], {})
@@ -63,14 +63,10 @@ def table(rows: Sequence[Row], anchors: Mapping[str, Any]) -> list[str]:
             row["kernel"],
             row["question"],
             answer,
-            row["solutions"],
             (row["cost"] or {}).get("accumulates", ""),
-            row["runs"],
             f"{row['wall_s']:.2f}",
             "" if row["warm_s"] is None else f"{row['warm_s']:.2f}",
-            *(f"{row['seconds'][part]:.3f}" for part in ("interpret", "search", "verify")),
             f"{row['peak_mib']:.0f}",
-            "" if row["check_s"] is None else f"{row['wall_s'] / row['check_s']:.1f}",
             known.get("paper", {}).get(question, ""),
             known.get("measured", {}).get(question, ""),
         ]

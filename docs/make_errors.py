@@ -214,8 +214,8 @@ expected, how to fix it. The exit status is 2, and nothing is written. A whole m
 {example}
 ```
 
-This page lists what else is said, without places; search it for the words of a message. Each is a test with the text
-that it is said of, in `tests/errors`, from which the page is made (`make docs-errors`).
+This page lists what else is found, and how to fix it; search it for the words of a message. Each is a test with the
+text that it is said of, in `tests/errors`, from which the page is made (`make docs-errors`).
 
 An answer is no error: that no solution exists, or that a kernel is not equal to its specification, is status 1
 ([solving.md](solving.md)). `internal error: ...`, status 70, is a bug of Swizzle: please report it.
@@ -246,10 +246,10 @@ def core() -> Iterator[str]:
 
 
 def words(message: str) -> str:
-    """Return a message without its place and the line that it shows."""
+    """Return what a message says was found, and how to fix it."""
     first, *others = message.strip("\n").splitlines()
-    said = [at for at, line in enumerate(others) if re.match("  (expected|fix|note|or): ", line)]
-    return "\n".join([re.sub(r"^(\S+?(:\d+)+: )?(error: )?", "", first), *others[said[0] if said else len(others) :]])
+    fix = [at for at, line in enumerate(others) if line.startswith("  fix: ")]
+    return "\n".join([re.sub(r"^(\S+?(:\d+)+: )?(error: )?", "", first), *others[fix[0] if fix else len(others) :]])
 
 
 def block(messages: Iterable[str]) -> str:

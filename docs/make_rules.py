@@ -1,4 +1,4 @@
-"""Write the last part of docs/rewrite-rules.md: every rule with its law, its conditions and its proof, and the lemmas.
+"""Write the last part of docs/rewrite-rules.md: every rule with its law, its lemmas and its conditions; the lemmas.
 
 `python docs/make_rules.py` (or `make docs-rules`) writes it; `tests/test_docs_rewrite_rules.py` fails when it is stale.
 """
@@ -39,15 +39,10 @@ def _rule(found: RuleEvidence) -> str:
     lines += [left, *(f"  = {part}" for part in (right[0].split(", ") if rule.name in MANY else right)), "```", ""]
     by = f", by the lemmas {_several(found.lemmas)}" if len(found.lemmas) > 1 else ""
     by = f", by the lemma {found.lemmas[0]}" if len(found.lemmas) == 1 else by
-    lines += [f"**{found.status.capitalize()}** at all lengths{by}. For example:", "", "```text"]
-    lines += [_last(found.claims[0].before), f"  = {_last(found.claims[0].after)}", "```", ""]
-    if found.conditions:
-        lines += ["It asks that", ""]
-        lines += [
-            f"- {rule.conditions[each.condition]}. Without that, {_case(each.before)}: {_said(each.wrong)}."
-            for each in found.conditions
-        ]
-        lines += [""]
+    asks = (
+        f", if {_several([rule.conditions[each.condition] for each in found.conditions])}" if found.conditions else ""
+    )
+    lines += [f"**{found.status.capitalize()}** at all lengths{by}{asks}.", ""]
     return "\n".join(lines)
 
 
@@ -64,26 +59,6 @@ def _lemma(lemma: Lemma) -> str:
 
 def _several(some: list[str] | tuple[str, ...]) -> str:
     return ", ".join(some[:-1]) + f" and {some[-1]}" if len(some) > 1 else some[0]
-
-
-def _case(text: str) -> str:
-    """Return an expression, and the definitions that it needs."""
-    *definitions, last = text.splitlines()
-    shown = [f"`{each}`" for each in definitions if not each.startswith(("add =", "mul ="))]
-    return f"`{last}`{' of ' + ' and '.join(shown) if shown else ''}"
-
-
-def _last(text: str) -> str:
-    return text.splitlines()[-1]
-
-
-def _said(wrong: str) -> str:
-    """Return what goes wrong; values and types as code."""
-    if " where " not in wrong:
-        return wrong
-    values, _, inputs = wrong.partition(" was, of ")
-    found, _, wanted = values.removesuffix(" was").partition(" where ")
-    return f"`{found}` where `{wanted}` was" + (f", of `{inputs}`" if inputs else "")
 
 
 if __name__ == "__main__":
