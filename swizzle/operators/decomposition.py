@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from swizzle.operators.carrier import Carrier
-from swizzle.operators.loop import Loop, name_of
+from swizzle.operators.loop import Loop, closed, name_of
 from symbolic.expressions.expression import Expression, both, substituted
 from symbolic.ir.program import DType
 
@@ -25,17 +25,9 @@ def subgraphs(loop: Loop) -> list[tuple[str, ...]]:
 
     The subgraphs of an arg-minimum in two dimensions, whose words are m, i and j, are (m, i) and (m, j).
     """
-    reached = {word: _reached(loop, {word}) for word in loop.live}
+    reached = {word: closed([word], lambda each: loop.step[each].names & loop.state.keys()) for word in loop.live}
     widest = [found for found in reached.values() if not any(found < other for other in reached.values())]
     return [tuple(word for word in loop.live if word in found) for found in dict.fromkeys(map(frozenset, widest))]
-
-
-def _reached(loop: Loop, words: set[str]) -> frozenset[str]:
-    while True:
-        more = words | {name for word in words for name in loop.step[word].names if name in loop.state}
-        if more == words:
-            return frozenset(words)
-        words = more
 
 
 def part_of(loop: Loop, words: Sequence[str]) -> Loop:

@@ -17,7 +17,7 @@ from typing import Final
 from msgspec import Struct
 
 from swizzle.operators.carrier import Carrier, Values
-from swizzle.operators.invariants import inductive, orders
+from swizzle.operators.invariants import holding, inductive, orders
 from swizzle.operators.loop import BOOL, Domain, name_of
 from swizzle.operators.samples import random_parts
 from symbolic.bottom_up import bottom_up
@@ -37,7 +37,6 @@ from symbolic.expressions.expression import (
     substituted,
 )
 from symbolic.expressions.formulas import REALS, decide
-from symbolic.expressions.meaning import function_of
 
 SECONDS: Final = 2.0
 """For a divisor that is shown to be other than zero."""
@@ -160,7 +159,4 @@ def _likely(carrier: Carrier) -> list[Expression]:
     samples = [words for words, _ in random_parts(carrier)]
     numbers = [names[word] for word, dtype in carrier.words.items() if dtype is not BOOL]
     signs = [sign for each in numbers for sign in (less(ZERO, each), less(each, ZERO))]
-    holds = function_of(list(names), signs or [TRUE])
-    results = [holds(*sample) for sample in samples]
-    kept = [sign for place, sign in enumerate(signs) if all(row[place] for row in results)]
-    return [*kept, *orders(carrier.words, samples, names)]
+    return [*holding(signs, names, samples), *orders(carrier.words, samples, names)]

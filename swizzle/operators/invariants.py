@@ -88,6 +88,13 @@ def inductive(
     return []
 
 
+def holding(claims: Sequence[Expression], names: Iterable[str], samples: Iterable[Sequence[Any]]) -> list[Expression]:
+    """Return the claims about names that hold in all samples."""
+    check = function_of(list(names), claims or [TRUE])
+    results = [check(*sample) for sample in samples]
+    return [claim for place, claim in enumerate(claims) if all(row[place] for row in results)]
+
+
 def orders(
     names: Mapping[str, Any], samples: Sequence[Sequence[Any]], named: Mapping[str, Expression],
     firsts: Mapping[str, Expression] = MappingProxyType({}), infinite: Mapping[str, int] = MappingProxyType({}),
@@ -104,16 +111,12 @@ def orders(
             atoms += [less_equal(bound, named[name]), less_equal(named[name], bound)]
         atoms += [less_equal(named[name], named[other]) for other in numbers if other != name]
     atoms += [each for flag in flags for each in (flag, negation(flag))]
-    holds = function_of(list(names), atoms or [TRUE])
-    results = [holds(*sample) for sample in samples]
-    kept = [atom for place, atom in enumerate(atoms) if all(row[place] for row in results)]
+    kept = holding(atoms, names, samples)
     above = {name for name in numbers if less_equal(zero, named[name]) in kept}
     absolute = [
         less_equal(negate(named[a]), named[b]) for a in above for b in numbers if b not in above
     ]  # |b| <= a, beside b <= a
-    check = function_of(list(names), absolute or [TRUE])
-    results = [check(*sample) for sample in samples]
-    kept += [each for place, each in enumerate(absolute) if all(row[place] for row in results)]
+    kept += holding(absolute, names, samples)
     guarded = [
         either(negation(premise), atom)
         for flag in flags for premise in ((flag, negation(flag)) if flag.operator == "name" else (flag,))
@@ -122,11 +125,7 @@ def orders(
             not atom.names & premise.names or premise.operator == "<"
         )
     ]  # fmt: skip
-    if guarded:
-        check = function_of(list(names), guarded)
-        results = [check(*sample) for sample in samples]
-        kept += [each for place, each in enumerate(guarded) if all(row[place] for row in results)]
-    return kept
+    return kept + holding(guarded, names, samples)
 
 
 def implied(
@@ -179,9 +178,7 @@ def floors(loop: Loop, names: Sequence[str], least: bool) -> dict[tuple[str, str
         for other in names:
             if other != name:
                 candidates[_below(named[other], named[name], least)] = (name, other)
-    holds = function_of(list(loop.state), list(candidates))
-    results = [holds(*sample) for sample in samples]
-    likely = [each for place, each in enumerate(candidates) if all(row[place] for row in results)]
+    likely = holding(list(candidates), loop.state, samples)
     sorts = loop.sorts("integers")
     infinite = {
         name: 1 if loop.initial[name].value > 0 else -1 for name in loop.state if loop.initial[name].infinite

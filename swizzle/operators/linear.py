@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.linear_machine import UNIT, Control, LinearMachine, NotFound, machines
-from swizzle.operators.loop import BOOL, Domain, Loop, name_of, sort_in
+from swizzle.operators.loop import BOOL, Domain, Loop, closed, name_of, sort_in
 from swizzle.operators.samples import random_rows
 from symbolic.expressions.expression import (
     GREATEST,
@@ -269,14 +269,11 @@ def _carrier(machine: LinearMachine, live: Sequence[str], domain: Domain) -> Car
     loop = machine.loop
     state = {name: _after(words, name) for name in live}
     labels = {words.label(head): head for head in dict.fromkeys(words.heads.values())}
-    needed: dict[str, None] = {}
-    pending = [name.partition(".")[2] for each in state.values() for name in sorted(each.names)]
-    pending += [name.partition(".")[2] for name in sorted(words.within("a").names)] if len(machine.states) > 1 else []
-    while pending:
-        label = pending.pop(0)
-        if label not in needed:
-            needed[label] = None
-            pending += sorted(name.partition(".")[2] for name in words.product(labels[label]).names)
+    asked = [*state.values(), *([words.within("a")] if len(machine.states) > 1 else [])]
+    needed = closed(
+        (name.partition(".")[2] for each in asked for name in each.names),
+        lambda label: {name.partition(".")[2] for name in words.product(labels[label]).names},
+    )
     ordered = [label for label in labels if label in needed]
     spelled = _spelled(machine, [labels[label] for label in ordered])
     names = dict(zip(ordered, spelled, strict=True))

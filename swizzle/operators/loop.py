@@ -49,6 +49,17 @@ def sort_in(domain: Domain, dtype: DType, *, mixed: bool = False) -> Sort:
     return Sort("word", int(dtype.value[1:]), dtype.value[0] == "i")
 
 
+def closed(words: Iterable[str], reads: Callable[[str], Iterable[str]]) -> set[str]:
+    """Return words, those that they read, those that these read, and so on."""
+    found, pending = set[str](), list(words)
+    while pending:
+        word = pending.pop()
+        if word not in found:
+            found.add(word)
+            pending += reads(word)
+    return found
+
+
 class Promise(Struct, frozen=True):
     """What is promised of a loop's data: at most so many elements, each of which meets a condition."""
 
@@ -92,12 +103,9 @@ class Loop:
     @cached_property
     def live(self) -> tuple[str, ...]:
         """The words of the state that the result depends on."""
-        found = {name for each in self.result for name in each.names}
-        while True:
-            more = {name for each in found for name in self.step[each].names if name in self.state} | found
-            if more == found:
-                return tuple(name for name in self.state if name in found)
-            found = more
+        asked = {name for each in self.result for name in each.names}
+        found = closed(asked, lambda word: self.step[word].names & self.state.keys())
+        return tuple(name for name in self.state if name in found)
 
     @cached_property
     def begun(self) -> dict[str, Expression]:

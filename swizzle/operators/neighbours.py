@@ -11,9 +11,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from swizzle.operators.carrier import Carrier, Values, renamed
+from swizzle.operators.decomposition import Finds, part_of
 from swizzle.operators.loop import BOOL, Loop, name_of
 from swizzle.operators.proof import Prover
 from swizzle.operators.types import widest
@@ -29,8 +30,6 @@ from symbolic.expressions.expression import (
     substituted,
 )
 from symbolic.ir.program import DType
-
-Finds: TypeAlias = Callable[[Loop], Carrier | None]
 
 
 def with_values(loop: Loop, find: Finds) -> Carrier | None:
@@ -49,15 +48,8 @@ def with_values(loop: Loop, find: Finds) -> Carrier | None:
     step = {word: _with_inputs(loop.step[word], before, loop, inputs) for word in rest}
     if not inputs or any(each.names & before.keys() for each in step.values()):
         return None
-    dtypes = {
-        each.value: _type_of(node, loop) for node, each in inputs.items()
-    }  # fmt: skip
-    inner = replace(
-        loop, elements={**loop.elements, **dtypes}, step=step, run=None,
-        state={word: loop.state[word] for word in rest},
-        initial={word: loop.initial[word] for word in rest}, stands_for=None,
-        result=tuple(name_of(word, loop.state[word]) for word in rest),
-    )  # fmt: skip
+    dtypes = {each.value: _type_of(node, loop) for node, each in inputs.items()}
+    inner = replace(part_of(loop, rest), elements={**loop.elements, **dtypes}, step=step)
     found = find(inner)
     empty = None if found is None else Prover(found, "integers").likely_identity()
     return None if found is None or empty is None else _behind_the_first(loop, before, inputs, found, empty)
@@ -134,7 +126,7 @@ MOST: Final = 2
 """Comparisons with the element before, of which each answer is an input."""
 
 
-def with_answers(loop: Loop, find: Callable[[Loop], Carrier | None]) -> Carrier | None:
+def with_answers(loop: Loop, find: Finds) -> Carrier | None:
     """Return the operator of a loop that only compares elements with the ones before them."""
     before = {word: loop.step[word] for word in loop.live if loop.step[word].operator == "name"}
     before = {word: each for word, each in before.items() if each.value in loop.elements}
@@ -151,12 +143,8 @@ def with_answers(loop: Loop, find: Callable[[Loop], Carrier | None]) -> Carrier 
     step = {word: _answered(loop.step[word], answers) for word in rest}
     if any(each.names & before.keys() for each in step.values()):
         return None
-    inner = replace(
-        loop, elements={**loop.elements, **{each.value: BOOL for each in answers.values()}}, step=step, run=None,
-        stands_for=None, state={word: loop.state[word] for word in rest},
-        initial={word: loop.initial[word] for word in rest},
-    )  # fmt: skip
-    found = find(inner)
+    elements = {**loop.elements, **{each.value: BOOL for each in answers.values()}}
+    found = find(replace(part_of(loop, rest), elements=elements, step=step, result=loop.result))
     return None if found is None else _for_either_answer(loop, before, answers, found)
 
 

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.linear import deduced
 from swizzle.operators.linear_machine import NotFound, NotLinear
-from swizzle.operators.loop import BOOL, Domain, Loop, name_of
+from swizzle.operators.loop import BOOL, Domain, Loop, closed, name_of
 from swizzle.operators.samples import random_parts
 from symbolic.bottom_up import bottom_up
 from symbolic.expressions.expression import (
@@ -348,11 +348,7 @@ def _without_repetitions(carrier: Carrier) -> Carrier:
              for side in "ab" for word, each in values.items()}  # fmt: skip
     needed = {name for each in carrier.state.values() for name in substituted(each, values).names}
     combine = {word: substituted(each, sides) for word, each in carrier.combine.items() if word not in values}
-    while True:
-        more = {name.rpartition(".")[2] for word in needed for name in combine[word].names} | needed
-        if more == needed:
-            break
-        needed = more
+    needed = closed(needed, lambda word: {name.rpartition(".")[2] for name in combine[word].names})
     state = {name: substituted(each, values) for name, each in carrier.state.items()}
     return replace(
         carrier, words={word: each for word, each in carrier.words.items() if word in needed},

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from swizzle.operators.carrier import Carrier
-from swizzle.operators.invariants import inductive
+from swizzle.operators.invariants import holding, inductive
 from swizzle.operators.loop import BOOL
 from swizzle.operators.samples import random_parts, random_rows
 from swizzle.operators.types import computed_in, infinity_signs, result_types, whole_infinities
@@ -158,9 +158,8 @@ class _Power(Struct, frozen=True):
                 (less_equal(name, most), True), (less_equal(negate(most), name), False)
             ) if (name.value, above) not in _sides(known, whole)
         ]  # fmt: skip
-        check = function_of([*carrier.words, self.name], likely or [TRUE])
-        results = [check(*words, self.base**count) for words, count in random_parts(carrier)]
-        likely = [each for place, each in enumerate(likely) if all(row[place] for row in results)]
+        samples = [(*words, self.base**count) for words, count in random_parts(carrier)]
+        likely = holding(likely, [*carrier.words, self.name], samples)
         steps = [
             ({**carrier.lift, self.name: constant(self.base)}, lambda _: TRUE),
             (self.together(carrier), lambda each: both(self.on(carrier, each, "a"), self.on(carrier, each, "b"))),
@@ -255,10 +254,8 @@ def _bounds(carrier: Carrier, whole: Sequence[str]) -> list[Expression]:
                 ):
                     limit = LEAST if sign < 0 else GREATEST
                     likely.append(either(bound, equal(name, limit)) if carrier.infinite.get(word) == sign else bound)
-    samples = [(words, count) for words, count in random_parts(carrier)]
-    check = function_of([*carrier.words, LENGTH], likely or [TRUE])
-    results = [check(*words, count) for words, count in samples]
-    likely = [each for place, each in enumerate(likely) if all(row[place] for row in results)]
+    samples = [(*words, count) for words, count in random_parts(carrier)]
+    likely = holding(likely, [*carrier.words, LENGTH], samples)
     sides = {side: number_name(f"{side}.{LENGTH}") for side in "ab"}
     together = {**carrier.combined(carrier.part("a"), carrier.part("b")), LENGTH: add(*sides.values())}
     steps = [
