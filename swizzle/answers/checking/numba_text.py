@@ -75,6 +75,14 @@ class NumbaVerdict(Struct, frozen=True):
         return {**said, "lengths": list(map(list, self.lengths)), "every_length": self.everywhere}
 
 
+def _of_calls(wrong: Sequence[str], calls: int, whose: str, right: str) -> NumbaVerdict:
+    """Return the verdict of so many calls, `wrong` of which did what they must not; else all of this is `right`."""
+    if wrong:
+        lines = (f"{whose}wrong in {len(wrong)} of {count(calls, 'call')}", *(f"  {each}" for each in wrong[:SHOWN]))
+        return NumbaVerdict(CheckStatus.DIFFERENT, lines, calls=calls)
+    return NumbaVerdict(CheckStatus.EQUAL, (f"{whose}{right} are right in {count(calls, 'call')}",), calls=calls)
+
+
 class NumbaText(Struct):
     """What was found out about a module: the worst exit status, lines for people, and JSON."""
 
@@ -212,13 +220,7 @@ class NumbaChecks:
         launcher = Launcher(self.printed.text, self.printed.launcher, [self.printed.kernel])
         calls = list(self._calls())
         wrong = [why for given, stream in calls if (why := self._misbehaves(launcher, given, stream))]
-        if wrong:
-            said = f"launch function: wrong in {len(wrong)} of {count(len(calls), 'call')}"
-            return NumbaVerdict(
-                CheckStatus.DIFFERENT, (said, *(f"  {each}" for each in wrong[:SHOWN])), calls=len(calls)
-            )
-        said = f"launch function: grid, block, stream, arguments and errors are right in {count(len(calls), 'call')}"
-        return NumbaVerdict(CheckStatus.EQUAL, (said,), calls=len(calls))
+        return _of_calls(wrong, len(calls), "launch function: ", "grid, block, stream, arguments and errors")
 
     def _calls(self) -> Iterator[tuple[Given, GivenStream | None]]:
         own = self._given(self.filled.program)
@@ -390,13 +392,7 @@ class _HostModule:
                 named = ", ".join(f"{each.name}: {each.dtype}{list(each.shape)}" for each in given if each.shape)
                 said = "raises an error" if called is None else f"calls {', '.join(map(str, called)) or 'nothing'}"
                 wrong.append(f"called with {named}: it {said}")
-        if wrong:
-            said = f"wrong in {len(wrong)} of {count(len(calls), 'call')}"
-            return NumbaVerdict(
-                CheckStatus.DIFFERENT, (said, *(f"  {each}" for each in wrong[:SHOWN])), calls=len(calls)
-            )
-        said = f"launches, their arrays, order, stream and errors are right in {count(len(calls), 'call')}"
-        return NumbaVerdict(CheckStatus.EQUAL, (said,), calls=len(calls))
+        return _of_calls(wrong, len(calls), "", "launches, their arrays, order, stream and errors")
 
     def _shape(self, p: Parameter, lengths: Mapping[Axis, int]) -> tuple[int, ...]:
         return self.sizes.tiling.shape(p, lengths) if isinstance(self.sizes, HostTiling) else p.shape

@@ -55,15 +55,24 @@ def allowed(
     return None
 
 
+def _at_few_points(
+    relaxed: Relaxed, kind: type[ObeysAt | IgnoresAt], hole: int, others: frozenset[Requirement], deadline: float
+) -> frozenset[Requirement] | None:
+    """Return few requirements of a hole at points that contradict the others; None where none do."""
+    everywhere: frozenset[Requirement] = frozenset(kind(hole, p) for p in relaxed.asked(hole))
+    whole = relaxed.check(others | everywhere, deadline)
+    if not isinstance(whole, Conflict):
+        return None
+    return smallest_of(relaxed, kind, others, whole.parts, deadline, FEW_POINTS).parts
+
+
 def beyond_template(
     relaxed: Relaxed, names: PartNames, hole: int, others: frozenset[Requirement], deadline: float
 ) -> str:
     """Say what a blamed hole would have to be at a few points if the other requirements hold; '' if not found."""
-    everywhere: frozenset[Requirement] = frozenset(ObeysAt(hole, p) for p in relaxed.asked(hole))
-    whole = relaxed.check(others | everywhere, deadline)
-    if not isinstance(whole, Conflict):
+    found = _at_few_points(relaxed, ObeysAt, hole, others, deadline)
+    if found is None:
         return ""
-    found = smallest_of(relaxed, ObeysAt, others, whole.parts, deadline, FEW_POINTS).parts
     points = sorted(r.point for r in found if isinstance(r, ObeysAt))
     values = {p: allowed(relaxed, hole, p, others, deadline) for p in points[:MOST_POINTS]}
     excluded = [
@@ -110,11 +119,9 @@ def beyond_arguments(
     relaxed: Relaxed, names: PartNames, hole: int, others: frozenset[Requirement], deadline: float
 ) -> str:
     """Say which uses of a hole with the same arguments would have to differ; '' if not found."""
-    everywhere: frozenset[Requirement] = frozenset(IgnoresAt(hole, p) for p in relaxed.asked(hole))
-    whole = relaxed.check(others | everywhere, deadline)
-    if not isinstance(whole, Conflict):
+    found = _at_few_points(relaxed, IgnoresAt, hole, others, deadline)
+    if found is None:
         return ""
-    found = smallest_of(relaxed, IgnoresAt, others, whole.parts, deadline, FEW_POINTS).parts
     arity, own = relaxed.arity[hole], dict[Point, list[Point]]()
     for point in sorted(r.point for r in found if isinstance(r, IgnoresAt)):
         own.setdefault(point[:arity], []).append(point)

@@ -107,46 +107,30 @@ class Explanation(Struct, frozen=True):
 
     def as_json(self) -> dict[str, Any]:
         """Return the explanation as one JSON object."""
+        holes = self.result.best.holes if self.result.solutions else ()
         return {
             "sketch": self.sketch,
             "status": self.status,
             "space": self.space,
-            "outputs": [
-                {
-                    "cell": o.cell,
-                    "thread": o.thread,
-                    "place": None if o.place is None else str(o.place),
-                    "wanted": o.wanted,
-                }
-                for o in self.outputs
-            ],
+            "outputs": [_fields(output, "cell thread place wanted") for output in self.outputs],
             "minimal": self.minimal,
             "smallest": self.smallest,
-            "blamed": [
-                {"kind": b.kind, "name": b.name, "place": str(b.place), "text": b.text, "example": b.example}
-                for b in self.blamed
-            ],
+            "blamed": [_fields(part, "kind name place text example") for part in self.blamed],
             "reasons": list(self.reasons),
-            "tried": [
-                {
-                    "kind": t.kind,
-                    "change": t.change,
-                    "verdict": t.verdict,
-                    "seconds": round(t.seconds, 3),
-                    "detail": t.detail,
-                }
-                for t in self.trials
-            ],
-            "holes": _holes(self.result),
+            "tried": [_fields(trial, "kind change verdict seconds detail") for trial in self.trials],
+            "holes": [_fields(hole, "name place formula") for hole in holes],
             "reason": self.cut_short or self.result.reason,
             "seconds": {name: round(value, 4) for name, value in self.seconds.items()},
         }
 
 
-def _holes(result: Result) -> Sequence[dict[str, str]]:
-    if not result.solutions:
-        return []
-    return [{"name": h.name, "place": str(h.place), "formula": h.formula} for h in result.best.holes]
+def _fields(record: object, names: str) -> dict[str, Any]:
+    """Return some fields of a record as JSON has them: places as texts, seconds rounded."""
+    values = {name: getattr(record, name) for name in names.split()}
+    return {
+        name: str(value) if isinstance(value, Place) else round(value, 3) if isinstance(value, float) else value
+        for name, value in values.items()
+    }
 
 
 # ---- as text ---------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from swizzle.answers.explain.explanation import PartNames, atoms_of, listing
 from swizzle.solving.problem.problem import Output, Problem
+from swizzle.solving.solution.in_words import count
 from symbolic.algebra.operator_laws import law_of
 from symbolic.algebra.terms import UNWRITTEN, Term, Terms
 from symbolic.ir.index import cell_name
@@ -281,7 +282,7 @@ def _too_few(names: PartNames, items: Sequence[Term], uses: Sequence[PossibleCon
     if not uses:
         return [f"no accumulate can ever contribute {texts}"]
     return [
-        f"it needs {texts}: {len(items)} terms, and only {_count(len(uses), 'accumulate')} can contribute them "
+        f"it needs {texts}: {len(items)} terms, and only {count(len(uses), 'accumulate')} can contribute them "
         f"({_which(names, uses)})"
     ]
 
@@ -292,14 +293,10 @@ def _too_many(names: PartNames, uses: Sequence[PossibleContribution], items: Seq
     if not fits:
         return [f"the accumulate at {which} {always} and can contribute nothing that it needs"]
     return [
-        f"{_count(len(uses), 'accumulate')} {always} ({which}) and can contribute only "
+        f"{count(len(uses), 'accumulate')} {always} ({which}) and can contribute only "
         f"{listing([names.term(item) for item in fits])} of what it needs"
     ]
 
 
 def _which(names: PartNames, uses: Sequence[PossibleContribution]) -> str:
     return listing([names.iteration(use.entry.tag.statement, use.entry.tag.loops) for use in uses])
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

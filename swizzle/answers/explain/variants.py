@@ -32,7 +32,6 @@ from symbolic.ir.program import (
     For,
     Hole,
     HoleCall,
-    If,
     Load,
     Logic,
     Program,
@@ -43,6 +42,9 @@ from symbolic.ir.program import (
 from symbolic.ir.sites import walk
 from symbolic.ir.walk import (
     assigned_in,
+    bodies,
+    map_bodies,
+    names_in,
     own_expressions,
     rewrite_statement,
     statements,
@@ -57,15 +59,7 @@ def swap(body: tuple[Stmt, ...], old: Stmt, new: tuple[Stmt, ...]) -> tuple[Stmt
     """Return a body with one statement, found by identity, replaced."""
     found: list[Stmt] = []
     for node in body:
-        if node is old:
-            found += new
-        elif isinstance(node, For):
-            found.append(replace(node, body=swap(node.body, old, new)))
-        elif isinstance(node, If):
-            then, otherwise = swap(node.then, old, new), swap(node.otherwise, old, new)
-            found.append(replace(node, then=then, otherwise=otherwise))
-        else:
-            found.append(node)
+        found += new if node is old else (map_bodies(node, lambda inner: swap(inner, old, new)),)
     return tuple(found)
 
 
@@ -78,14 +72,8 @@ def replace_accumulate(body: tuple[Stmt, ...], number: int, new: tuple[Stmt, ...
 def list_with_accumulate(body: tuple[Stmt, ...], number: int) -> tuple[Stmt, ...]:
     """Return the list of statements that contains the accumulate of this number."""
     wanted = [s for s, _ in within_loops(body) if isinstance(s, Accumulate)][number]
-    if any(node is wanted for node in body):
-        return body
-    for node, _ in within_loops(body):
-        for inner in (getattr(node, "body", ()), getattr(node, "then", ()), getattr(node, "otherwise", ())):
-            if any(s is wanted for s in inner):
-                found: tuple[Stmt, ...] = inner
-                return found
-    raise AssertionError("an accumulate stands in no block")
+    blocks = [body, *(inner for node in statements(body) for inner in bodies(node))]
+    return next(block for block in blocks if any(node is wanted for node in block))
 
 
 AGAIN: Final = "_again"
@@ -297,15 +285,7 @@ def _position(block: Sequence[Stmt], statement: Stmt) -> int:
 
 
 def _variables(statement: Stmt) -> set[str]:
-    found: set[str] = set()
-
-    def rule(node: Expr) -> Expr:
-        if isinstance(node, Var):
-            found.add(node.name)
-        return node
-
-    rewrite_statement(statement, rule)
-    return found
+    return {name for each in statements([statement]) for expr in own_expressions(each) for name in names_in(expr)}
 
 
 def _renaming(names: set[str]) -> Callable[[Expr], Expr]:

@@ -34,6 +34,7 @@ from swizzle.answers.emit.any_length.continuation import (
     SharedTerms,
     block_of,
     by_block,
+    cell_at,
     index_of,
     meaning_at,
 )
@@ -406,7 +407,7 @@ class LengthConditions:
     def _same(self, source: MeaningAt, complaint: str) -> None:
         for name, index, local, term in by_block(self.tiling, source, self.shared):
             if term is None or term != self.base[name, local]:
-                raise Fixed(complaint.format(cell=_cell(name, index)))
+                raise Fixed(complaint.format(cell=cell_at(name, index)))
 
     def run(self) -> tuple[MeaningAt, Mapping[Axis, int]]:
         """Run the kernel without its bounds on two blocks along each axis and arrays that are long enough."""
@@ -461,17 +462,15 @@ class LengthConditions:
             if all(block[axis] < count for axis, count in blocks.items()):
                 wanted = self.base.get((name, local))
                 if term is None or term != wanted:
-                    raise Fixed(f"without the bounds that the arrays' lengths set, {_cell(name, index)} would be wrong")
+                    raise Fixed(
+                        f"without the bounds that the arrays' lengths set, {cell_at(name, index)} would be wrong"
+                    )
             elif term != UNWRITTEN and roles[name] == "out":
-                raise Fixed(f"a block writes {_cell(name, index)}, which belongs to a later block")
+                raise Fixed(f"a block writes {cell_at(name, index)}, which belongs to a later block")
             elif roles[name] == "inout":
                 own = next(iter(self.shared.elements(term)), None) if term is not None else None
                 if own is None or own[0] != name or index_of(own[1], len(local)) != local:
-                    raise Fixed(f"a block writes {_cell(name, index)}, which belongs to a later block")
-
-
-def _cell(name: str, index: Index) -> str:
-    return f"{name}[{', '.join(map(str, index))}]"
+                    raise Fixed(f"a block writes {cell_at(name, index)}, which belongs to a later block")
 
 
 def _lengths_of(tiling: Tiling, program: Program, other: Program) -> dict[Axis, int] | None:

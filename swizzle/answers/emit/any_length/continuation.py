@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
 from math import prod
@@ -42,6 +42,11 @@ Block: TypeAlias = tuple[tuple[Axis, int], ...]
 _BITS = 40
 _MANY: Final = 256
 """So many parts of terms are worth arrays."""
+
+
+def cell_at(name: str, index: Sequence[int]) -> str:
+    """Return what a complaint calls an element."""
+    return f"{name}[{', '.join(map(str, index))}]"
 
 
 def code(index: Index) -> int:

@@ -20,7 +20,7 @@ from cuda_out.tiling.length_text import filler
 from cuda_out.tiling.tiling import AXES, TiledAxis, Tiling, coordinates, edge_comparisons, endless, index_ranges
 from cuda_out.tiling.translation import NotTranslated, translated
 from cuda_out.tiling.trips import ends_of, one_tile
-from swizzle.answers.emit.any_length.continuation import Index, NearEnds, NotEven, Rest
+from swizzle.answers.emit.any_length.continuation import Index, NearEnds, NotEven, Rest, cell_at
 from swizzle.language.specs.specification import outputs
 from swizzle.language.specs.verify import run_canonical
 from symbolic.algebra.terms import Term, Terms
@@ -203,7 +203,7 @@ class _Cases:
                 owned = self._owned(parameter.name, local, left)
                 if owned is None:
                     if memory.written[flat]:
-                        wrong[left] = f"a block writes {_cell(parameter.name, local)}, which belongs to a later block"
+                        wrong[left] = f"a block writes {cell_at(parameter.name, local)}, which belongs to a later block"
                     continue
                 for more in self._more(left) if owned else ():
                     rests = {
@@ -241,7 +241,7 @@ class _Cases:
             f"{'the first' if rest.first else 'a later'} block along {axis}, {rest.left}{' or more' * rest.more} left"
             for axis, rest in rests.items()
         ]
-        return f"{_cell(name, local)} of {', '.join(parts)} would not be the specification's"
+        return f"{cell_at(name, local)} of {', '.join(parts)} would not be the specification's"
 
 
 def _case(lefts: Mapping[Axis, Sequence[int]], number: int) -> tuple[int, ...]:
@@ -344,7 +344,3 @@ class _Windowed:
             own = max(span.scale * self.axes[span.axis].tile, int(here.hi) + 1)
             shape.append(own if written else own + span.scale * self.before[span.axis])
         return replace(parameter, shape=(self.cases, *shape) if written else tuple(shape))
-
-
-def _cell(name: str, index: Sequence[int]) -> str:
-    return f"{name}[{', '.join(map(str, index))}]"
