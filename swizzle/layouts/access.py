@@ -105,12 +105,7 @@ def access(
         mistake(f"the access is the function {name} itself", "what it returns", f"layouts.{name}(...)")
     if not callable(cell):
         mistake(f"an access is {cell!r}", "a function from a lane to a cell, or a pattern", "lambda lane: (lane, 0)")
-    if not is_int(width) or width < 1:
-        mistake(
-            f"the width of an access is {width!r}",
-            "how many elements a lane moves, an int from 1",
-            fix="width=4 moves four elements a lane; leave it out for 1",
-        )
+    _check_width(width)
     if not is_int(lanes) or not 1 <= lanes <= 32:
         mistake(
             f"an access has {lanes!r} lanes",

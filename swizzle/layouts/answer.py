@@ -106,8 +106,9 @@ class FoundLayout(Struct, frozen=True):
         return None if self.layout is None else with_text(repr(self), self.svg())
 
 
-def plural(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def plural(number: int, noun: str, nouns: str = "") -> str:
+    """Return '1 turn' or '3 turns'; `nouns` is the plural where that is no s more."""
+    return f"{number} {noun if number == 1 else nouns or noun + 's'}"
 
 
 def counted(requests: Requests, table: Addresses) -> Counted:

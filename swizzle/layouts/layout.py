@@ -26,6 +26,7 @@ from symbolic.errors import Place
 from symbolic.ir.index import lanes_of
 from symbolic.ir.program import Binary, Const, DType, Expr, Load, Var
 from symbolic.ir.python_text import python_text
+from symbolic.ir.walk import names_in
 from symbolic.machine.accesses import BANKS, WORD
 from templates.formula import binary, number
 from templates.xor import Matrix
@@ -179,7 +180,7 @@ class Layout(Struct, frozen=True):
                 values = ", ".join(map(str, step.values))
                 text += f"__constant__ {word} {name}_table[{len(step.values)}] = {{{values}}};\n\n"
                 formula = formula.replace("TABLE", f"{name}_table")
-        unused = "".join(f"    (void){each};\n" for each in self.names if each not in _variables(self.expression()))
+        unused = "".join(f"    (void){each};\n" for each in self.names if each not in names_in(self.expression()))
         head = f"__device__ __forceinline__ unsigned {name}({arguments})"
         return f"{text}{head} {{\n{unused}    return {formula};\n}}\n"
 
@@ -363,17 +364,6 @@ def _remainder(x: Expr, divisor: int) -> Expr:
     return binary("&", x, number(divisor - 1, _NOWHERE)) if divisor > 1 else number(0, _NOWHERE)
 
 
-def _variables(node: Expr) -> set[str]:
-    match node:
-        case Var(name):
-            return {name}
-        case Binary(_, left, right):
-            return _variables(left) | _variables(right)
-        case Load(_, indices):
-            return set().union(*(_variables(each) for each in indices))
-    return set()
-
-
 def instructions_of(node: Expr) -> int:
     """Return how many instructions an index takes: what is written twice is computed once.
 
@@ -408,12 +398,12 @@ def instructions_of(node: Expr) -> int:
 
 def row_major(shape: Sequence[int], bits: int = 32) -> Layout:
     """Return the tile in row-major order, the last axis the fastest."""
-    return Layout(_shape(shape), _bits(bits), tuple(range(len(shape))))
+    return Layout(checked_shape(shape), checked_bits(bits), tuple(range(len(shape))))
 
 
 def column_major(shape: Sequence[int], bits: int = 32) -> Layout:
     """Return the tile in column-major order, the first axis the fastest."""
-    return Layout(_shape(shape), _bits(bits), tuple(reversed(range(len(shape)))))
+    return Layout(checked_shape(shape), checked_bits(bits), tuple(reversed(range(len(shape)))))
 
 
 def padded(shape: Sequence[int], pitch: int, bits: int = 32) -> Layout:
@@ -460,13 +450,15 @@ def xored(shape: Sequence[int], columns: Sequence[int], bits: int = 32) -> Layou
     return Layout(plain.shape, bits, plain.order, (FlipBits(tuple(columns)),))
 
 
-def _shape(shape: Any) -> tuple[int, ...]:
+def checked_shape(shape: Any, example: str = "row_major((32, 32))") -> tuple[int, ...]:
+    """Return a tile's shape, or raise the user's error, with an example of what was called."""
     if not isinstance(shape, tuple | list) or not shape or not all(is_int(n) and n >= 1 for n in shape):
-        mistake(f"the shape is {shape!r}", "a tuple of ints from 1", "row_major((32, 32))")
+        mistake(f"the shape is {shape!r}", "a tuple of ints from 1", example)
     return tuple(int(n) for n in shape)
 
 
-def _bits(bits: Any) -> int:
+def checked_bits(bits: Any) -> int:
+    """Return how many bits an element has, or raise the user's error."""
     if bits not in (8, 16, 32, 64, 128):
         mistake(f"an element has {bits!r} bits", "8, 16, 32, 64 or 128 bits", "bits=16 for f16 and bf16")
     return int(bits)

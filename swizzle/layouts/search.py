@@ -25,7 +25,7 @@ from msgspec import Struct
 from swizzle.layouts.access import Access, access, is_int, mistake
 from swizzle.layouts.answer import Counted, FoundLayout, counted
 from swizzle.layouts.families import Base, Batch, bases, pads, rotations, swizzles
-from swizzle.layouts.layout import TMA_MODES, Layout, agrees
+from swizzle.layouts.layout import TMA_MODES, Layout, agrees, checked_bits, checked_shape
 from swizzle.layouts.requests import Requests, requests_of
 from swizzle.layouts.steps import Addresses, FlipBits, FlipRun, Listed, Step, swizzle
 from swizzle.layouts.tables import spread_evenly
@@ -139,7 +139,7 @@ def best(
     good. `at_most` limits the bytes of the tile. With `tma`, only layouts that a mode of TMA stores are looked at.
     Raises SwizzleError for what does not fit together, at the caller's line.
     """
-    sizes = _checked_shape(shape)
+    sizes = _searched_shape(shape)
     requests = _requests(sizes, accesses, bits, banks, word)
     if not isinstance(families, Sequence) or isinstance(families, str) or not set(families) <= set(FAMILIES):
         mistake(f"the families are {families!r}", f"some of {', '.join(map(repr, FAMILIES))}", 'families=["pad"]')
@@ -184,9 +184,8 @@ def count(layout: Layout, accesses: Sequence[Any], *, banks: int = BANKS, word: 
     return counted(requests, table)
 
 
-def _checked_shape(shape: Any) -> tuple[int, ...]:
-    if not isinstance(shape, tuple | list) or not shape or not all(is_int(n) and n >= 1 for n in shape):
-        mistake(f"the shape is {shape!r}", "a tuple of ints from 1", "best((32, 32), [rows(), columns()])")
+def _searched_shape(given: Any) -> tuple[int, ...]:
+    shape = checked_shape(given, "best((32, 32), [rows(), columns()])")
     if np.prod(shape, dtype=object) > MOST_CELLS:
         mistake(
             f"the shape is {tuple(shape)}",
@@ -195,12 +194,11 @@ def _checked_shape(shape: Any) -> tuple[int, ...]:
         )
     if len(shape) > 4:
         mistake(f"the shape has {len(shape)} axes", "at most 4", fix="put axes together that are accessed as one")
-    return tuple(int(n) for n in shape)
+    return shape
 
 
 def _requests(shape: tuple[int, ...], accesses: Any, bits: Any, banks: Any, word: Any) -> Requests:
-    if bits not in (8, 16, 32, 64, 128):
-        mistake(f"an element has {bits!r} bits", "8, 16, 32, 64 or 128 bits", "bits=16 for f16 and bf16")
+    checked_bits(bits)
     for what, value, least in (("banks", banks, 1), ("bytes in a word", word, 4)):
         if not is_int(value) or value < least or value & (value - 1):
             mistake(

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from cuda_out.c.emitter import is_c_name
 from swizzle.layouts.access import Access, is_int, mistake
+from swizzle.layouts.answer import plural
 from swizzle.layouts.conversions.bounds import SelectBound, ShuffleBound, bound_of
 from swizzle.layouts.conversions.network import ExchangeNetwork
 from swizzle.layouts.conversions.shared import SharedPlan
@@ -229,15 +230,15 @@ class Conversion(Struct, frozen=True):
             both = self.shuffles + self.transpositions
             return (
                 f"{'open: ' if both > self.bound or self.selects else ''}every way in registers takes "
-                f"{_plural(self.bound, 'shuffle or movmatrix', 'shuffles or movmatrix')} at least, as "
+                f"{plural(self.bound, 'shuffle or movmatrix', 'shuffles or movmatrix')} at least, as "
                 f"{self.least.reason}"
             )
         if self.fewer is not None:
             return self._proof_by_selects(self.fewer)
-        moves = f"{_plural(self.shuffles, 'shuffle')} at least: {self.least.reason}"
+        moves = f"{plural(self.shuffles, 'shuffle')} at least: {self.least.reason}"
         if self.shuffles > self.bound:
             return (
-                f"open: every way in registers takes {_plural(self.bound, 'shuffle')} at least, as {self.least.reason}"
+                f"open: every way in registers takes {plural(self.bound, 'shuffle')} at least, as {self.least.reason}"
             )
         if self.selects == 0:
             return f"{moves}; no select is needed"
@@ -246,13 +247,13 @@ class Conversion(Struct, frozen=True):
         return f"{moves}; the selects take no longer, so the clocks are minimal, too"
 
     def _proof_by_selects(self, fewer: SelectBound) -> str:
-        takes = f"{_plural(fewer.shuffles, 'shuffle')} take {_plural(fewer.selects, 'select')} at least"
+        takes = f"{plural(fewer.shuffles, 'shuffle')} take {plural(fewer.selects, 'select')} at least"
         if self.clocks <= self.clocks_bound:
             return (
                 f"{self.clocks:g} clocks at least for whole words in registers: {takes}, by the entropy of their ways"
             )
         if self.shuffles == fewer.shuffles == self.bound:
-            moves = f"{_plural(self.shuffles, 'shuffle')} at least: {self.least.reason}"
+            moves = f"{plural(self.shuffles, 'shuffle')} at least: {self.least.reason}"
             some = f"{takes}, by the entropy of the ways of whole words"
             return f"{moves}; {some}" if self.selects == fewer.selects else f"{moves}; the selects are open: {some}"
         return (
@@ -272,11 +273,11 @@ class Conversion(Struct, frozen=True):
         return cuda_text(self.network, name, title) if self.network else shared_text(self._plan, name, title)
 
     def _counts(self) -> str:
-        selects = _plural(self.selects, "select")
+        selects = plural(self.selects, "select")
         if self.shared is not None:
-            return f"{_plural(self.shared.passes, 'turn')} of shared memory, {selects}"
+            return f"{plural(self.shared.passes, 'turn')} of shared memory, {selects}"
         moves = f"{self.transpositions} movmatrix, " if self.transpositions else ""
-        return f"{moves}{_plural(self.shuffles, 'shuffle')}, {selects}"
+        return f"{moves}{plural(self.shuffles, 'shuffle')}, {selects}"
 
     def __repr__(self) -> str:
         return f"{self.source} to {self.target}: {self._counts()}; {self.clocks:g} clocks\n  {self.proof}"
@@ -288,7 +289,3 @@ class Conversion(Struct, frozen=True):
 
     def _repr_html_(self) -> str:
         return with_text(repr(self), self.svg())
-
-
-def _plural(number: int, noun: str, nouns: str = "") -> str:
-    return f"{number} {noun if number == 1 else nouns or noun + 's'}"

@@ -27,7 +27,7 @@ from typing import TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from swizzle.layouts.conversions.muxes import put_together
+from swizzle.layouts.conversions.muxes import place_tokens, put_together
 from swizzle.layouts.conversions.network import ANY, Builder, ExchangeNetwork, LaneExchange, Mix, Tokens
 from symbolic.ir.program import LANES
 
@@ -83,14 +83,7 @@ def _sent(builder: Builder, nodes: Sequence[int], after: Sequence[Tokens], partn
     places = np.tile(np.arange(builder.per), len(nodes))
     for lane in range(LANES):
         goes = np.isin(mine[lane], theirs[lane]) & (mine[lane] != ANY)
-        late = []
-        for token, place in zip(mine[lane][goes].tolist(), places[goes].tolist(), strict=True):
-            if wanted[lane, place] == ANY:
-                wanted[lane, place] = token
-            else:
-                late.append(token)
-        for token in late:
-            wanted[lane, int((wanted[lane] == ANY).argmax())] = token
+        place_tokens(wanted[lane], zip(mine[lane][goes].tolist(), places[goes].tolist(), strict=True))
     return builder.mix(nodes[0], nodes[1], wanted)
 
 

@@ -7,7 +7,7 @@ Where every lane wants the same words turned by a power of one permutation, a ba
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -122,18 +122,21 @@ def _arranged(builder: Builder, want: Tokens, first: int, second: int, ordered: 
             return node
     placed = np.full_like(want, ANY)
     for lane in range(LANES):
-        tokens = [t for t in want[lane].tolist() if t != ANY]
         places = {t: p for value in (two, one) for p, t in enumerate(value[lane].tolist())}
-        late = []
-        for token in tokens:
-            at = places[token]
-            if placed[lane, at] == ANY:
-                placed[lane, at] = token
-            else:
-                late.append(token)
-        for token in late:
-            placed[lane, int((placed[lane] == ANY).argmax())] = token
+        place_tokens(placed[lane], [(t, places[t]) for t in want[lane].tolist() if t != ANY])
     return builder.mix(first, second, placed)
+
+
+def place_tokens(row: Tokens, tokens: Iterable[tuple[int, int]]) -> None:
+    """Put tokens into the open places of a lane's word: each at its own if that is open, the others where it goes."""
+    late = []
+    for token, place in tokens:
+        if row[place] == ANY:
+            row[place] = token
+        else:
+            late.append(token)
+    for token in late:
+        row[int((row == ANY).argmax())] = token
 
 
 def _merged(shares: Sequence[Tokens]) -> tuple[list[Tokens], list[int]]:
