@@ -19,19 +19,37 @@ from templates.second.groups import OneOf, Point, distinct
 COMPARISONS = (operator.eq, operator.ne, operator.ge, operator.gt, operator.le, operator.lt)
 
 
-class CondHole:
+class _RowsHole:
+    """A condition that is one of some rows; of those that are alike at the points, one."""
+
+    def __init__(self, rows: list[Any], points: Sequence[Point], columns: Sequence[Any]) -> None:
+        self._place = {p: j for j, p in enumerate(points)}
+        self._table = distinct(rows, lambda row: self._value(row, columns))
+        self.groups = [OneOf([row for row, _ in self._table])]
+
+    @staticmethod
+    def _value(row: Any, arguments: Sequence[Any]) -> Any:
+        raise NotImplementedError
+
+    def at(self, point: Point) -> Cases:
+        return self.groups[0].cases([bool(t[self._place[point]]) for _, t in self._table])
+
+    def filled(self, model: Any) -> Callable[[Sequence[Any]], Any]:
+        row = self.groups[0].chosen(model)
+        return lambda arguments: self._value(row, arguments)
+
+
+class CondHole(_RowsHole):
     """`?sw_cond(v, ...)` by the grammar of section 5.1, told apart by what it is at the points."""
 
     def __init__(
         self, arity: int, points: Sequence[Point], space: str, comparisons: Sequence[Any] = COMPARISONS
     ) -> None:
         columns = [np.array(c, np.int64) for c in zip(*points, strict=True)] or [np.zeros(0, np.int64)] * arity
-        self._place = {p: j for j, p in enumerate(points)}
         reach = 2 * max((int(np.abs(c).max(initial=0)) for c in columns), default=0) + 1
         constants = range(-reach, reach + 1) if space != "1" else (0,)
         rows = itertools.product(range(arity), range(arity), comparisons, (1, -1), constants)
-        self._table = distinct(list(rows), lambda row: self._value(row, columns))
-        self.groups = [OneOf([row for row, _ in self._table])]
+        super().__init__(list(rows), points, columns)
 
     @property
     def different(self) -> int:
@@ -42,13 +60,6 @@ class CondHole:
     def _value(row: Any, arguments: Sequence[Any]) -> Any:
         v, u, compared, sign, constant = row
         return compared(arguments[v], constant + sign * arguments[u])
-
-    def at(self, point: Point) -> Cases:
-        return self.groups[0].cases([bool(t[self._place[point]]) for _, t in self._table])
-
-    def filled(self, model: Any) -> Callable[[Sequence[Any]], Any]:
-        row = self.groups[0].chosen(model)
-        return lambda arguments: self._value(row, arguments)
 
 
 MOST = 700  # conditions that are not the same everywhere; of more, those by == and != are left out, and then the family
@@ -117,13 +128,11 @@ class PartHole:
         return function
 
 
-class RemainderHole:
+class RemainderHole(_RowsHole):
     """Rows: weights of the arguments (one of them, or two with 1 and 1 or -1), a modulus, the remainders that hold."""
 
     def __init__(self, arity: int, points: Sequence[Point]) -> None:
         columns = [np.array(c, np.int64) for c in zip(*points, strict=True)]
-        self._place = {p: j for j, p in enumerate(points)}
-        self._arity = arity
         largest = min(32, max(int(np.abs(c).max(initial=0)) for c in columns))
         weights = [(one, one, 0) for one in range(arity)]
         weights += [(v, u, way) for v in range(arity) for u in range(v + 1, arity) for way in (1, -1)]
@@ -134,48 +143,31 @@ class RemainderHole:
                 sets += [range(i, i + 1) for i in range(m)]
                 rows += [(weight, m, frozenset(some)) for some in sets]
                 rows += [(weight, m, frozenset(range(m)) - {i}) for i in range(m)]
-        self._table = distinct(rows, lambda row: self._value(row, columns))
-        self.groups = [OneOf([row for row, _ in self._table])]
+        super().__init__(rows, points, columns)
 
     @staticmethod
     def _value(row: Any, arguments: Sequence[Any]) -> Any:
         (v, u, way), m, held = row
         return np.isin((arguments[v] + way * arguments[u]) % m, sorted(held))
 
-    def at(self, point: Point) -> Cases:
-        return self.groups[0].cases([bool(t[self._place[point]]) for _, t in self._table])
 
-    def filled(self, model: Any) -> Callable[[Sequence[Any]], Any]:
-        row = self.groups[0].chosen(model)
-        return lambda arguments: self._value(row, arguments)
-
-
-class ScaledHole:
+class ScaledHole(_RowsHole):
     """The factors have no divisor in common: up to 8 beside a 1, up to 4 beside another."""
 
     def __init__(self, arity: int, points: Sequence[Point]) -> None:
         columns = [np.array(c, np.int64) for c in zip(*points, strict=True)]
-        self._place = {p: j for j, p in enumerate(points)}
         pairs = [pair for pair in itertools.permutations(range(arity), 2) if pair[0] < pair[1]]
         factors = [(a, b) for a in range(1, 9) for b in range(-8, 9) if b and _small(a, abs(b))]
         rows = []
         for (v, u), (a, b), compared in itertools.product(pairs, factors, COMPARISONS):
             apart = a * columns[v] - b * columns[u]
             rows += [(v, u, a, b, compared, i) for i in range(apart.min() - 1, apart.max() + 2)]
-        self._table = distinct(rows, lambda row: self._value(row, columns))
-        self.groups = [OneOf([row for row, _ in self._table])]
+        super().__init__(rows, points, columns)
 
     @staticmethod
     def _value(row: Any, arguments: Sequence[Any]) -> Any:
         v, u, a, b, compared, constant = row
         return compared(a * arguments[v], constant + b * arguments[u])
-
-    def at(self, point: Point) -> Cases:
-        return self.groups[0].cases([bool(t[self._place[point]]) for _, t in self._table])
-
-    def filled(self, model: Any) -> Callable[[Sequence[Any]], Any]:
-        row = self.groups[0].chosen(model)
-        return lambda arguments: self._value(row, arguments)
 
 
 def _small(a: int, b: int) -> bool:
