@@ -20,10 +20,8 @@ from swizzle.operators.carrier import Carrier, Values
 from swizzle.operators.invariants import holding, inductive, orders
 from swizzle.operators.loop import BOOL, Domain, name_of
 from swizzle.operators.samples import random_parts
-from symbolic.bottom_up import bottom_up
 from symbolic.expressions.divisors import divisors_in
 from symbolic.expressions.expression import (
-    BUILDERS,
     FALSE,
     TRUE,
     ZERO,
@@ -33,6 +31,7 @@ from symbolic.expressions.expression import (
     equal,
     less,
     number_name,
+    rewritten,
     select,
     substituted,
 )
@@ -102,14 +101,11 @@ def _of_the_loop(carrier: Carrier, domain: Domain, said: Sequence[Expression]) -
 
 
 def _guarded(expression: Expression, nonzero: set[Expression]) -> Expression:
-    def made(node: Expression, inner: list[Expression]) -> Expression:
-        if not node.arguments:
-            return node
-        if node.operator == "/" and node.arguments[1] not in nonzero:
-            return select(equal(inner[1], ZERO), ZERO, divide(*inner))
-        return BUILDERS[node.operator](*inner)
+    def guarded(node: Expression, inner: list[Expression]) -> Expression | None:
+        fine = node.operator != "/" or node.arguments[1] in nonzero
+        return None if fine else select(equal(inner[1], ZERO), ZERO, divide(*inner))
 
-    return bottom_up(expression, lambda node: node.arguments, made)
+    return rewritten(expression, guarded)
 
 
 def _nonzero(carrier: Carrier, domain: Domain, divisors: Mapping[Expression, Expression]) -> set[Expression]:
@@ -145,12 +141,10 @@ def _nonzero(carrier: Carrier, domain: Domain, divisors: Mapping[Expression, Exp
 def _opened(expression: Expression, unknown: dict[Expression, Expression]) -> Expression:
     """Return an expression with any numbers for its quotients, as a solver takes no divisor for zero."""
 
-    def made(node: Expression, inner: list[Expression]) -> Expression:
-        if node.operator == "/":
-            return unknown.setdefault(node, number_name(f"quotient {len(unknown)}"))
-        return BUILDERS[node.operator](*inner) if node.arguments else node
+    def opened(node: Expression, inner: list[Expression]) -> Expression | None:
+        return unknown.setdefault(node, number_name(f"quotient {len(unknown)}")) if node.operator == "/" else None
 
-    return bottom_up(expression, lambda node: node.arguments, made)
+    return rewritten(expression, opened)
 
 
 def _likely(carrier: Carrier) -> list[Expression]:

@@ -25,6 +25,7 @@ from symbolic.expressions.expression import (
     constant,
     negation,
     number_name,
+    replaced,
     select,
     subexpressions,
     substituted,
@@ -140,24 +141,13 @@ def with_answers(loop: Loop, find: Finds) -> Carrier | None:
     if not before or not rest or not 0 < len(tests) <= MOST or any(each.names & before.keys() for each in loop.result):
         return None
     answers = {test: name_of(f"answer{place}", BOOL) for place, test in enumerate(tests)}
-    step = {word: _answered(loop.step[word], answers) for word in rest}
+    inputs = {**answers, **{negation(test): negation(answer) for test, answer in answers.items()}}
+    step = {word: replaced(loop.step[word], inputs) for word in rest}
     if any(each.names & before.keys() for each in step.values()):
         return None
     elements = {**loop.elements, **{each.value: BOOL for each in answers.values()}}
     found = find(replace(part_of(loop, rest), elements=elements, step=step, result=loop.result))
     return None if found is None else _for_either_answer(loop, before, answers, found)
-
-
-def _answered(node: Expression, answers: dict[Expression, Expression]) -> Expression:
-    """Return a step in which comparisons are inputs."""
-    known = {**answers, **{negation(test): negation(answer) for test, answer in answers.items()}}
-
-    def walk(some: Expression) -> Expression:
-        if some not in known:
-            known[some] = BUILDERS[some.operator](*map(walk, some.arguments)) if some.arguments else some
-        return known[some]
-
-    return walk(node)
 
 
 def _for_either_answer(loop: Loop, before: Values, answers: dict[Expression, Expression], found: Carrier) -> Carrier:

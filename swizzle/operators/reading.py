@@ -404,25 +404,30 @@ class _Reader:
 
     def _where(self) -> Expression:
         """Return the condition that `where=` states of an element, read from the decorator's text."""
-        assert isinstance(self.code.node, ast.FunctionDef)
-        calls = [each for each in self.code.node.decorator_list if isinstance(each, ast.Call)]
-        given = {keyword.arg: keyword.value for call in calls for keyword in call.keywords}
-        for name in given:
+        for name, node in self._keywords.items():
             if name is not None and name not in _KEYWORDS:
                 fix = near(name, _KEYWORDS) or "leave it out"
-                self._fail(given[name], f"{name}= of @serial", "length= and where=", fix)
-        node = given.get("where")
-        if node is None or (isinstance(node, ast.Constant) and node.value is None):
-            return constant(True)
-        return self._read(node, "where", self._promised)
+                self._fail(node, f"{name}= of @serial", "length= and where=", fix)
+        where = self._where_node
+        return constant(True) if where is None else self._read(where, "where", self._promised)
+
+    @cached_property
+    def _keywords(self) -> dict[str | None, ast.expr]:
+        """What the decorator's text gives by name."""
+        assert isinstance(self.code.node, ast.FunctionDef)
+        calls = [each for each in self.code.node.decorator_list if isinstance(each, ast.Call)]
+        return {keyword.arg: keyword.value for call in calls for keyword in call.keywords}
+
+    @property
+    def _where_node(self) -> ast.expr | None:
+        node = self._keywords.get("where")
+        return None if isinstance(node, ast.Constant) and node.value is None else node
 
     @cached_property
     def _promised(self) -> Any:
         """What `where=` states, as a symbolic value; True where it states nothing."""
-        assert isinstance(self.code.node, ast.FunctionDef)
-        calls = [each for each in self.code.node.decorator_list if isinstance(each, ast.Call)]
-        node = {keyword.arg: keyword.value for call in calls for keyword in call.keywords}.get("where")
-        if node is None or (isinstance(node, ast.Constant) and node.value is None):
+        node = self._where_node
+        if node is None:
             return True
         names = ", ".join(self.elements)
         if not isinstance(node, ast.Lambda) or len(parameters_of(node.args)) != len(self.elements):

@@ -36,7 +36,6 @@ from swizzle.scans.bank import Column, IndexTerm, LoopPoints, Mask
 from swizzle.scans.network import HeldRanges
 from symbolic.expressions.columns import on_columns
 from symbolic.expressions.expression import (
-    BUILDERS,
     ONE,
     TRUE,
     ZERO,
@@ -55,6 +54,7 @@ from symbolic.expressions.expression import (
     multiply,
     negation,
     number_name,
+    rewritten,
     select,
     substituted,
     subtract,
@@ -377,16 +377,13 @@ def _questions(algorithm: Algorithm, reaches: Sequence[Expression]) -> Iterator[
 def _without_multiples(expression: Expression) -> Expression:
     """Return an expression whose remainders are of sums without multiples of what divides them."""
 
-    def walk(node: Expression) -> Expression:
-        if not node.arguments:
-            return node
-        arguments = [walk(each) for each in node.arguments]
-        if node.operator == "%" and arguments[1].constant and arguments[0].operator == "+":
-            rest = [each for each in arguments[0].arguments if not _multiple(each, arguments[1].value)]
-            return modulo(add(*rest), arguments[1])
-        return BUILDERS[node.operator](*arguments)
+    def without(node: Expression, inner: list[Expression]) -> Expression | None:
+        if node.operator != "%" or not inner[1].constant or inner[0].operator != "+":
+            return None
+        rest = [each for each in inner[0].arguments if not _multiple(each, inner[1].value)]
+        return modulo(add(*rest), inner[1])
 
-    return walk(expression)
+    return rewritten(expression, without)
 
 
 def _multiple(node: Expression, number: Any) -> bool:
@@ -402,17 +399,12 @@ def _power(number: Expression) -> Expression:
 def masked(expression: Expression) -> Expression:
     """Return an expression over words with remainders of powers of two as masks."""
 
-    def walk(node: Expression) -> Expression:
-        if not node.arguments:
-            return node
-        arguments = [walk(each) for each in node.arguments]
-        if node.operator == "//" and arguments[1].constant and _two_to(arguments[1]):
-            return bits(">>", arguments[0], constant(arguments[1].value.bit_length() - 1))
-        if node.operator == "%" and _two_to(arguments[1]):
-            return bits("&", arguments[0], subtract(arguments[1], ONE))
-        return BUILDERS[node.operator](*arguments)
+    def mask(node: Expression, inner: list[Expression]) -> Expression | None:
+        if node.operator == "//" and inner[1].constant and _two_to(inner[1]):
+            return bits(">>", inner[0], constant(inner[1].value.bit_length() - 1))
+        return bits("&", inner[0], subtract(inner[1], ONE)) if node.operator == "%" and _two_to(inner[1]) else None
 
-    return walk(expression)
+    return rewritten(expression, mask)
 
 
 def _two_to(number: Expression) -> bool:

@@ -459,6 +459,18 @@ def replaced(expression: Expression, values: Mapping[Expression, Expression]) ->
     return bottom_up(expression, _ARGUMENTS, made, dict(values))
 
 
+def rewritten(
+    expression: Expression, change: Callable[[Expression, list[Expression]], Expression | None]
+) -> Expression:
+    """Return an expression made anew from its leaves; `change`, of a node and its new arguments, may be another one."""
+
+    def made(node: Expression, inner: list[Expression]) -> Expression:
+        changed = change(node, inner) if node.arguments else node
+        return BUILDERS[node.operator](*inner) if changed is None else changed
+
+    return bottom_up(expression, _ARGUMENTS, made)
+
+
 def subexpressions(expression: Expression) -> Iterable[Expression]:
     """Yield an expression and all that is in it, each once."""
     seen: set[Expression] = set()
