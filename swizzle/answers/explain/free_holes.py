@@ -15,10 +15,19 @@ from typing import Any, Final
 import numpy as np
 from msgspec.structs import replace
 
-from swizzle.answers.explain.blame import SECONDS, SECONDS_MORE, Attempt, Job, Planned, solving, with_more_arguments
+from swizzle.answers.explain.blame import (
+    SECONDS,
+    SECONDS_MORE,
+    THREAD,
+    Attempt,
+    Job,
+    Planned,
+    solving,
+    with_loops,
+    with_more_arguments,
+)
 from swizzle.answers.explain.conflicts import Conflict
 from swizzle.answers.explain.explanation import PartNames, Trial, TrialKind, listing
-from swizzle.answers.explain.more_arguments import THREAD, with_loops
 from swizzle.answers.explain.relaxed import Ignores, Obeys, Relaxed, RelaxedFilling, Requirement
 from swizzle.answers.explain.variants import doubled_steps, variants, with_barriers
 from swizzle.language.parameters import Declared, neighbours

@@ -2,8 +2,8 @@
 
 import pytest
 
+from swizzle.answers.explain.blame import with_loops
 from swizzle.answers.explain.explain import explain
-from swizzle.answers.explain.more_arguments import with_loops
 from swizzle.sketches.loading import load
 from swizzle.sketches.sketch import Sketch
 from tests.sketches import kernel
