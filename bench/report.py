@@ -10,14 +10,16 @@ from benchmarks import AT_MOST, BENCHMARKS, BY_STRUCT, BY_WARP, COMPARISON, LONG
 from swizzle.sweeps.charts import line_chart
 
 Row = Mapping[str, Any]
+ALONE = ("3", "3, all")
+"""Questions that the page has of kernels in the paper only; the results file has all."""
 HEAD = """# Benchmarks
 
 `make bench` writes this page; [bench/README.md](../bench/README.md) says how it measures. Every run is a whole process.
-Times are medians in seconds, and memory is the largest resident set. `bench/results/synthesis.json` has the runs, the
-parts of each time, the time of `swizzle check` and the searches for all solutions of a space, too.
+Times are medians in seconds, and memory is the largest resident set. `bench/results/synthesis.json` has all rows,
+those of Space 3 alone of kernels that are not in the paper, too, and the parts of each time.
 
 - 'Space' is the question. 'first': solve as usual, up to the first answer with its proof. A number: search that space
-  alone. 'no light': without trying simple constants first (`--no-light`).
+  alone. 'all': list all solutions. 'no light': without trying simple constants first (`--no-light`).
 - 'Warm' is the same question again, answered from the cache.
 """
 
@@ -30,7 +32,8 @@ def page(results: Mapping[str, Any], anchors: Mapping[str, Any]) -> str:
     lines += [f"To compare machines: ten million additions in a Python loop took {on['loop_s']:.2f} s on this one.", ""]
     if len(rows) < len(BENCHMARKS):
         lines += [f"{len(rows)} of the {len(BENCHMARKS)} rows were measured.", ""]
-    measured = [rows[b.name] for b in TABLE if b.name in rows and "all" not in b.question]
+    shown = [b for b in TABLE if b.name in rows and (b.question not in ALONE or b.kernel in anchors["rows"])]
+    measured = [rows[b.name] for b in shown]
     compared = [rows[b.name] for b in COMPARISON if b.name in rows]
     lines += ["## The paper's kernels at warp size 32", "", *table(measured, anchors), "", f"{anchors['about']}", ""]
     if compared:

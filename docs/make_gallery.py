@@ -59,11 +59,11 @@ def drawn(sketch: Sketch) -> Picture:
 def table(picture: Picture) -> Iterator[str]:
     """Yield the formulas of the holes; conditions that never hold take one line together."""
     never = [hole.name for hole in picture.holes if hole.words == "never"]
-    yield "| hole | line | became | in words |"
-    yield "|---|---|---|---|"
+    yield "| hole | became | in words |"
+    yield "|---|---|---|"
     for hole in picture.holes:
         if hole.name not in never:
-            yield f"| `{hole.name}` | {hole.place.line} | `{hole.formula}` | {hole.words} |"
+            yield f"| `{hole.name}` | `{hole.formula}` | {hole.words} |"
     if never:
         yield f"\nNever true, so that their accumulates are gone: {', '.join(f'`{name}`' for name in never)}."
 

@@ -20,18 +20,14 @@ CASES = Path(__file__).parents[1] / "case_studies" / "tensor_cores"
 PRODUCT = MatrixProduct(16, 8, 16, "f16", "f16", "f32")
 
 
-def test_the_tables_of_fragments_are_right() -> None:
-    """Each shows, for each element of a matrix, the lane that has it and its number there."""
-    tables = re.findall(r"```text\n((?:[\d. ]+\n)+)```", PAGE)
-    assert len(tables) == 3
-    for operand, table in zip("cab", tables, strict=True):
-        wanted = {
-            (row, column): f"{lane}.{number}"
-            for number, (rows, columns) in enumerate(PRODUCT.places(operand))  # type: ignore[arg-type]
-            for lane, (row, column) in enumerate(zip(rows, columns, strict=True))
-        }
-        found = [line.split() for line in table.splitlines()]
-        assert {(r, c): text for r, line in enumerate(found) for c, text in enumerate(line)} == wanted
+def test_the_table_of_fragments_is_right() -> None:
+    """Its formulas say in which row and column of a matrix each element of each lane is."""
+    rows = dict(re.findall(r"^\| ([ABC]), .*? \| (.*) \|$", PAGE, re.MULTILINE))
+    for operand in "ABC":
+        formulas = [text.strip("`") for text in rows[operand].split(" | ")]
+        for i, places in enumerate(PRODUCT.places(operand.lower())):  # type: ignore[arg-type]
+            for lane, place in enumerate(zip(*places, strict=True)):
+                assert place == tuple(eval(text, {"g": lane // 4, "t": lane % 4, "i": i}) for text in formulas)
 
 
 def test_the_table_of_products_is_whole() -> None:
