@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 
 Objective: TypeAlias = Integer | BitVector | Real
 FAR: Final = 1 << 64
+WORK: Final = 1_000_000
+"""So many of z3's steps are spent on a guess at the best value, of which there are other ways to find it."""
 BEYOND: Final = 256
 """A goal that is met beyond 2 to this power is taken to have no bound."""
 
@@ -106,15 +108,17 @@ def optimize(
     wanted = manager().And([*now.premises(), all_of(*now.assertions, *hard).formula])
     with Solver(solver) as engine:
         engine.add([wanted])
-        best = outcome_of(clock.checked(engine, [], wanted), tuple(now.made), (wanted,))
+        guess = _guess(clock, [wanted], *signed[0], work=WORK)
+        begun = manager().env.qfo.is_qf(wanted) and guess is not None and guess.model.value(wanted) is True
+        answer = Sat(guess.model) if begun and guess is not None else clock.checked(engine, [], wanted)
+        best = outcome_of(answer, tuple(now.made), (wanted,))
         demanded, proved = [wanted], list[bool]()
         for number, (objective, sign) in enumerate(signed, 1):
             if best.status != "sat":
                 return best
-            if isinstance(objective, Real):
-                best, reason = _improved_real(engine, clock, demanded, best, objective, sign)
-            else:
-                best, reason = _improved(engine, clock, demanded, best, objective, sign)
+            improved = _improved_real if isinstance(objective, Real) else _improved
+            guess = guess if number == 1 else _guess(clock, demanded, objective, sign, work=WORK)
+            best, reason = improved(engine, clock, demanded, best, objective, sign, guess)
             proved.append(not reason)
             if reason:
                 which = f" in objective {number} of {len(signed)}" if len(signed) > 1 else ""
@@ -148,11 +152,12 @@ def _reached(
 
 
 def _improved_real(
-    engine: Solver, clock: Clock, demanded: Sequence[FNode], best: Outcome, objective: Real, sign: int
-) -> tuple[Outcome, str]:
+    engine: Solver, clock: Clock, demanded: Sequence[FNode], best: Outcome, objective: Any, sign: int,
+    guess: Least | None,
+) -> tuple[Outcome, str]:  # fmt: skip
     """Return the best outcome, and why it is not proved to be that: z3 guesses the least value of sign * objective, and
     the engine proves that it is reached and that nothing is below."""
-    guess = _guess(clock, demanded, objective, sign)
+    guess = guess or _guess(clock, demanded, objective, sign)
     if guess is None:
         return best, "no solver knows which value is the best"
     if guess.value is None:
@@ -169,16 +174,19 @@ def _improved_real(
     return best, "" if isinstance(answer, Sat) else f"its bound is {sign * guess.value}, which it never is"
 
 
-def _guess(clock: Clock, demanded: Sequence[FNode], objective: Integer | Real, sign: int) -> Least | None:
-    from symbolic.solve.z3_optimum import WORK, least
+def _guess(clock: Clock, demanded: Sequence[FNode], objective: Objective, sign: int, work: int = 0) -> Least | None:
+    """Return what z3 takes for the least value of sign * objective, where it says so in as many steps."""
+    if isinstance(objective, BitVector) or limits(demanded):
+        return None
+    from symbolic.solve.z3_optimum import least
 
-    scaled = objective if sign > 0 else -objective
-    return least(demanded, scaled.formula, clock.left(), work=WORK if isinstance(objective, Integer) else None)
+    return least(demanded, (objective if sign > 0 else -objective).formula, clock.left(), work)
 
 
 def _improved(
-    engine: Solver, clock: Clock, demanded: Sequence[FNode], best: Outcome, objective: Integer | BitVector, sign: int
-) -> tuple[Outcome, str]:
+    engine: Solver, clock: Clock, demanded: Sequence[FNode], best: Outcome, objective: Any, sign: int,
+    guess: Least | None,
+) -> tuple[Outcome, str]:  # fmt: skip
     """Return the best outcome, and why it is not proved to be that.
 
     In terms of sign * objective: nothing below `floor` exists, and steps double until one is too far.
@@ -186,9 +194,7 @@ def _improved(
     floor: int | None = None
     if isinstance(objective, BitVector):
         floor = min(sign * bound for bound in objective.bounds)
-    step, guess = 1, None
-    if isinstance(objective, Integer) and not limits(demanded):
-        guess = _guess(clock, demanded, objective, sign)
+    step = 1
     if guess is not None and guess.met and guess.value is not None and guess.value.denominator == 1:
         step = max(1, sign * best[objective] - guess.value.numerator)
     while (reached := sign * best[objective]) != floor:

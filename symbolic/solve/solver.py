@@ -173,12 +173,24 @@ def _engine(name: EngineName, fragment: Fragment, work: int | None, alone: bool)
 def _fragment(formulas: Sequence[FNode], *, arithmetic: bool = False) -> Fragment:
     """Return 'bits' when there are only bit-vectors and Booleans, else 'any': with numbers, or functions, which nobody
     looks for where there may be some (`arithmetic`); of formulas with quantifiers, 'quantified'."""
-    from pysmt.environment import get_env
+    import pysmt.operators as op
 
-    if not all(get_env().qfo.is_qf(formula) for formula in formulas):
-        return "quantified"
-    if arithmetic:
-        return "any"
-    theories = [get_env().theoryo.get_theory(formula) for formula in formulas]
-    others = (t.integer_arithmetic or t.real_arithmetic or t.uninterpreted for t in theories)
-    return "any" if any(others) else "bits"
+    numbers = {op.INT_CONSTANT, op.REAL_CONSTANT, op.BV_TONATURAL, op.FUNCTION}
+    pending, met, plain = list(formulas), set[int](), not arithmetic
+    while pending:
+        node = pending.pop()
+        if node.node_id() in met:
+            continue
+        met.add(node.node_id())
+        kind = node.node_type()
+        if kind in op.QUANTIFIERS:
+            return "quantified"
+        if plain and (kind in numbers or (kind == op.SYMBOL and _is_number(node))):
+            plain = False
+        pending += node.args()
+    return "bits" if plain else "any"
+
+
+def _is_number(symbol: FNode) -> bool:
+    kind = symbol.symbol_type()
+    return not (kind.is_bool_type() or kind.is_bv_type())

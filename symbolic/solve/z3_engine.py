@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import pysmt.operators as op
 import z3
@@ -14,7 +14,7 @@ from pysmt.typing import PySMTType
 
 from symbolic.solve.answer import IRRATIONAL, Answer, Model, Sat, Unknown, Unsat
 from symbolic.solve.engines import OWN_CONTEXTS
-from symbolic.solve.interrupt import Interruptible
+from symbolic.solve.interrupt import Interruptible, gc_paused
 from symbolic.solve.tables import Applications, Value
 from symbolic.solve.z3_closed import Z3Converter
 
@@ -27,6 +27,9 @@ _LOGIC: dict[Fragment, str | None] = {"boolean": "QF_FD", "bits": "QF_BV", "any"
 _WITH_NUMBERS = ("any", "quantified")
 
 MOST_IDLE, MOST_KEPT = 4, 20_000
+AT_ONCE: Final = 4_000
+"""So many of z3's steps, about a millisecond, are taken in the caller's thread: most questions end there, and to hand
+one to a thread that can be left takes longer than a small question."""
 _IDLE: list[tuple[object, Z3Converter]] = []
 
 
@@ -35,7 +38,7 @@ def _idle() -> list[tuple[object, Z3Converter]]:
     return _IDLE if own is None else own
 
 
-def _converter(*, new: bool) -> Z3Converter:
+def converter_of(*, new: bool) -> Z3Converter:
     """Return a way into a context of z3 that nobody else uses, so that threads do not meet in one.
 
     Making a context and freeing it takes longer than a small question, so that a few are kept, with the terms that were
@@ -51,6 +54,21 @@ def _converter(*, new: bool) -> Z3Converter:
     return Z3Converter(environment, z3_ctx=z3.Context())
 
 
+def leave(converter: Z3Converter) -> None:
+    """Leave a context to the next question, unless it is large."""
+    if len(_idle()) < MOST_IDLE and len(converter.memoization) < MOST_KEPT:
+        _idle().append((get_env(), converter))
+
+
+def tried(solver: Any, terms: Iterable[Any] = ()) -> Any:
+    """Return the answer of a solver of z3's to a question that takes it a few steps; unknown of any other."""
+    with gc_paused():
+        solver.set("rlimit", AT_ONCE)
+        result = solver.check(*terms)
+        solver.set("rlimit", 0)
+    return result
+
+
 class Z3Engine:
     """z3, in process; it can be interrupted at any time."""
 
@@ -59,19 +77,28 @@ class Z3Engine:
 
     def __init__(self, fragment: Fragment, work: int | None = None, *, alone: bool = False) -> None:
         self._fragment = fragment
-        self._converter = _converter(new=alone)
-        context, name = self._converter.ctx, _LOGIC[fragment]
-        self._z3 = z3.SolverFor(name, ctx=context) if name else z3.Solver(ctx=context)
-        if work is not None:
-            self._z3.set("rlimit", work)
-        self._z3.set("ctrl_c", False)  # otherwise z3 swallows Ctrl-C and answers unknown
+        self._converter = converter_of(new=alone)
+        self._work = work
+        self._z3 = self._solver()
         self._running: Interruptible[Any] = Interruptible(self._interrupt)
         self._reusable = not alone
+        self._at_once = work is None and not alone and fragment != "boolean"
+        self._added: list[FNode] = []  # as long as a question may be tried at once
         self._applications = Applications()
+
+    def _solver(self) -> Any:
+        context, name = self._converter.ctx, _LOGIC[self._fragment]
+        made = z3.SolverFor(name, ctx=context) if name else z3.Solver(ctx=context)
+        if self._work is not None:
+            made.set("rlimit", self._work)
+        made.set("ctrl_c", False)  # otherwise z3 swallows Ctrl-C and answers unknown
+        return made
 
     def add(self, formulas: Sequence[FNode]) -> None:
         """Assert formulas; a clause over known literals skips PySMT's walker."""
         self._running.settle()
+        if self._at_once:
+            self._added += formulas
         context, solver = self._converter.ctx.ref(), self._z3.solver
         known, walk = self._converter.memoization, self._converter.walk
         arrays: dict[int, Any] = {}
@@ -94,13 +121,19 @@ class Z3Engine:
     def check(self, assumptions: Sequence[FNode], timeout: float | None) -> Answer:
         """Decide; the core is z3's."""
         terms = {self._converter.convert(assumption): assumption for assumption in assumptions}
-        result, late = self._running.run(lambda: self._z3.check(*terms), timeout)
+        self._at_once = self._at_once and len(self._converter.memoization) < MOST_KEPT
+        result, late = tried(self._z3, terms) if self._at_once else z3.unknown, False
+        if result == z3.unknown and self._at_once:  # a solver that was stopped half way may have lost what it was told
+            self._at_once, self._z3 = False, self._solver()
+            self.add(self._added)
+        if result == z3.unknown:
+            result, late = self._running.run(lambda: self._z3.check(*terms), timeout)
         if result == z3.sat:
             model = self._z3.model()
             if self._fragment in _WITH_NUMBERS and _irrational(model):
                 return Unknown(IRRATIONAL)
             quantified = self._fragment == "quantified"
-            return Sat(Model(_reader(model, self._converter, self._applications, quantified)))
+            return Sat(Model(reader(model, self._converter, self._applications, quantified)))
         if result == z3.unsat:
             core = {term.get_id() for term in self._z3.unsat_core()}
             return Unsat(tuple(a for term, a in terms.items() if term.get_id() in core))
@@ -114,16 +147,16 @@ class Z3Engine:
     def close(self) -> None:
         """Stop a running check, and leave the context to the next engine, unless it was interrupted or is large."""
         self._running.settle()
-        if self._reusable and len(_idle()) < MOST_IDLE and len(self._converter.memoization) < MOST_KEPT:
+        if self._reusable:
             self._reusable = False
-            _idle().append((get_env(), self._converter))
+            leave(self._converter)
 
     def _interrupt(self) -> None:
         self._reusable = False
         self._z3.interrupt()
 
 
-def _reader(model: z3.ModelRef, converter: Z3Converter, applications: Applications, quantified: bool) -> Any:
+def reader(model: z3.ModelRef, converter: Z3Converter, applications: Applications, quantified: bool) -> Any:
     """Return a lookup that asks z3's model for one symbol at a time; what a function is where nothing applies it, only
     if formulas are quantified.
 

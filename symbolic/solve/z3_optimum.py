@@ -4,42 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 import z3
 from msgspec import Struct
-from pysmt.environment import get_env
 from pysmt.fnode import FNode
 
+from symbolic.solve.answer import Model
 from symbolic.solve.interrupt import Interruptible
-from symbolic.solve.z3_closed import Z3Converter
+from symbolic.solve.tables import Applications
+from symbolic.solve.z3_engine import converter_of, leave, reader, tried
 
 
 class Least(Struct, frozen=True):
-    """The greatest number that no value is below, None where there is none; whether some value is that number."""
+    """The greatest number that no value is below, None where there is none; whether some value is that number, as it
+    then is in the model."""
 
     value: Fraction | None
     met: bool
+    model: Model
 
 
-WORK: Final = 1_000_000
-"""As many of z3's steps are spent on a guess about integers, of which there are other ways to find the least."""
+def least(formulas: Sequence[FNode], number: FNode, timeout: float | None, work: int) -> Least | None:
+    """Return the least value that a number has where all formulas hold; None where z3 does not say, in as many steps
+    (0: any number) and seconds."""
+    converter, applications = converter_of(new=False), Applications()
+    applications.add(formulas)
+    terms = [*map(converter.convert, formulas)]
 
+    def asked() -> tuple[Any, Any]:
+        made = z3.Optimize(ctx=converter.ctx)
+        made.add(*terms)
+        return made, made.minimize(converter.convert(number))
 
-def least(formulas: Sequence[FNode], number: FNode, timeout: float | None, *, work: int | None = None) -> Least | None:
-    """Return the least value that a number has where all formulas hold; None where z3 does not say (seconds)."""
-    converter = Z3Converter(get_env(), z3_ctx=z3.Context())
-    optimum = z3.Optimize(ctx=converter.ctx)
-    if work is not None:
+    optimum, handle = asked()
+    found = tried(optimum)
+    if found == z3.unknown:
+        optimum, handle = asked()
         optimum.set("rlimit", work)
-    optimum.add(*map(converter.convert, formulas))
-    handle = optimum.minimize(converter.convert(number))
-    running: Interruptible[Any] = Interruptible(converter.ctx.interrupt)
-    found, _ = running.run(optimum.check, timeout)
+        running: Interruptible[Any] = Interruptible(converter.ctx.interrupt)
+        found, _ = running.run(optimum.check, timeout)
     if found != z3.sat:
         return None
     bound = optimum.lower_values(handle)
     if any(map(z3.is_algebraic_value, bound)):
         return None
+    leave(converter)
     infinite, value, infinitesimal = (Fraction(str(each)) for each in bound)
-    return Least(None, False) if infinite else Least(value, not infinitesimal)
+    model = Model(reader(optimum.model(), converter, applications, quantified=False))
+    return Least(None, False, model) if infinite else Least(value, not infinitesimal, model)

@@ -3,6 +3,7 @@
 # ruff: noqa: SIM300 - upper case names are symbolic values here, not constants
 
 import itertools
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -25,6 +26,9 @@ from symbolic.core.query import (
 )
 from symbolic.core.values import all_of, any_of, bitvector, boolean, implies, integer, select
 from symbolic.errors import SwizzleError
+from symbolic.solve import z3_optimum
+from symbolic.solve.answer import Model
+from symbolic.solve.z3_optimum import Least
 
 SOLVERS = pytest.mark.parametrize("solver", ["z3", "cvc5"])
 QUICK = pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.slow)])
@@ -192,6 +196,20 @@ def test_optimize_far_away(solver):
     outcome = optimize(X >= 0, X <= 1_000_003, maximize=X, solver=solver, timeout=60)
     assert (outcome.optimal, outcome[X]) == (True, 1_000_003)
     assert optimize(X > 3, X < 2, minimize=X, solver=solver).status == "unsat"
+
+
+@pytest.mark.parametrize(("value", "met"), [(-100, True), (-100, False), (50, True), (None, False)])
+def test_a_wrong_guess_of_the_best_value_is_no_answer(monkeypatch, value, met):
+    """What z3's optimizer says is where the search begins, and its model counts where it meets the conditions."""
+    x, asked = integer("query_test_guessed"), []
+
+    def guess(*question):
+        asked.append(question)
+        return Least(None if value is None else Fraction(value), met, Model(lambda _: value or 0))
+
+    monkeypatch.setattr(z3_optimum, "least", guess)
+    outcome = optimize(x >= 3, x <= 200, minimize=x)
+    assert (outcome[x], outcome.optimal, len(asked)) == (3, True, 1)
 
 
 def test_optimize_without_a_bound_keeps_the_best_so_far():
