@@ -24,6 +24,7 @@ from symbolic.patterns.terms import (
     AsScalar,
     AsVector,
     ElementaryCall,
+    Folding,
     Formula,
     Indexed,
     Item,
@@ -34,7 +35,6 @@ from symbolic.patterns.terms import (
     Map,
     PadEnds,
     PartialReduce,
-    PrefixScan,
     Reduce,
     Reorder,
     ReorderStride,
@@ -188,8 +188,8 @@ class _Machine:
                 for _ in range(term.times):
                     made = self.call(term.function, [Laned(lanes, made)], names, lanes)
                 return made
-            case Reduce() | PartialReduce() | PrefixScan():
-                return self.reduced(term, names, lanes)
+        if isinstance(term, Folding):
+            return self.reduced(term, names, lanes)
         return _each(lambda data: self.moved(term, data, lanes), self.data(term.array, names, lanes))
 
     def call(self, called: Lambda, given: list[Laned], names: Mapping[str, Laned], lanes: int) -> Values:
@@ -201,7 +201,7 @@ class _Machine:
         found = self.data(called.body, {**names, **dict(zip(called.parameters, places, strict=True))}, lanes + 1)
         return _spread(found, lanes, called.width)
 
-    def reduced(self, term: Reduce | PartialReduce | PrefixScan, names: Mapping[str, Laned], lanes: int) -> Values:
+    def reduced(self, term: Folding, names: Mapping[str, Laned], lanes: int) -> Values:
         array, found = self.data(term.array, names, lanes), self.value(term.start, names, lanes)
         if isinstance(term, PartialReduce):
             parts = self.number(term.parts)

@@ -240,6 +240,10 @@ Term: TypeAlias = (
 )  # fmt: skip
 """An expression of patterns."""
 PatternNode: TypeAlias = Term | Lambda
+Folding: TypeAlias = Reduce | PartialReduce | PrefixScan
+"""What combines elements by an operator."""
+Applying: TypeAlias = Map | Iterate | Folding
+"""What applies a function to elements, or to an array."""
 
 MAPS: Final[Mapping[MapKind, str]] = {
     "map": "map", "seq": "map_seq", "global": "map_global", "block": "map_block", "local": "map_local",
@@ -424,26 +428,26 @@ def _canonical(node: PatternNode, names: Mapping[str, Variable], depth: int) -> 
             value = term(_canonical(node.value, names, depth))
             own = {node.name: Variable(f"_{depth}")}
             return Let(f"_{depth}", value, term(_canonical(node.body, {**names, **own}, depth + 1)))
-        case Map() | Reduce() | PartialReduce() | PrefixScan() | Iterate():
-            node = replace(node, label="") if node.label else node
         case Formula() if len(node.arguments) > 1:
             given = [term(_canonical(each, names, depth)) for each in node.arguments]
             order = sorted(range(len(given)), key=lambda place: repr(given[place]))
             swapped = {f"x{place}": number_name(f"x{at}") for at, place in enumerate(order)}
             return formula(substituted(node.expression, swapped), [given[place] for place in order])
+    if isinstance(node, Applying) and node.label:
+        node = replace(node, label="")
     return with_children(node, [_canonical(each, names, depth) for each in children(node)])
+
+
+def function_of(node: Applying) -> Lambda:
+    """Return the function that a pattern applies."""
+    return node.function if isinstance(node, Map | Iterate) else node.operator
 
 
 def label_of(node: PatternNode) -> str:
     """Return the name of a position: a pattern's label, or what its function is called; '' where it has none."""
-    match node:
-        case Map() | Iterate():
-            return node.label or node.function.name
-        case Reduce() | PartialReduce() | PrefixScan():
-            return node.label or node.operator.name
-        case Let():
-            return node.name
-    return ""
+    if isinstance(node, Applying):
+        return node.label or function_of(node).name
+    return node.name if isinstance(node, Let) else ""
 
 
 def term(node: PatternNode) -> Term:

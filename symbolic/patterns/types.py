@@ -29,9 +29,11 @@ from symbolic.patterns.lengths import (
 )
 from symbolic.patterns.terms import (
     ELEMENTARY,
+    Applying,
     AsScalar,
     AsVector,
     ElementaryCall,
+    Folding,
     Formula,
     Indexed,
     Item,
@@ -54,6 +56,7 @@ from symbolic.patterns.terms import (
     Tupled,
     Variable,
     Zip,
+    function_of,
     operands,
     pattern_name,
     sizes_of,
@@ -213,9 +216,7 @@ class Typing:
                     lengths = ", ".join(length_text(each.length) for each in arrays)
                     self._refuse(term, f"zip of lengths [{lengths}]", "arrays of one length")
                 return ArrayOf(arrays[0].length, TupleOf(tuple(each.element for each in arrays)))
-            case Map() | Reduce() | PartialReduce() | PrefixScan() | Iterate():
-                return self._with_function(term, names)
-        return self._shape(term, names)
+        return self._with_function(term, names) if isinstance(term, Applying) else self._shape(term, names)
 
     def applied(
         self, term: Term, called: Lambda, given: Sequence[ValueType], names: Mapping[str, ValueType]
@@ -232,24 +233,23 @@ class Typing:
             self._refuse(term, f"a vectorised function that makes {found}", "a function that makes a number")
         return VectorOf(called.width, found.dtype)
 
+    def given(self, term: Applying, names: Mapping[str, ValueType]) -> list[ValueType]:
+        """Return the types of what a pattern's function is applied to; of vectors, those of their places."""
+        if isinstance(term, Iterate):
+            some = [self.type_of(term.array, names)]
+        else:
+            element = self._array(term, term.array, names, "map" if isinstance(term, Map) else "reduce").element
+            some = [element] if isinstance(term, Map) else [self._started(term, names, element), element]
+        width = function_of(term).width
+        return [self._place(term, each, width) for each in some] if width else some
+
     def inner_names(self, term: Term, place: int, names: Mapping[str, ValueType]) -> Mapping[str, ValueType]:
         """Return the types of the names in the function, or in the body, that is child `place` of a term."""
-        match term:
-            case Let() if place == 1:
-                return {**names, term.name: self.type_of(term.value, names)}
-            case Map() if place == 0:
-                given = [self._array(term, term.array, names, "map").element]
-            case Iterate() if place == 0:
-                given = [self.type_of(term.array, names)]
-            case Reduce() | PartialReduce() | PrefixScan() if place == 0:
-                element = self._array(term, term.array, names, "reduce").element
-                given = [self._started(term, names, element), element]
-            case _:
-                return names
-        called = term.operator if isinstance(term, Reduce | PartialReduce | PrefixScan) else term.function
-        if called.width:
-            given = [self._place(term, each, called.width) for each in given]
-        return {**names, **dict(zip(called.parameters, given, strict=False))}
+        if isinstance(term, Let) and place == 1:
+            return {**names, term.name: self.type_of(term.value, names)}
+        if isinstance(term, Applying) and place == 0:
+            return {**names, **dict(zip(function_of(term).parameters, self.given(term, names), strict=False))}
+        return names
 
     def sizes(self, term: Split | Slide | ReorderStride | PartialReduce) -> None:
         """Note that the sizes of a term are whole, and at least 1."""
@@ -260,9 +260,7 @@ class Typing:
 
     # -- parts -------------------------------------------------------------------------------------------------------
 
-    def _with_function(
-        self, term: Map | Reduce | PartialReduce | PrefixScan | Iterate, names: Mapping[str, ValueType]
-    ) -> ValueType:
+    def _with_function(self, term: Applying, names: Mapping[str, ValueType]) -> ValueType:
         if isinstance(term, Map):
             array = self._array(term, term.array, names, "map")
             made = self.applied(term, term.function, [array.element], names)
@@ -288,13 +286,7 @@ class Typing:
         parts = term.parts if isinstance(term, PartialReduce) else ONE
         if isinstance(term, PartialReduce):
             self.sizes(term)
-            self._note(
-                term,
-                dividing(parts, array.length),
-                "{} elements in {} parts",
-                array.length,
-                parts,
-            )
+            self._note(term, dividing(parts, array.length), "{} elements in {} parts", array.length, parts)
         return ArrayOf(parts, made)
 
     def _shape(
@@ -320,14 +312,8 @@ class Typing:
             case Slide():
                 beyond = normal(subtract(n, term.size))
                 self._note(term, at_most(term.size, n), "windows of {} in length {}", term.size, n)
-                self._note(
-                    term,
-                    dividing(term.step, beyond),
-                    "windows of {} every {} in length {}",
-                    term.size,
-                    term.step,
-                    n,
-                )
+                said = "windows of {} every {} in length {}"
+                self._note(term, dividing(term.step, beyond), said, term.size, term.step, n)
                 return ArrayOf(normal(add(quotient(beyond, term.step), ONE)), ArrayOf(term.size, element))
             case PadEnds():
                 if term.boundary == "zero" and not isinstance(element, NumberOf):
@@ -370,9 +356,7 @@ class Typing:
             return I32 if whole and not isinstance(term.expression.value, bool) else F32
         return NumberOf(found.pop())
 
-    def _started(
-        self, term: Reduce | PartialReduce | PrefixScan, names: Mapping[str, ValueType], element: ValueType
-    ) -> ValueType:
+    def _started(self, term: Folding, names: Mapping[str, ValueType], element: ValueType) -> ValueType:
         """Return the type of what a reduction begins with; numbers alone have the type that the operator makes."""
         start = self.type_of(term.start, names)
         if isinstance(element, VectorOf) and isinstance(start, NumberOf):

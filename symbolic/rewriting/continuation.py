@@ -26,7 +26,7 @@ from symbolic.expressions.expression import (
 from symbolic.patterns.lengths import length, normal
 from symbolic.patterns.terms import Term
 from symbolic.patterns.types import ArrayOf, TupleOf, Typing, ValueType
-from symbolic.rewriting.elements import DataElement, ElementArray, Elementwise, rejoined
+from symbolic.rewriting.elements import Elementwise
 from symbolic.rewriting.proof import Equality, EqualityProver
 
 
@@ -53,8 +53,8 @@ def prove_continues(
     """
     prover = EqualityProver()
     number = number_name("block'")
-    here = {name: _data(name, kind, None, ZERO) for name, kind in inputs.items()}
-    there = {name: _data(name, kind, moved.get(name), number) for name, kind in inputs.items()}
+    here = {name: prover.data(name, kind) for name, kind in inputs.items()}
+    there = {name: prover.data(name, kind, shift=_shift(moved.get(name), number)) for name, kind in inputs.items()}
     evaluator = Elementwise(prover.ranges)
     several = isinstance(Typing().type_of(term, inputs), TupleOf)
 
@@ -73,6 +73,11 @@ def prove_continues(
         compare(*(values if several else ((each,) for each in values)))
 
     return prover.attempt(both)
+
+
+def _shift(moved: MovedInput | None, block: Expression) -> tuple[Expression, ...]:
+    """Return by how much the indices of an input that is moved some blocks along are greater."""
+    return () if moved is None else (*[ZERO] * moved.axis, multiply(block, length(moved.size)))
 
 
 def continues_along(term: Term, inputs: Mapping[str, ValueType], name: str, unit: int) -> Equality | None:
@@ -103,23 +108,3 @@ def _growing(kind: ValueType, name: str, unit: int) -> list[MovedInput]:
             found += [MovedInput(axis, more.value)] if whole else [MovedInput(axis, 0)] * 2
         kind, axis = kind.element, axis + 1
     return found
-
-
-def _data(name: str, kind: ValueType, moved: MovedInput | None, block: Expression) -> Any:
-    """Return an input that is moved some blocks along; its elements are those of the whole input."""
-
-    def inner(kind: ValueType, name: str, indices: tuple[Expression, ...]) -> Any:
-        match kind:
-            case ArrayOf():
-                shift = ZERO
-                if moved is not None and moved.axis == len(indices):
-                    shift = multiply(block, length(moved.size))
-                element = kind.element
-                return ElementArray(
-                    kind.length, lambda i: inner(element, name, (*indices, rejoined(normal(add(i, shift)))))
-                )
-            case TupleOf():
-                return tuple(inner(each, f"{name}.{place}", indices) for place, each in enumerate(kind.items))
-        return DataElement(name, indices)
-
-    return inner(kind, name, ())

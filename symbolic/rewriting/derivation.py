@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any, Final, TypeAlias, get_args
 
 from msgspec import Struct, field
@@ -24,12 +25,9 @@ from symbolic.expressions.expression import Expression
 from symbolic.patterns.lengths import facts_text, length, length_text, needed
 from symbolic.patterns.reading import read_length, read_pattern, read_type
 from symbolic.patterns.terms import (
-    Iterate,
+    Applying,
     Lambda,
-    Map,
-    PartialReduce,
     PatternNode,
-    Reduce,
     Term,
     canonical,
     children,
@@ -63,13 +61,16 @@ class Position(Struct, frozen=True):
     nest: Nest
 
 
+RulePlace: TypeAlias = tuple[Position, Term, list[str]]
+"""Where a rule applies, what it makes there, and the facts that it uses."""
+
+
 class DerivationStep(Struct, frozen=True):
     """A step: what was applied where, the facts that it uses, and which part it has changed."""
 
     number: int
     rule: str
     at: str
-    nth: int | None
     arguments: Mapping[str, Any]
     facts: tuple[str, ...]
     path: Path
@@ -172,16 +173,11 @@ class PatternDerivation(Struct):
             self._positions = list(positions(self.now, self.inputs, self._inside))
         return self._positions
 
-    def places(self, rule: str, at: str = "", **arguments: Any) -> list[tuple[Position, Term, list[str]]]:
-        """Return where a rule applies, at a name, inside or around it: the position, what it makes, and its facts."""
-        found, _ = self._places(_rule(rule), at, arguments_of(_rule(rule), arguments))
-        return found
-
     def apply(self, rule: str, at: str = "", nth: int | None = None, **arguments: Any) -> PatternDerivation:
         """Apply a rule at a position; raises SwizzleError where it does not apply, or at several places."""
         known = _rule(rule)
         given = arguments_of(known, arguments)
-        found, why = self._places(known, at, given)
+        found, why = self._places(known, at, given, self.positions())
         where = f" at {at}" if at else ""
         if not found:
             raise SwizzleError(
@@ -196,45 +192,66 @@ class PatternDerivation(Struct):
             )  # fmt: skip
         if nth is not None and not 0 <= nth < len(found):
             raise SwizzleError(f"nth={nth} of {len(found)} places", expected="one that there is", fix="nth=0")
-        self._add(known, at, nth, given, found[nth or 0])
+        self._add(known, at, given, found[nth or 0])
         return self
 
-    def apply_at(self, path: Path, rule: str, at: str = "", **arguments: Any) -> None:
-        """Apply a rule at one position; the step says the name, and which of several it is; raises SwizzleError."""
+    def apply_first(self, some: Iterable[Position], rule: str, named: bool = False, **arguments: Any) -> None:
+        """Apply a rule at the first of some positions where it applies; raises NotApplicable, of a condition if any.
+
+        The step is said to be where the position is `named`.
+        """
         known = _rule(rule)
         given = arguments_of(known, arguments)
-        found, _ = self._places(known, at, given)
-        nth = next((nth for nth, (position, _, _) in enumerate(found) if position.path == path), None)
-        if nth is None:
-            raise SwizzleError(f"{rule} does not apply there", expected=known.law, fix="another position")
-        self._add(known, at, nth if len(found) > 1 else None, given, found[nth])
+        refused: list[NotApplicable] = []
+        for position in some:
+            if (found := self._applied(known, position, given, refused)) is not None:
+                at = label_of(position.term).split("+")[0] if named else ""
+                return self._add(known, at, given, found)
+        raise next((each for each in refused if each.condition), refused[0] if refused else NotApplicable(""))
+
+    def apply_at(self, path: Path, rule: str, **arguments: Any) -> None:
+        """Apply a rule at one position; raises SwizzleError where it does not apply."""
+        try:
+            self.apply_first([each for each in self.positions() if each.path == path], rule, **arguments)
+        except NotApplicable as why:
+            raise SwizzleError(
+                f"{rule} does not apply there: {why}", expected=RULES[rule].law, fix="another position"
+            ) from None
+
+    def _applied(
+        self, rule: RewriteRule, position: Position, arguments: Mapping[str, Any], refused: list[NotApplicable]
+    ) -> RulePlace | None:
+        """Return what a rule makes at a position; what it is refused for is noted."""
+        here = Surroundings(position.names, position.nest, self._inside, self.ask)
+        try:
+            return position, rule.apply(position.term, here, **arguments), here.facts
+        except NotApplicable as why:
+            refused.append(why)
+            return None
 
     def _places(
-        self, rule: RewriteRule, at: str, arguments: Mapping[str, Any]
-    ) -> tuple[list[tuple[Position, Term, list[str]]], str]:
-        every = self.positions()
-        reasons: list[str] = []
+        self, rule: RewriteRule, at: str, arguments: Mapping[str, Any], every: list[Position]
+    ) -> tuple[list[RulePlace], str]:
+        """Return where a rule applies, at a name, inside or around it; else why it does not."""
+        refused: list[NotApplicable] = []
         for tier in _tiers(every, at):
-            found = []
-            for position in tier:
-                here = Surroundings(position.names, position.nest, self._inside, self.ask)
-                try:
-                    made = rule.apply(position.term, here, **arguments)
-                except NotApplicable as refused:
-                    reasons += [str(refused)] if refused.condition else []
-                    continue
-                found.append((position, made, here.facts))
-            if found:
+            some = (self._applied(rule, position, arguments, refused) for position in tier)
+            if found := [each for each in some if each is not None]:
                 return found, ""
         if at and not any(_tiers(every, at)):
             names = sorted({name for each in every for name in label_of(each.term).split("+")} - {""})
             return [], f"there is no `{at}`; there are {', '.join(names) or 'no names'}"
-        return [], reasons[0] if reasons else ""
+        return [], next((str(each) for each in refused if each.condition), "")
 
-    def _add(
-        self, rule: RewriteRule, at: str, nth: int | None, given: Mapping[str, Any],
-        found: tuple[Position, Term, list[str]],
-    ) -> None:  # fmt: skip
+    def _nth(self, step: DerivationStep, before: Term) -> int | None:
+        """Return which it is of the places at its name where a step's rule applies; None where it is the only one."""
+        rule = RULES[step.rule]
+        every = list(positions(before, self.inputs, self._inside))
+        found, _ = self._places(rule, step.at, arguments_of(rule, step.arguments), every)
+        paths = [position.path for position, _, _ in found]
+        return paths.index(step.path) if len(paths) > 1 else None
+
+    def _add(self, rule: RewriteRule, at: str, given: Mapping[str, Any], found: RulePlace) -> None:
         position, made, facts = found
         made = term(_told_apart(made, _labels(self.now), _labels(position.term)))
         whole = term(replaced_at(self.now, position.path, made))
@@ -256,7 +273,7 @@ class PatternDerivation(Struct):
         used = tuple(dict.fromkeys([*facts, *new]))
         number = len(self.steps) + 1
         kept = tuple(operands(position.term))
-        self.steps.append(DerivationStep(number, rule.name, at, nth, shown, used, position.path, made, kept))
+        self.steps.append(DerivationStep(number, rule.name, at, shown, used, position.path, made, kept))
         self.expressions.append(whole)
 
     # -- saved and shown ---------------------------------------------------------------------------------------------
@@ -268,11 +285,11 @@ class PatternDerivation(Struct):
             "expression": pattern_text(self.start, self.inputs),
             "steps": [
                 {
-                    "number": step.number, "rule": step.rule, "figure": step.figure, "at": step.at, "nth": step.nth,
-                    "arguments": dict(step.arguments), "facts": list(step.facts),
+                    "number": step.number, "rule": step.rule, "figure": step.figure, "at": step.at,
+                    "nth": self._nth(step, before), "arguments": dict(step.arguments), "facts": list(step.facts),
                     "expression": pattern_text(after, self.inputs),
                 }
-                for step, after in zip(self.steps, self.expressions[1:], strict=True)
+                for step, (before, after) in zip(self.steps, pairwise(self.expressions), strict=True)
             ],
         }  # fmt: skip
 
@@ -335,7 +352,7 @@ def _told_apart(node: PatternNode, known: frozenset[str], own: frozenset[str]) -
     old = children(node)
     new = [_told_apart(each, known, own) for each in old]
     made = node if all(a is b for a, b in zip(new, old, strict=True)) else with_children(node, new)
-    if not isinstance(made, Map | Reduce | PartialReduce | Iterate) or not made.label:
+    if not isinstance(made, Applying) or not made.label:
         return made
     names = [fresh_name(name, known) if name in known and name not in own else name for name in made.label.split("+")]
     label = "+".join(names)

@@ -36,6 +36,7 @@ from symbolic.patterns.terms import (
     AsScalar,
     AsVector,
     ElementaryCall,
+    Folding,
     Formula,
     Indexed,
     Item,
@@ -45,7 +46,6 @@ from symbolic.patterns.terms import (
     Let,
     Map,
     PadEnds,
-    PartialReduce,
     PrefixScan,
     Reduce,
     Reorder,
@@ -244,8 +244,8 @@ class Elementwise:
                 for _ in range(term.times):
                     value = self.call(term.function, [value], names)
                 return value
-            case Reduce() | PartialReduce() | PrefixScan():
-                return self.reduced(term, names)
+        if isinstance(term, Folding):
+            return self.reduced(term, names)
         return self.moved(term, self.array(term.array, names))
 
     def array(self, term: Term, names: Bindings) -> ElementArray:
@@ -268,7 +268,7 @@ class Elementwise:
             )
         return self.value(called.body, {**names, **dict(zip(called.parameters, given, strict=True))})
 
-    def reduced(self, term: Reduce | PartialReduce | PrefixScan, names: Bindings) -> ElementArray:
+    def reduced(self, term: Folding, names: Bindings) -> ElementArray:
         array, start = self.array(term.array, names), self.value(term.start, names)
         closed = not free(term.operator)
 

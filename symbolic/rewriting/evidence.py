@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from symbolic.errors import SwizzleError
 from symbolic.expressions.formulas import Answered
-from symbolic.patterns.lengths import length, needed
+from symbolic.patterns.lengths import needed
 from symbolic.patterns.meaning import Values, value_of_term
-from symbolic.patterns.reading import read_length, read_pattern, read_type
+from symbolic.patterns.reading import read_pattern, read_type
 from symbolic.patterns.terms import (
     Iterate,
     Lambda,
@@ -31,15 +31,13 @@ from symbolic.patterns.terms import (
 )
 from symbolic.patterns.text import pattern_text
 from symbolic.patterns.types import ArrayOf, TupleOf, Typing, ValueType, array_of, same_type
-from symbolic.rewriting import algorithmic, later, low_level
 from symbolic.rewriting.claims import CLAIMS, OPAQUE, SIZES, WITHOUT, RuleClaim
+from symbolic.rewriting.derivation import arguments_of
 from symbolic.rewriting.induction import proved_lemmas
 from symbolic.rewriting.laws import OperatorLaw
 from symbolic.rewriting.nesting import faults
 from symbolic.rewriting.proof import Equality, follows, prove_equal, prove_order
 from symbolic.rewriting.rule import RULES, NotApplicable, RewriteRule, Surroundings
-
-assert RULES and algorithmic and low_level and later
 
 
 class ProvedClaim(Struct, frozen=True):
@@ -80,16 +78,6 @@ class RuleEvidence(Struct, frozen=True):
         return tuple(sorted(found | ({"iterate"} if self.rule.name == "iterate_split" else set())))
 
 
-def given_arguments(rule: RewriteRule, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a rule's arguments as it takes them; sizes may be texts."""
-    return {
-        name: read_length(value) if rule.arguments[name] == "Expression" and isinstance(value, str)
-        else length(value) if rule.arguments[name] == "Expression" and isinstance(value, int)
-        else value
-        for name, value in given.items()
-    }  # fmt: skip
-
-
 def proved_claims(rule: RewriteRule) -> Iterator[ProvedClaim]:
     """Prove a rule on all that is claimed of it."""
     for claim in CLAIMS[rule.name]:
@@ -98,7 +86,7 @@ def proved_claims(rule: RewriteRule) -> Iterator[ProvedClaim]:
         asked: set[str] = set()
 
         here = Surroundings(inputs, claim.nest, Typing(opaque=OPAQUE), partial(_assumed, asked))
-        after = rule.apply(before, here, **given_arguments(rule, claim.arguments))
+        after = rule.apply(before, here, **arguments_of(rule, claim.arguments))
         yield compared(before, after, inputs, asked)
         if isinstance(after, Iterate) and rule.name == "part_iterate" and not isinstance(before, Iterate):
             yield from _rounds(after, inputs, asked)
@@ -156,7 +144,7 @@ def without(rule: RewriteRule, condition: str, claim: RuleClaim) -> NeededCondit
     """Run a rule without a condition on a case that does not meet it."""
     inputs = {name: read_type(text) for name, text in claim.inputs.items()}
     before = read_pattern(claim.text)
-    arguments = given_arguments(rule, claim.arguments)
+    arguments = arguments_of(rule, claim.arguments)
     shown = pattern_text(before, inputs)
     try:
         rule.apply(before, Surroundings(inputs), **arguments)
@@ -198,14 +186,10 @@ def sample(kind: ValueType, at: int = 0) -> Values:
         shape.append(inner.length.value)
         inner = inner.element
     if isinstance(inner, TupleOf):
-        return tuple(sample(_arrayed(each, shape), at + 1 + place) for place, each in enumerate(inner.items))
+        return tuple(sample(array_of(each, *shape), at + 1 + place) for place, each in enumerate(inner.items))
     count = int(np.prod(shape, initial=1))
     step = (7, 3, 5, 2, 8, 6, 4, 9)[at % 8]
     return ((np.arange(count) * step + 3 * at) % 11 - 4.0).reshape(shape)
-
-
-def _arrayed(kind: ValueType, shape: list[int]) -> ValueType:
-    return array_of(kind, *shape)
 
 
 def same_values(a: Values, b: Values) -> bool:

@@ -119,7 +119,7 @@ class EqualityProver:
         self, how: Callable[[Any, Any], None], terms: Sequence[Term], inputs: dict[str, ValueType]
     ) -> Equality:
         """Compare the values of two expressions."""
-        names = {name: self.data(name, kind, ()) for name, kind in inputs.items()}
+        names = {name: self.data(name, kind) for name, kind in inputs.items()}
         evaluator = Elementwise(self.ranges)
         return self.attempt(lambda: how(*(evaluator.value(each, names) for each in terms)))
 
@@ -131,12 +131,19 @@ class EqualityProver:
             return Equality(False, tuple(sorted(self.lemmas)), str(why), self.claims)
         return Equality(True, tuple(sorted(self.lemmas)), claims=self.claims)
 
-    def data(self, name: str, kind: ValueType, indices: tuple[Expression, ...]) -> Any:
+    def data(
+        self, name: str, kind: ValueType, indices: tuple[Expression, ...] = (), shift: tuple[Expression, ...] = ()
+    ) -> Any:
+        """Return an input; its elements are those of a whole one, in which it begins `shift` later along its axes."""
         match kind:
-            case ArrayOf():
-                return ElementArray(kind.length, lambda i: self.data(name, kind.element, (*indices, rejoined(i))))
+            case ArrayOf(length, element):
+                by = shift[len(indices)] if len(indices) < len(shift) else ZERO
+                return ElementArray(
+                    length, lambda i: self.data(name, element, (*indices, rejoined(normal(add(i, by)))), shift)
+                )
             case TupleOf():
-                return tuple(self.data(f"{name}.{place}", each, indices) for place, each in enumerate(kind.items))
+                some = enumerate(kind.items)
+                return tuple(self.data(f"{name}.{place}", each, indices, shift) for place, each in some)
         return DataElement(name, indices)
 
     # -- indices -----------------------------------------------------------------------------------------------------

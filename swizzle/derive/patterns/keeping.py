@@ -24,7 +24,7 @@ from symbolic.expressions.expression import Expression, number_name, substituted
 from symbolic.ir.program import Expr
 from symbolic.ir.python_text import python_text
 from symbolic.ir.walk import same
-from symbolic.patterns.terms import Formula, Iterate, Map, PartialReduce, PrefixScan, Reduce, Term, free
+from symbolic.patterns.terms import Folding, Formula, Iterate, Map, PartialReduce, Reduce, Term, free
 from symbolic.patterns.types import ArrayOf, NumberOf, TupleOf, ValueType, VectorOf
 
 
@@ -94,10 +94,8 @@ class KeptPatterns(ReadPatterns):
         text = self.out.numbers.text(value)
         return number_name(self.out.assign(f"{kind.dtype.value}({text})" if value.constant else text, wish))
 
-    def _accumulate(
-        self, acc: PatternValue, term: Reduce | PartialReduce | PrefixScan, element: PatternValue, scope: PatternScope
-    ) -> None:
-        made = self._applied(term.operator, [acc, element], term, scope)
+    def _accumulate(self, acc: PatternValue, term: Folding, element: PatternValue, scope: PatternScope) -> None:
+        made = self._applied([acc, element], term, scope)
         self.assign(acc, made)
 
     def assign(self, into: PatternValue, made: PatternValue) -> None:
@@ -259,7 +257,7 @@ class KeptPatterns(ReadPatterns):
         source = view_of(self.value(term.array, scope))
         for each in range(rounds):
             index = self.indices.row(number(each), WARP, lane)
-            made = self._applied(term.function, [source.at(index)], term, scope)
+            made = self._applied([source.at(index)], term, scope)
             while isinstance(made, PatternView):
                 made = made.at(number(0))
             text, left = self.out.numbers.text(self.as_number(made)), count - WARP * each

@@ -6,7 +6,7 @@ and a host function launches both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -44,6 +44,7 @@ from symbolic.patterns.terms import (
     with_children,
 )
 from symbolic.patterns.types import ArrayOf, NumberOf, TupleOf, Typing, ValueType
+from symbolic.rewriting.derivation import positions
 
 GRID: Final = ("block", "global")
 MOVING: Final = (JoinChunks, AsScalar, Split, Transpose, Reorder, ReorderStride)
@@ -226,57 +227,41 @@ def _together(arrays: Sequence[PatternValue], depth: int) -> PatternValue:
 
 def _shape(asked: LoweringRequest, made: Term, types: Mapping[str, ValueType]) -> KernelShape:
     """Return how many blocks and threads the maps of a kernel are spread over."""
-    found = list(_maps(made, types, False))
+    maps = [(each.term, each.names) for each in positions(made, types) if isinstance(each.term, Map)]
+    found = [(each, extents(Typing().type_of(each.array, names))[0]) for each, names in maps]
 
     def refuse(what: str, expected: str, fix: str) -> SwizzleError:
         return SwizzleError(what, place=asked.place, expected=expected, fix=fix)
 
     threads, blocks = dict(asked.threads), dict[str, int]()
     for axis in "xyz":
-        local = [n for each, n, _ in found if each.kind == "local" and each.axis == axis]
-        whole = [n for each, n, _ in found if each.kind == "global" and each.axis == axis]
+        local = [n for each, n in found if each.kind == "local" and each.axis == axis]
+        whole = [n for each, n in found if each.kind == "global" and each.axis == axis]
         if axis not in threads and local:
             alike = [n for n in local if n % WARP == 0] or [n for n in local if n & (n - 1) == 0]
             threads[axis] = max(alike or local)
         elif axis not in threads and whole:
-            several = len({each.axis for each, _, _ in found if each.kind == "global"}) > 1
+            several = len({each.axis for each, _ in found if each.kind == "global"}) > 1
             threads[axis] = min(max(whole), (WARP if axis == "x" else 8) if several else 4 * WARP)
     total = 1
     for count in threads.values():
         total *= count
     if total > MOST_THREADS:
         raise refuse(f"a block of {total} threads", f"at most {MOST_THREADS}", "split further, or say threads=256")
-    for each, n, _ in found:
+    for each, n in found:
         if each.kind in GRID:
             count = n if each.kind == "block" else -(-n // threads[each.axis])
             if blocks.setdefault(each.axis, count) != count:
                 raise refuse(f"{blocks[each.axis]} and {count} blocks along {each.axis}", "one number", "split alike")
-    warps = max((n for each, n, _ in found if each.kind == "warp"), default=0)
-    if warps == 0 and any(each.kind == "lane" for each, _, _ in found):
+    warps = max((n for each, n in found if each.kind == "warp"), default=0)
+    if warps == 0 and any(each.kind == "lane" for each, _ in found):
         warps = 1
     if warps and total > 1 and (total % WARP or warps > total // WARP):
         raise refuse(f"{warps} warps and {total} threads", f"blocks of {warps * WARP} threads", "split alike")
-    if any(each.kind == "global" for each, _, _ in found):
+    if any(each.kind == "global" for each, _ in found):
         for axis in blocks:
             threads.setdefault(axis, 1)
     return KernelShape(blocks, threads, warps)
-
-
-def _maps(node: PatternNode, types: Mapping[str, ValueType], kept: bool) -> Iterator[tuple[Map, int, bool]]:
-    """Yield all maps with their lengths, and whether what they make is kept in shared memory."""
-    if isinstance(node, Map):
-        kind = Typing().type_of(node.array, types)
-        assert isinstance(kind, ArrayOf)
-        yield node, int(kind.length.value), kept
-    inner = kept or (isinstance(node, ToMemory) and node.memory == "shared")
-    for place, each in enumerate(children(node)):
-        if isinstance(each, Lambda):
-            if not each.width:
-                yield from _maps(each.body, Typing().inner_names(term(node), place, types), inner)
-        elif isinstance(node, Let):
-            yield from _maps(each, Typing().inner_names(node, place, types), inner or place == 0)
-        else:
-            yield from _maps(each, types, inner)
 
 
 # ---- where a kernel ends -----------------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ class LoweredKernel(KeptPatterns):
     def _write_element(self, term: Map, given: PatternValue, out: PatternValue, scope: PatternScope) -> None:
         if term.function.width:
             kind = element_of(self.type_of(term, scope))
-            self.copy(out, self._applied(term.function, [given], term, scope), kind, [])
+            self.copy(out, self._applied([given], term, scope), kind, [])
             return
         inner = scope.bind(term.function.parameters, [given], self._parameter_types(term, scope))
         self.write(term.function.body, out, inner)

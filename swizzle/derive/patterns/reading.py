@@ -23,6 +23,7 @@ from symbolic.ir.program import Expr
 from symbolic.ir.python_text import python_text
 from symbolic.ir.walk import FreshNames
 from symbolic.patterns.terms import (
+    Applying,
     AsScalar,
     AsVector,
     ElementaryCall,
@@ -31,7 +32,6 @@ from symbolic.patterns.terms import (
     Item,
     Iterate,
     JoinChunks,
-    Lambda,
     Let,
     Map,
     PadEnds,
@@ -48,6 +48,7 @@ from symbolic.patterns.terms import (
     Tupled,
     Variable,
     Zip,
+    function_of,
     operand_of,
 )
 from symbolic.patterns.types import NumberOf, Typing, ValueType, VectorOf
@@ -96,9 +97,7 @@ class ReadPatterns(ABC):
                 if term.kind not in ("map", "seq"):
                     return self.kept(term, "registers" if term.kind == "lane" else "shared", scope)
                 source = view_of(self.value(term.array, scope))
-                return PatternView(
-                    source.length, lambda i: self._applied(term.function, [source.at(i)], term, scope), row=source.row
-                )
+                return PatternView(source.length, lambda i: self._applied([source.at(i)], term, scope), row=source.row)
             case Reduce() | PartialReduce():
                 return self.reduced(term, scope)
             case ToMemory():
@@ -214,14 +213,9 @@ class ReadPatterns(ABC):
             value = number_name(text if text.isidentifier() else self.out.assign(text, term.name))
         return scope.bind([term.name], [value], [kind])
 
-    def _applied(
-        self,
-        called: Lambda,
-        given: Sequence[PatternValue],
-        term: Map | Reduce | PartialReduce | PrefixScan,
-        scope: PatternScope,
-    ) -> PatternValue:
-        kinds = self._parameter_types(term, scope)
+    def _applied(self, given: Sequence[PatternValue], term: Applying, scope: PatternScope) -> PatternValue:
+        """Return what a pattern's function makes of values."""
+        called, kinds = function_of(term), self._parameter_types(term, scope)
         if not called.width:
             return self.value(called.body, scope.bind(called.parameters, given, kinds))
         places = []
@@ -231,12 +225,8 @@ class ReadPatterns(ABC):
             places.append(self.number(called.body, own))
         return VectorView(called.width, None, tuple(places))
 
-    def _parameter_types(
-        self, term: Map | Reduce | PartialReduce | PrefixScan | Iterate, scope: PatternScope
-    ) -> list[ValueType]:
-        inner = Typing().inner_names(term, 0, scope.types)
-        called = term.operator if isinstance(term, Reduce | PartialReduce | PrefixScan) else term.function
-        return [inner[name] for name in called.parameters]
+    def _parameter_types(self, term: Applying, scope: PatternScope) -> list[ValueType]:
+        return Typing().given(term, scope.types)
 
     # -- vectors -----------------------------------------------------------------------------------------------------
 

@@ -20,8 +20,8 @@ from symbolic.patterns.lengths import length, length_text, quotient
 from symbolic.patterns.reading import read_length
 from symbolic.patterns.terms import Map, Reduce, Term, Variable, label_of
 from symbolic.patterns.types import ArrayOf, TupleOf, Typing
-from symbolic.rewriting.derivation import Path, PatternDerivation, Position, arguments_of
-from symbolic.rewriting.rule import RULES, NotApplicable, Surroundings
+from symbolic.rewriting.derivation import Path, PatternDerivation, Position
+from symbolic.rewriting.rule import RULES, NotApplicable
 
 hole: Final = object()
 """In the place of lanes, a layout or an exchange: Swizzle chooses."""
@@ -75,40 +75,23 @@ class DerivationCursor:
         self, name: str, given: tuple[Any, ...] = (), named: Mapping[str, Any] = {},
         where: Callable[[Term], bool] = lambda _: True,
     ) -> DerivationCursor:  # fmt: skip
-        rule, derivation, typing = RULES[name], self._progress.derivation, Typing()
+        rule, derivation = RULES[name], self._progress.derivation
         said = {**dict(zip(rule.arguments, given, strict=False)), **named}
         if len(given) > len(rule.arguments):
             _refuse(f"{name} with {len(given)} arguments", ", ".join(rule.arguments) or "none", "leave some out")
         place = user_line()[0]
-        reasons, others = list[str](), list[str]()
         try:
-            arguments = arguments_of(rule, said)
-            for position in self._inside():
-                if where(position.term) and self._applies(name, position, typing, arguments, reasons, others):
-                    label = label_of(position.term).split("+")[0]
-                    derivation.apply_at(position.path, name, label, **arguments)
-                    self._progress.places.append(place)
-                    return self
+            derivation.apply_first((each for each in self._inside() if where(each.term)), name, True, **said)
+        except NotApplicable as no:
+            where_ = f" at {self._name}" if self._name else ""
+            why = f"{where_}: {no}" if str(no) else where_
+            _refuse(f"{name} ({rule.figure}) applies nowhere{why}", rule.law, "apply it elsewhere, or otherwise")
         except TypeError as error:
             _refuse(f"{name}: {error}", f"{name}({', '.join(rule.arguments)})", "give it its arguments")
         except SwizzleError as error:
             raise SwizzleError(error.found, place=place, expected=error.expected, fix=error.fix) from None
-        where_ = f" at {self._name}" if self._name else ""
-        why = f": {(reasons or others)[0]}" if reasons or others else ""
-        _refuse(f"{name} ({rule.figure}) applies nowhere{where_}{why}", rule.law, "apply it elsewhere, or otherwise")
-
-    @staticmethod
-    def _applies(
-        name: str, position: Position, typing: Typing, arguments: Mapping[str, Any], reasons: list[str],
-        others: list[str],
-    ) -> bool:  # fmt: skip
-        """Tell whether a rule applies at a position; else say why: of conditions, or of forms."""
-        try:
-            RULES[name].apply(position.term, Surroundings(position.names, position.nest, typing), **arguments)
-        except NotApplicable as no:
-            (reasons if no.condition else others).append(str(no))
-            return False
-        return True
+        self._progress.places.append(place)
+        return self
 
     # -- shorter names -----------------------------------------------------------------------------------------------
 

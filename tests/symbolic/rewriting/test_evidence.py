@@ -23,7 +23,8 @@ from symbolic.patterns.terms import (
 )
 from symbolic.patterns.types import Typing
 from symbolic.rewriting.claims import CLAIMS, OPAQUE, WITHOUT, RuleClaim
-from symbolic.rewriting.evidence import difference, evidence, given_arguments, rules_in_order
+from symbolic.rewriting.derivation import arguments_of
+from symbolic.rewriting.evidence import difference, evidence, rules_in_order
 from symbolic.rewriting.induction import lemmas
 from symbolic.rewriting.proof import prove_equal
 from symbolic.rewriting.rule import RULES, Surroundings
@@ -80,7 +81,7 @@ def test_rule_does_not_depend_on_bound_names(name: str) -> None:
         def applied(node: PatternNode, claim: RuleClaim = claim, inputs: Any = inputs) -> PatternNode:
             proved = Answered("proved")
             here = Surroundings(inputs, claim.nest, Typing(opaque=OPAQUE), lambda *_: proved)
-            return rule.apply(term(node), here, **given_arguments(rule, claim.arguments))
+            return rule.apply(term(node), here, **arguments_of(rule, claim.arguments))
 
         wanted = canonical(applied(before))
         for _ in range(12):

@@ -46,7 +46,8 @@ from symbolic.patterns.terms import (
 )
 from symbolic.patterns.types import ArrayOf, TupleOf, Typing, ValueType, array_of, length_names, same_type
 from symbolic.rewriting.claims import CLAIMS, OPAQUE
-from symbolic.rewriting.evidence import compared, evens_first, given_arguments, is_open, same_values, sample
+from symbolic.rewriting.derivation import arguments_of
+from symbolic.rewriting.evidence import compared, evens_first, is_open, same_values, sample
 from symbolic.rewriting.laws import OperatorLaw
 from symbolic.rewriting.rule import RULES, Surroundings
 
@@ -194,7 +195,7 @@ def test_no_wrong_rule_is_proved(name: str, every: int) -> None:
             return Answered("proved")
 
         here = Surroundings(inputs, claim.nest, Typing(opaque=OPAQUE), assumed)
-        after = rule.apply(before, here, **given_arguments(rule, claim.arguments))
+        after = rule.apply(before, here, **arguments_of(rule, claim.arguments))
         for mutant in islice(mutants(after), 0, None, every):
             try:
                 kinds = [Typing(opaque=OPAQUE).type_of(each, inputs) for each in (before, mutant)]  # type: ignore[arg-type]
