@@ -18,35 +18,9 @@ from symbolic.errors import SwizzleError
 from symbolic.expressions.columns import ON_COLUMNS
 from symbolic.expressions.expression import Expression
 from symbolic.expressions.meaning import NumberDomain, evaluate
+from symbolic.patterns import terms as t
 from symbolic.patterns.lengths import length_at
-from symbolic.patterns.terms import (
-    ELEMENTARY,
-    AsScalar,
-    AsVector,
-    ElementaryCall,
-    Folding,
-    Formula,
-    Indexed,
-    Item,
-    Iterate,
-    JoinChunks,
-    Lambda,
-    Let,
-    Map,
-    PadEnds,
-    PartialReduce,
-    Reduce,
-    Reorder,
-    ReorderStride,
-    Slide,
-    Split,
-    Term,
-    ToMemory,
-    Transpose,
-    Tupled,
-    Variable,
-    Zip,
-)
+from symbolic.patterns.terms import ELEMENTARY, Folding, Term
 from symbolic.patterns.types import ArrayOf, TupleOf, ValueType
 
 Values: TypeAlias = Any
@@ -155,35 +129,35 @@ class _Machine:
 
     def data(self, term: Term, names: Mapping[str, Laned], lanes: int) -> Values:
         match term:
-            case Variable():
+            case t.Variable():
                 return _in_lanes(names[term.name], lanes)
-            case Formula():
+            case t.Formula():
                 columns = {f"x{place}": self.data(each, names, lanes) for place, each in enumerate(term.arguments)}
                 with np.errstate(all="ignore"):
                     found = np.asarray(evaluate(term.expression, columns, _COLUMNS))
                 return found.reshape((1,) * (lanes - found.ndim) + found.shape)
-            case ElementaryCall():
+            case t.ElementaryCall():
                 columns_ = [self.data(each, names, lanes) for each in term.arguments]
                 return np.asarray(ELEMENTARY[term.function].on_numbers(columns_))
-            case Tupled():
+            case t.Tupled():
                 return tuple(self.data(each, names, lanes) for each in term.items)
-            case Item():
+            case t.Item():
                 return self.data(term.of, names, lanes)[term.place]
-            case Indexed():
+            case t.Indexed():
                 array, index = self.data(term.array, names, lanes), self.data(term.index, names, lanes)
                 return _each(lambda data: _gathered(data, index, lanes), array)
-            case Let():
+            case t.Let():
                 return self.data(term.body, {**names, term.name: self.value(term.value, names, lanes)}, lanes)
-            case ToMemory():
+            case t.ToMemory():
                 return self.data(term.array, names, lanes)
-            case Zip():
+            case t.Zip():
                 return tuple(self.data(each, names, lanes) for each in term.arrays)
-            case Map():
+            case t.Map():
                 array = self.data(term.array, names, lanes)
                 inner = self.call(term.function, [Laned(lanes + 1, array)], names, lanes + 1)
                 count = _first(array).shape[lanes]
                 return _each(lambda data: _spread(data, lanes, count), inner)
-            case Iterate():
+            case t.Iterate():
                 made = self.data(term.array, names, lanes)
                 for _ in range(term.times):
                     made = self.call(term.function, [Laned(lanes, made)], names, lanes)
@@ -192,7 +166,7 @@ class _Machine:
             return self.reduced(term, names, lanes)
         return _each(lambda data: self.moved(term, data, lanes), self.data(term.array, names, lanes))
 
-    def call(self, called: Lambda, given: list[Laned], names: Mapping[str, Laned], lanes: int) -> Values:
+    def call(self, called: t.Lambda, given: list[Laned], names: Mapping[str, Laned], lanes: int) -> Values:
         """Return what a function makes of values; a vectorised one takes each place of a vector as a lane."""
         if not called.width:
             inside = {**names, **dict(zip(called.parameters, given, strict=True))}
@@ -203,14 +177,14 @@ class _Machine:
 
     def reduced(self, term: Folding, names: Mapping[str, Laned], lanes: int) -> Values:
         array, found = self.data(term.array, names, lanes), self.value(term.start, names, lanes)
-        if isinstance(term, PartialReduce):
+        if isinstance(term, t.PartialReduce):
             parts = self.number(term.parts)
             size = _first(array).shape[lanes] // _whole(_first(array).shape[lanes], parts)
             array = _each(lambda data: _cut(data, lanes, size), array)
             inside = self.folded(term.operator, found, array, names, lanes + 1)[-1]
             return _each(lambda data: _spread(data, lanes, parts), inside)
         every = self.folded(term.operator, found, array, names, lanes)
-        if isinstance(term, Reduce):
+        if isinstance(term, t.Reduce):
             return _each(lambda data: np.expand_dims(data, lanes), every[-1])
         every = every[1:]
         return (
@@ -220,7 +194,7 @@ class _Machine:
         )
 
     def folded(
-        self, called: Lambda, start: Laned, array: Values, names: Mapping[str, Laned], lanes: int
+        self, called: t.Lambda, start: Laned, array: Values, names: Mapping[str, Laned], lanes: int
     ) -> list[Values]:
         """Return what is combined of no element, of one, of two, ..."""
         every = [_in_lanes(start, lanes)]
@@ -233,21 +207,21 @@ class _Machine:
         """Return an array with its elements elsewhere; the array's first axis is behind the lanes."""
         n = data.shape[lanes]
         match term:
-            case Split():
+            case t.Split():
                 return _cut(data, lanes, _whole(n, self.number(term.size)))
-            case AsVector():
+            case t.AsVector():
                 return _cut(data, lanes, _whole(n, term.width))
-            case JoinChunks() | AsScalar():
+            case t.JoinChunks() | t.AsScalar():
                 return data.reshape(*data.shape[:lanes], n * data.shape[lanes + 1], *data.shape[lanes + 2 :])
-            case Transpose():
+            case t.Transpose():
                 return np.swapaxes(data, lanes, lanes + 1)
-            case Reorder():
+            case t.Reorder():
                 return np.take(data, self.order(n), lanes)
-            case ReorderStride():
+            case t.ReorderStride():
                 stride, i = _whole(n, self.number(term.stride)), np.arange(n)
                 chunk = max(1, n // stride)
                 return np.take(data, i // chunk + stride * (i % chunk), lanes)
-            case Slide():
+            case t.Slide():
                 size, step = self.number(term.size), self.number(term.step)
                 if size > n or (n - size) % step:
                     raise SwizzleError(
@@ -256,7 +230,7 @@ class _Machine:
                     )  # fmt: skip
                 starts = np.arange((n - size) // step + 1)[:, None] * step
                 return np.take(data, starts + np.arange(size), lanes)
-            case PadEnds():
+            case t.PadEnds():
                 widths = [(0, 0)] * data.ndim
                 widths[lanes] = (term.left, term.right)
                 mode: Any = {"clamp": "edge", "mirror": "reflect", "wrap": "wrap", "zero": "constant"}[term.boundary]

@@ -17,25 +17,9 @@ from symbolic.elements import DType
 from symbolic.errors import Place, SwizzleError, near
 from symbolic.expressions import expression as e
 from symbolic.expressions.expression import Expression, constant, number_name
+from symbolic.patterns import terms as t
 from symbolic.patterns.lengths import length
-from symbolic.patterns.terms import (
-    ELEMENTARY,
-    PATTERNS,
-    Boundary,
-    ElementaryCall,
-    Indexed,
-    Item,
-    Lambda,
-    Let,
-    Term,
-    Tupled,
-    Variable,
-    Zip,
-    formula,
-    free,
-    fresh_name,
-    told,
-)
+from symbolic.patterns.terms import ELEMENTARY, PATTERNS, Boundary, Term, formula, free, fresh_name, told
 from symbolic.patterns.types import NumberOf, TupleOf, ValueType, array_of
 
 _INFIX: Final[Mapping[type, Callable[[Expression, Expression], Expression]]] = {
@@ -120,7 +104,7 @@ class _Reader:
     def __init__(self, file: str, opaque: Collection[str] = ()) -> None:
         self.file = file
         self.elementary = {*ELEMENTARY, *opaque}
-        self.functions: dict[str, Lambda] = {}
+        self.functions: dict[str, t.Lambda] = {}
 
     def parsed(self, text: str) -> list[ast.stmt]:
         try:
@@ -166,7 +150,7 @@ class _Reader:
             match each:
                 case ast.BinOp(op=ast.Div() | ast.FloorDiv() | ast.Mod(), right=by) if self.length(by) is e.ZERO:
                     self.refuse(each, f"`{ast.unparse(each)}`, a division by 0", "n / 4")
-        return length(self.expression(node, lambda name: Variable(name), lambda term: number_name(term.name)))
+        return length(self.expression(node, lambda name: t.Variable(name), lambda term: number_name(term.name)))
 
     def whole(self, node: ast.expr) -> int:
         match node:
@@ -179,28 +163,28 @@ class _Reader:
     def term(self, node: ast.expr) -> Term:
         match node:
             case ast.Name(id=name) if name != "inf":
-                return Variable(name)
+                return t.Variable(name)
             case ast.Tuple(elts=items):
-                return Tupled(tuple(map(self.term, items)))
+                return t.Tupled(tuple(map(self.term, items)))
             case ast.Subscript(value=inner, slice=place):
-                return Item(self.term(inner), self.whole(place))
+                return t.Item(self.term(inner), self.whole(place))
             case ast.BinOp(left=left, op=ast.MatMult(), right=right):
                 return self.pattern(left, self.term(right))
             case ast.Call(func=ast.Name(id="zip"), args=arrays):
-                return Zip(tuple(map(self.term, arrays)))
+                return t.Zip(tuple(map(self.term, arrays)))
             case ast.Call(func=ast.Name(id="at"), args=[array, index]):
-                return Indexed(self.term(array), self.term(index))
+                return t.Indexed(self.term(array), self.term(index))
             case ast.Call(func=ast.Name(id="let"), args=[value, ast.Lambda() as made]):
                 called = self.function(made)
-                return Let(called.parameters[0], self.term(value), called.body)
+                return t.Let(called.parameters[0], self.term(value), called.body)
             case ast.Call(func=ast.Name(id=name), args=arguments) if name in self.elementary and name not in _CALLED:
-                return ElementaryCall(name, tuple(map(self.term, arguments)))
+                return t.ElementaryCall(name, tuple(map(self.term, arguments)))
         kept: dict[Term, Expression] = {}
 
         def leaf(term: Term) -> Expression:
             return kept.setdefault(term, number_name(f"x{len(kept)}"))
 
-        arithmetic = self.expression(node, Variable, leaf)
+        arithmetic = self.expression(node, t.Variable, leaf)
         return formula(arithmetic, tuple(kept))
 
     def expression(
@@ -280,16 +264,16 @@ class _Reader:
         }  # fmt: skip
         return read[what](node)
 
-    def function(self, node: ast.expr, name: str = "") -> Lambda:
+    def function(self, node: ast.expr, name: str = "") -> t.Lambda:
         """Return a function: one that has been defined, parameters and a body, or a composition of patterns."""
         match node:
             case ast.Name(id=known) if known in self.functions:
                 return self.functions[known]
             case ast.Lambda(args=arguments, body=body):
-                return Lambda(tuple(each.arg for each in arguments.args), self.term(body), name)
+                return t.Lambda(tuple(each.arg for each in arguments.args), self.term(body), name)
             case ast.Call(func=ast.Name(id="vect"), args=[width, inner]):
                 made = self.function(inner)
-                return Lambda(made.parameters, made.body, made.name, self.whole(width))
-        outside = free(self.pattern(node, Tupled(())))
+                return t.Lambda(made.parameters, made.body, made.name, self.whole(width))
+        outside = free(self.pattern(node, t.Tupled(())))
         parameter = fresh_name("xs", outside)
-        return Lambda((parameter,), self.pattern(node, Variable(parameter)), name)
+        return t.Lambda((parameter,), self.pattern(node, t.Variable(parameter)), name)

@@ -15,28 +15,9 @@ from typing import Any
 
 from symbolic.expressions.expression import Expression
 from symbolic.expressions.text import text_of
+from symbolic.patterns import terms as t
 from symbolic.patterns.lengths import length_text
-from symbolic.patterns.terms import (
-    ElementaryCall,
-    Formula,
-    Indexed,
-    Item,
-    Lambda,
-    Let,
-    Map,
-    PatternNode,
-    Term,
-    Tupled,
-    Variable,
-    Zip,
-    canonical,
-    children,
-    free,
-    operands,
-    pattern_name,
-    told,
-    walk,
-)
+from symbolic.patterns.terms import PatternNode, Term, canonical, children, free, operands, pattern_name, told, walk
 
 _FUNCTION, _SUM, _CHAIN, _ATOM = range(4)
 
@@ -80,23 +61,23 @@ class _Writer:
 
     def _text(self, term: Term) -> tuple[str, int]:
         match term:
-            case Variable():
+            case t.Variable():
                 return term.name, _ATOM
-            case Formula():
+            case t.Formula():
                 given = {f"x{place}": self.text(each, _ATOM) for place, each in enumerate(term.arguments)}
                 text = text_of(term.expression, given.__getitem__)
                 return text, _ATOM if term.expression.constant and not text.startswith("-") else _SUM
-            case ElementaryCall():
+            case t.ElementaryCall():
                 return f"{term.function}({self._several(term.arguments)})", _ATOM
-            case Tupled():
+            case t.Tupled():
                 return f"({self._several(term.items)}{',' * (len(term.items) == 1)})", _ATOM
-            case Item():
+            case t.Item():
                 return f"{self.text(term.of, _ATOM)}[{term.place}]", _ATOM
-            case Indexed():
+            case t.Indexed():
                 return f"at({self._several((term.array, term.index))})", _ATOM
-            case Zip():
+            case t.Zip():
                 return f"zip({self._several(term.arrays)})", _ATOM
-            case Let():
+            case t.Let():
                 value, body = self.text(term.value, _FUNCTION), self.text(term.body, _FUNCTION)
                 return f"let({value}, lambda {term.name}: {body})", _ATOM
         return f"{self.head(term)} o {self.text(next(operands(term)), _CHAIN)}", _CHAIN
@@ -108,17 +89,17 @@ class _Writer:
         """Return the text of a pattern without the array that it is applied to."""
         name = pattern_name(term)
         texts = {own: self._told(getattr(term, own)) for own in told(name)}
-        if isinstance(term, Map) and term.axis != "x":
+        if isinstance(term, t.Map) and term.axis != "x":
             texts["axis"] = f'axis="{term.axis}"'
         for own in texts.keys() & {"function", "operator"}:
             if label := self._label(getattr(term, own), texts[own], term.label):
                 texts["label"] = f'label="{label}"'
         return f"{name}({', '.join(texts.values())})" if texts else name
 
-    def _told(self, value: Lambda | Expression | int | str | Term) -> str:
+    def _told(self, value: t.Lambda | Expression | int | str | Term) -> str:
         """Return what a pattern is told as text: a function, a length, a number, a word, or a start."""
         match value:
-            case Lambda():
+            case t.Lambda():
                 return self.function(value)
             case Expression():
                 return length_text(value)
@@ -128,16 +109,16 @@ class _Writer:
                 return f'"{value}"'
         return self.text(value, _FUNCTION)
 
-    def _label(self, called: Lambda, text: str, label: str) -> str:
+    def _label(self, called: t.Lambda, text: str, label: str) -> str:
         """Return the label that is written behind a function's text: its name, where its text has none."""
         if self.shown or label:
             return "" if self.shown else label
         return "" if called.name in (text, text.partition(", ")[2].removesuffix(")")) else called.name
 
-    def function(self, called: Lambda) -> str:
+    def function(self, called: t.Lambda) -> str:
         """Return the text of a function: its name, a composition of patterns, or parameters and a body."""
         if called.width:
-            return f"vect({called.width}, {self.function(Lambda(called.parameters, called.body, called.name))})"
+            return f"vect({called.width}, {self.function(t.Lambda(called.parameters, called.body, called.name))})"
         inside = self.marked is not None and any(part is self.marked for part in walk(called))
         if called.name and free(called) <= self.outside and not inside:
             meaning = canonical(called)
@@ -148,16 +129,16 @@ class _Writer:
                 return called.name
         return self._composition(called) or self._lambda(called)
 
-    def _lambda(self, called: Lambda) -> str:
+    def _lambda(self, called: t.Lambda) -> str:
         hidden, self.outside = self.outside, self.outside - {*called.parameters}
         text = f"lambda {', '.join(called.parameters)}: {self.text(called.body, _FUNCTION)}"
         self.outside = hidden
         return text
 
-    def _composition(self, called: Lambda) -> str:
+    def _composition(self, called: t.Lambda) -> str:
         """Return what a function of one array is a composition of, or ''."""
         chain, (name, *others) = [called.body, *operands(called.body)], called.parameters
-        if others or len(chain) == 1 or chain[-1] != Variable(name):
+        if others or len(chain) == 1 or chain[-1] != t.Variable(name):
             return ""
         for each, inner in pairwise(chain):
             if any(name in free(part) for part in children(each) if part is not inner):

@@ -16,6 +16,7 @@ from typing_extensions import assert_never
 from symbolic.elements import DType
 from symbolic.errors import Place, SwizzleError
 from symbolic.expressions.expression import ONE, Expression, add, multiply, subtract
+from symbolic.patterns import terms as t
 from symbolic.patterns.lengths import (
     LengthFact,
     at_most,
@@ -27,40 +28,7 @@ from symbolic.patterns.lengths import (
     same_length,
     whole,
 )
-from symbolic.patterns.terms import (
-    ELEMENTARY,
-    Applying,
-    AsScalar,
-    AsVector,
-    ElementaryCall,
-    Folding,
-    Formula,
-    Indexed,
-    Item,
-    Iterate,
-    JoinChunks,
-    Lambda,
-    Let,
-    Map,
-    PadEnds,
-    PartialReduce,
-    PrefixScan,
-    Reduce,
-    Reorder,
-    ReorderStride,
-    Slide,
-    Split,
-    Term,
-    ToMemory,
-    Transpose,
-    Tupled,
-    Variable,
-    Zip,
-    function_of,
-    operands,
-    pattern_name,
-    sizes_of,
-)
+from symbolic.patterns.terms import ELEMENTARY, Applying, Folding, Term, function_of, operands, pattern_name, sizes_of
 
 
 class NumberOf(Struct, frozen=True):
@@ -164,18 +132,18 @@ class Typing:
 
     def _type_of(self, term: Term, names: Mapping[str, ValueType]) -> ValueType:
         match term:
-            case Variable():
+            case t.Variable():
                 if term.name not in names:
                     self._refuse(term, f"an unknown name `{term.name}`", f"one of {', '.join(names) or 'none'}")
                 return names[term.name]
-            case Formula():
+            case t.Formula():
                 return self._formula(term, [self.type_of(each, names) for each in term.arguments])
-            case ElementaryCall():
+            case t.ElementaryCall():
                 if term.function in self.opaque:
                     for each in term.arguments:
                         self.type_of(each, names)
                     return F32
-                alone = [isinstance(each, Formula) and each.expression.constant for each in term.arguments]
+                alone = [isinstance(each, t.Formula) and each.expression.constant for each in term.arguments]
                 kinds = [self.type_of(each, names) for each in term.arguments]
                 (first, *_) = [kind for kind, constant in zip(kinds, alone, strict=True) if not constant] or [F32]
                 kinds = [first if constant else kind for kind, constant in zip(kinds, alone, strict=True)]
@@ -189,28 +157,28 @@ class Typing:
                     if not isinstance(kind, NumberOf) or not (kind.dtype.is_float or chosen):
                         self._refuse(term, f"{term.function} of {kind}", "a number with a fraction: f32, f64")
                 return first
-            case Tupled():
+            case t.Tupled():
                 return TupleOf(tuple(self.type_of(each, names) for each in term.items))
-            case Item():
+            case t.Item():
                 kind = self.type_of(term.of, names)
                 if not isinstance(kind, TupleOf) or not 0 <= term.place < len(kind.items):
                     self._refuse(term, f"item {term.place} of {kind}", "a tuple that has it")
                 return kind.items[term.place]
-            case Indexed():
+            case t.Indexed():
                 array, index = self._array(term, term.array, names, "an index into"), self.type_of(term.index, names)
                 if not isinstance(index, NumberOf) or index.dtype.is_float:
                     self._refuse(term, f"an index of type {index}", "a whole number")
-                if isinstance(term.index, Formula) and term.index.expression.constant:
+                if isinstance(term.index, t.Formula) and term.index.expression.constant:
                     place = term.index.expression
                     if place.value < 0 or (array.length.constant and place.value >= array.length.value):
                         self._refuse(term, f"element {place.value} of {array}", "an index that it has")
                     self._note(term, at_most(add(place, ONE), array.length), "an index beyond the end")
                 return array.element
-            case Let():
+            case t.Let():
                 return self.type_of(term.body, {**names, term.name: self.type_of(term.value, names)})
-            case ToMemory():
+            case t.ToMemory():
                 return self.type_of(term.array, names)
-            case Zip():
+            case t.Zip():
                 arrays = [self._array(term, each, names, "zip") for each in term.arrays]
                 if not all(same_length(each.length, arrays[0].length) for each in arrays):
                     lengths = ", ".join(length_text(each.length) for each in arrays)
@@ -219,7 +187,7 @@ class Typing:
         return self._with_function(term, names) if isinstance(term, Applying) else self._shape(term, names)
 
     def applied(
-        self, term: Term, called: Lambda, given: Sequence[ValueType], names: Mapping[str, ValueType]
+        self, term: Term, called: t.Lambda, given: Sequence[ValueType], names: Mapping[str, ValueType]
     ) -> ValueType:
         """Return the type of what a function of a term makes of values of some types."""
         if len(given) != len(called.parameters):
@@ -235,23 +203,23 @@ class Typing:
 
     def given(self, term: Applying, names: Mapping[str, ValueType]) -> list[ValueType]:
         """Return the types of what a pattern's function is applied to; of vectors, those of their places."""
-        if isinstance(term, Iterate):
+        if isinstance(term, t.Iterate):
             some = [self.type_of(term.array, names)]
         else:
-            element = self._array(term, term.array, names, "map" if isinstance(term, Map) else "reduce").element
-            some = [element] if isinstance(term, Map) else [self._started(term, names, element), element]
+            element = self._array(term, term.array, names, "map" if isinstance(term, t.Map) else "reduce").element
+            some = [element] if isinstance(term, t.Map) else [self._started(term, names, element), element]
         width = function_of(term).width
         return [self._place(term, each, width) for each in some] if width else some
 
     def inner_names(self, term: Term, place: int, names: Mapping[str, ValueType]) -> Mapping[str, ValueType]:
         """Return the types of the names in the function, or in the body, that is child `place` of a term."""
-        if isinstance(term, Let) and place == 1:
+        if isinstance(term, t.Let) and place == 1:
             return {**names, term.name: self.type_of(term.value, names)}
         if isinstance(term, Applying) and place == 0:
             return {**names, **dict(zip(function_of(term).parameters, self.given(term, names), strict=False))}
         return names
 
-    def sizes(self, term: Split | Slide | ReorderStride | PartialReduce) -> None:
+    def sizes(self, term: t.Split | t.Slide | t.ReorderStride | t.PartialReduce) -> None:
         """Note that the sizes of a term are whole, and at least 1."""
         for each in sizes_of(term).values():
             if each.constant and each.value < 1:
@@ -261,61 +229,69 @@ class Typing:
     # -- parts -------------------------------------------------------------------------------------------------------
 
     def _with_function(self, term: Applying, names: Mapping[str, ValueType]) -> ValueType:
-        if isinstance(term, Map):
+        if isinstance(term, t.Map):
             array = self._array(term, term.array, names, "map")
             made = self.applied(term, term.function, [array.element], names)
             body = term.function.body
-            if isinstance(body, Formula) and body.expression.constant and not body.expression.truth:
+            if isinstance(body, t.Formula) and body.expression.constant and not body.expression.truth:
                 made = _number_in(array.element) or made  # a number alone is one of the elements' type
             return ArrayOf(array.length, made)
-        if isinstance(term, Iterate):
+        if isinstance(term, t.Iterate):
             kind = self.type_of(term.array, names)
             for _ in range(term.times):
                 kind = self.applied(term, term.function, [kind], names)
             return kind
-        what = "scan" if isinstance(term, PrefixScan) else "reduce"
+        what = "scan" if isinstance(term, t.PrefixScan) else "reduce"
         array = self._array(term, term.array, names, what)
         start = self._started(term, names, array.element)
-        if not (isinstance(term, Reduce) and term.kind == "seq") and not same_type(start, array.element):
+        if not (isinstance(term, t.Reduce) and term.kind == "seq") and not same_type(start, array.element):
             self._refuse(term, f"a {what} of {array.element} that begins with {start}", "a start of the elements' type")
         made = self.applied(term, term.operator, [start, array.element], names)
         if not same_type(made, start):
             self._refuse(term, f"an operator that makes {made} where {start} is combined", f"{start}")
-        if isinstance(term, PrefixScan):
+        if isinstance(term, t.PrefixScan):
             return ArrayOf(array.length, made)
-        parts = term.parts if isinstance(term, PartialReduce) else ONE
-        if isinstance(term, PartialReduce):
+        parts = term.parts if isinstance(term, t.PartialReduce) else ONE
+        if isinstance(term, t.PartialReduce):
             self.sizes(term)
             self._note(term, dividing(parts, array.length), "{} elements in {} parts", array.length, parts)
         return ArrayOf(parts, made)
 
     def _shape(
         self,
-        term: Split | JoinChunks | Transpose | Slide | PadEnds | Reorder | ReorderStride | AsVector | AsScalar,
+        term: t.Split
+        | t.JoinChunks
+        | t.Transpose
+        | t.Slide
+        | t.PadEnds
+        | t.Reorder
+        | t.ReorderStride
+        | t.AsVector
+        | t.AsScalar,
         names: Mapping[str, ValueType],
     ) -> ValueType:
         what = pattern_name(term)
         array = self._array(term, term.array, names, what)
         n, element = array.length, array.element
-        if isinstance(term, Split | Slide | ReorderStride):
+        if isinstance(term, t.Split | t.Slide | t.ReorderStride):
             self.sizes(term)
         match term:
-            case Split():
+            case t.Split():
                 self._note(term, dividing(term.size, n), "split of length {} by {}", n, term.size)
                 return ArrayOf(quotient(n, term.size), ArrayOf(term.size, element))
-            case JoinChunks() | Transpose():
+            case t.JoinChunks() | t.Transpose():
                 if not isinstance(element, ArrayOf):
                     self._refuse(term, f"{what} of {array}", "an array of arrays")
-                if isinstance(term, Transpose):
+                if isinstance(term, t.Transpose):
                     return ArrayOf(element.length, ArrayOf(n, element.element))
                 return ArrayOf(normal(multiply(n, element.length)), element.element)
-            case Slide():
+            case t.Slide():
                 beyond = normal(subtract(n, term.size))
                 self._note(term, at_most(term.size, n), "windows of {} in length {}", term.size, n)
                 said = "windows of {} every {} in length {}"
                 self._note(term, dividing(term.step, beyond), said, term.size, term.step, n)
                 return ArrayOf(normal(add(quotient(beyond, term.step), ONE)), ArrayOf(term.size, element))
-            case PadEnds():
+            case t.PadEnds():
                 if term.boundary == "zero" and not isinstance(element, NumberOf):
                     self._refuse(term, f"zeros beside {element}", "numbers, or another boundary")
                 needed = max(term.left, term.right) + (term.boundary == "mirror")
@@ -324,24 +300,24 @@ class Typing:
                         term, at_most(length(1 if term.boundary == "clamp" else needed), n), "pad of too few elements"
                     )
                 return ArrayOf(normal(add(n, length(term.left + term.right))), element)
-            case Reorder():
+            case t.Reorder():
                 return array
-            case ReorderStride():
+            case t.ReorderStride():
                 self._note(term, dividing(term.stride, n), "a stride of {} in length {}", term.stride, n)
                 return array
-            case AsVector():
+            case t.AsVector():
                 if not isinstance(element, NumberOf):
                     self._refuse(term, f"asVector of {array}", "an array of numbers")
                 self._note(term, dividing(length(term.width), n), "vectors of {} of length {}", term.width, n)
                 return ArrayOf(quotient(n, length(term.width)), VectorOf(term.width, element.dtype))
-            case AsScalar():
+            case t.AsScalar():
                 if not isinstance(element, VectorOf):
                     self._refuse(term, f"asScalar of {array}", "an array of vectors")
                 return ArrayOf(normal(multiply(n, length(element.width))), NumberOf(element.dtype))
             case _:
                 assert_never(term)
 
-    def _formula(self, term: Formula, kinds: Sequence[ValueType]) -> ValueType:
+    def _formula(self, term: t.Formula, kinds: Sequence[ValueType]) -> ValueType:
         for kind in kinds:
             if not isinstance(kind, NumberOf):
                 self._refuse(term, f"arithmetic of {kind}", "numbers")
@@ -412,11 +388,11 @@ def _numbers(kind: ValueType) -> Iterator[DType]:
 
 def _with_numbers(term: Term, kind: ValueType, dtype: DType) -> ValueType:
     """Return the type of a term where the numbers that stand alone in it are of a type."""
-    if isinstance(term, Formula) and term.expression.constant and isinstance(kind, NumberOf):
+    if isinstance(term, t.Formula) and term.expression.constant and isinstance(kind, NumberOf):
         return NumberOf(dtype)
-    if isinstance(term, Map) and isinstance(kind, ArrayOf):
+    if isinstance(term, t.Map) and isinstance(kind, ArrayOf):
         return ArrayOf(kind.length, _with_numbers(term.function.body, kind.element, dtype))
-    if isinstance(term, Tupled) and isinstance(kind, TupleOf):
+    if isinstance(term, t.Tupled) and isinstance(kind, TupleOf):
         return TupleOf(tuple(_with_numbers(each, own, dtype) for each, own in zip(term.items, kind.items, strict=True)))
     return kind
 

@@ -31,36 +31,9 @@ from symbolic.expressions.expression import (
     subtract,
     terms,
 )
+from symbolic.patterns import terms as t
 from symbolic.patterns.lengths import is_whole, normal, quotient
-from symbolic.patterns.terms import (
-    AsScalar,
-    AsVector,
-    ElementaryCall,
-    Folding,
-    Formula,
-    Indexed,
-    Item,
-    Iterate,
-    JoinChunks,
-    Lambda,
-    Let,
-    Map,
-    PadEnds,
-    PrefixScan,
-    Reduce,
-    Reorder,
-    ReorderStride,
-    Slide,
-    Split,
-    Term,
-    ToMemory,
-    Transpose,
-    Tupled,
-    Variable,
-    Zip,
-    canonical,
-    free,
-)
+from symbolic.patterns.terms import Folding, Term, canonical, free
 
 
 class ElementArray(Struct, frozen=True, eq=False):
@@ -211,35 +184,35 @@ class Elementwise:
     def value(self, term: Term, names: Bindings) -> Any:
         """Return a term's value: an element, a tuple, or an array."""
         match term:
-            case Variable():
+            case t.Variable():
                 return names[term.name]
-            case Formula():
+            case t.Formula():
                 values = [self.value(each, names) for each in term.arguments]
                 if all(isinstance(each, Expression) for each in values):
                     return substituted(term.expression, {f"x{place}": each for place, each in enumerate(values)})
                 return Made(term.expression, tuple(values))
-            case ElementaryCall():
+            case t.ElementaryCall():
                 return Made(term.function, tuple(self.value(each, names) for each in term.arguments))
-            case Tupled():
+            case t.Tupled():
                 return tuple(self.value(each, names) for each in term.items)
-            case Item():
+            case t.Item():
                 of = self.value(term.of, names)
                 return of[term.place] if isinstance(of, tuple) else Made(("item", term.place), (of,))
-            case Indexed():
+            case t.Indexed():
                 index = self.value(term.index, names)
                 index = index if isinstance(index, Expression) else self.ranges.data(index)
                 return self.array(term.array, names).at(index)
-            case Let():
+            case t.Let():
                 return self.value(term.body, {**names, term.name: self.value(term.value, names)})
-            case ToMemory():
+            case t.ToMemory():
                 return self.value(term.array, names)
-            case Zip():
+            case t.Zip():
                 arrays = [self.array(each, names) for each in term.arrays]
                 return ElementArray(arrays[0].length, lambda i: tuple(each.at(i) for each in arrays))
-            case Map():
+            case t.Map():
                 array = self.array(term.array, names)
                 return ElementArray(array.length, lambda i: self.call(term.function, [array.at(i)], names))
-            case Iterate():
+            case t.Iterate():
                 value = self.value(term.array, names)
                 for _ in range(term.times):
                     value = self.call(term.function, [value], names)
@@ -254,14 +227,14 @@ class Elementwise:
         assert isinstance(found, ElementArray), term
         return found
 
-    def call(self, called: Lambda, given: Sequence[Any], names: Bindings) -> Any:
+    def call(self, called: t.Lambda, given: Sequence[Any], names: Bindings) -> Any:
         """Return what a function makes of values; of vectors, place by place."""
         width = called.width
         if width:
             return ElementArray(
                 constant(width),
                 lambda i: self.call(
-                    Lambda(called.parameters, called.body),
+                    t.Lambda(called.parameters, called.body),
                     [each.at(i) if isinstance(each, ElementArray) else each for each in given],
                     names,
                 ),
@@ -276,7 +249,7 @@ class Elementwise:
             if not term.operator.width:
                 key = canonical(term.operator) if closed else None
                 return self.pointwise(Fold(lambda a, x: self.call(term.operator, [a, x], names), start, some, key))
-            single = Lambda(term.operator.parameters, term.operator.body)
+            single = t.Lambda(term.operator.parameters, term.operator.body)
             key = canonical(single) if closed else None
 
             def place(i: Expression) -> Fold:
@@ -286,9 +259,9 @@ class Elementwise:
 
             return ElementArray(constant(term.operator.width), place)
 
-        if isinstance(term, Reduce):
+        if isinstance(term, t.Reduce):
             return ElementArray(ONE, lambda _: fold(array))
-        if isinstance(term, PrefixScan):
+        if isinstance(term, t.PrefixScan):
             return ElementArray(array.length, lambda i: fold(ElementArray(add(i, ONE), array.at)))
         size = quotient(array.length, term.parts)
         return ElementArray(
@@ -327,12 +300,12 @@ class Elementwise:
         """Return an array whose elements are those of another one."""
         n, at, ranges = array.length, array.at, self.ranges
         match term:
-            case Split() | AsVector():
-                size = term.size if isinstance(term, Split) else constant(term.width)
+            case t.Split() | t.AsVector():
+                size = term.size if isinstance(term, t.Split) else constant(term.width)
                 return ElementArray(
                     quotient(n, size), lambda i: ElementArray(size, lambda j: at(add(multiply(i, size), j)))
                 )
-            case JoinChunks() | AsScalar():
+            case t.JoinChunks() | t.AsScalar():
                 size = self.inner(array)
 
                 def joined(k: Expression) -> Any:
@@ -340,24 +313,24 @@ class Elementwise:
                     return at(i).at(j)
 
                 return ElementArray(normal(multiply(n, size)), joined)
-            case Transpose():
+            case t.Transpose():
                 size = self.inner(array)
                 return ElementArray(size, lambda i: ElementArray(n, lambda j: at(j).at(i)))
-            case Slide():
+            case t.Slide():
                 windows = normal(add(quotient(subtract(n, term.size), term.step), ONE))
                 return ElementArray(
                     windows, lambda i: ElementArray(term.size, lambda j: at(add(multiply(i, term.step), j)))
                 )
-            case Reorder():
+            case t.Reorder():
                 return ElementArray(n, lambda i: at(ranges.order("any", n, i)))
-            case ReorderStride():
+            case t.ReorderStride():
 
                 def strided(i: Expression) -> Any:
                     over, left = ranges.split(i, quotient(n, term.stride))
                     return at(add(over, multiply(term.stride, left)))
 
                 return ElementArray(n, strided)
-            case PadEnds():
+            case t.PadEnds():
                 last = subtract(n, ONE)
 
                 def padded(i: Expression) -> Any:

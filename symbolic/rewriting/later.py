@@ -6,27 +6,12 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from symbolic.expressions.expression import ONE, Expression, add, constant, subtract
+from symbolic.patterns import terms as t
 from symbolic.patterns.lengths import length_text, normal
 from symbolic.patterns.terms import (
     IDENTITY,
-    Formula,
-    Indexed,
-    Item,
-    JoinChunks,
-    Lambda,
-    Let,
-    Map,
     PatternNode,
-    PrefixScan,
-    Reduce,
-    Slide,
-    Split,
     Term,
-    ToMemory,
-    Transpose,
-    Tupled,
-    Variable,
-    Zip,
     applied,
     free,
     fresh_name,
@@ -46,15 +31,15 @@ from symbolic.rewriting.rule import Surroundings, another, inlined, labelled, pa
 def copy(term: Term, here: Surroundings) -> Term:
     """Copy an array; Figure 9 has it, and no rule of the paper introduces it."""
     here.array(term)
-    if isinstance(term, Map) and term.function.body == Variable(term.function.parameters[0]):
+    if isinstance(term, t.Map) and term.function.body == t.Variable(term.function.parameters[0]):
         another("array that is no copy")
-    return Map(IDENTITY, term, label=labelled(term, "copy") or "copy")
+    return t.Map(IDENTITY, term, label=labelled(term, "copy") or "copy")
 
 
 @rule("copy", "map(id) o x = x")
 def no_copy(term: Term, here: Surroundings) -> Term:
     """Leave out a copy."""
-    if not isinstance(term, Map) or term.function.body != Variable(term.function.parameters[0]):
+    if not isinstance(term, t.Map) or term.function.body != t.Variable(term.function.parameters[0]):
         another("map(id)")
     return term.array
 
@@ -63,21 +48,21 @@ def no_copy(term: Term, here: Surroundings) -> Term:
 def zip_fusion(term: Term, here: Surroundings) -> Term:
     """Map what is zipped when it is used."""
     match term:
-        case Map(array=Zip(arrays)):
-            mapped = [each if isinstance(each, Map) and each.kind in ("map", term.kind) else None for each in arrays]
+        case t.Map(array=t.Zip(arrays)):
+            mapped = [each if isinstance(each, t.Map) and each.kind in ("map", term.kind) else None for each in arrays]
             if term.function.width or not any(mapped) or any(each and each.function.width for each in mapped):
                 another("map in the zip")
             pair = parameter(term.function, *arrays, like="p")
             items = tuple(
-                applied(each.function, Item(Variable(pair), place)) if each else Item(Variable(pair), place)
+                applied(each.function, t.Item(t.Variable(pair), place)) if each else t.Item(t.Variable(pair), place)
                 for place, each in enumerate(mapped)
             )
-            body = inlined(term.function, **{term.function.parameters[0]: Tupled(items)})
-            inner = Zip(tuple(each.array if each else array for each, array in zip(mapped, arrays, strict=True)))
+            body = inlined(term.function, **{term.function.parameters[0]: t.Tupled(items)})
+            inner = t.Zip(tuple(each.array if each else array for each, array in zip(mapped, arrays, strict=True)))
             label = label_of(term)
             for each in filter(None, mapped):
                 label = "+".join(name for name in (label, label_of(each)) if name)
-            return replace(term, function=Lambda((pair,), body), array=inner, label=label)
+            return replace(term, function=t.Lambda((pair,), body), array=inner, label=label)
     another("map o zip")
 
 
@@ -87,7 +72,7 @@ def zip_fusion(term: Term, here: Surroundings) -> Term:
 def scan_map_fusion(term: Term, here: Surroundings) -> Term:
     """Map each element when it is scanned. The scan keeps its name, or gets the map's."""
     match term:
-        case PrefixScan(array=Map() as first):
+        case t.PrefixScan(array=t.Map() as first):
             given, made = here.array(first.array).element, here.array(first).element
             here.require("alike", same_type(given, made), f"{made} of {given}")
             return fold_with_map(term, first)
@@ -98,29 +83,29 @@ def scan_map_fusion(term: Term, here: Surroundings) -> Term:
 def map_of_join(term: Term, here: Surroundings) -> Term:
     """Map chunk by chunk what is in chunks already."""
     match term:
-        case Map(array=JoinChunks(inner)):
+        case t.Map(array=t.JoinChunks(inner)):
             chunk = parameter(term.function)
-            function = Lambda((chunk,), replace(term, array=Variable(chunk)))
-            return JoinChunks(Map(function, inner, label=labelled(term, "chunks")))
+            function = t.Lambda((chunk,), replace(term, array=t.Variable(chunk)))
+            return t.JoinChunks(t.Map(function, inner, label=labelled(term, "chunks")))
     another("map o join")
 
 
 @rule("fission", "map(f o g) = map(f) o map(g)", first="f uses the element in what g makes of it and nowhere else")
 def map_fission(term: Term, here: Surroundings) -> Term:
     """Map twice: what is outermost in the function, a pattern, after the rest."""
-    if not isinstance(term, Map) or term.function.width:
+    if not isinstance(term, t.Map) or term.function.width:
         another("map")
     (name,), body = term.function.parameters, term.function.body
     inner = getattr(body, "array", None)
-    if isinstance(body, Indexed) or inner is None or inner == Variable(name):
+    if isinstance(body, t.Indexed) or inner is None or inner == t.Variable(name):
         another("map of a composition")
     others = frozenset().union(*(free(each) for each in parts_of(body) if each is not inner))
     here.require("first", name not in others, f"{name} outside")
     made = parameter(term.function, like="r")
-    outer = with_children(body, [Variable(made) if each is inner else each for each in parts_of(body)])
-    assert not isinstance(outer, Lambda)
-    first = replace(term, function=Lambda((name,), inner), label=labelled(term, "first"))
-    return replace(term, function=Lambda((made,), outer), array=first, label=label_of(term))
+    outer = with_children(body, [t.Variable(made) if each is inner else each for each in parts_of(body)])
+    assert not isinstance(outer, t.Lambda)
+    first = replace(term, function=t.Lambda((name,), inner), label=labelled(term, "first"))
+    return replace(term, function=t.Lambda((made,), outer), array=first, label=label_of(term))
 
 
 @rule(
@@ -131,14 +116,14 @@ def map_fission(term: Term, here: Surroundings) -> Term:
 def interchange(term: Term, here: Surroundings) -> Term:
     """Exchange two maps, one inside the other."""
     match term:
-        case Map(kind="map", function=Lambda((outer,), Map(kind="map") as inner)) if not term.function.width:
+        case t.Map(kind="map", function=t.Lambda((outer,), t.Map(kind="map") as inner)) if not term.function.width:
             here.require("independent", outer not in free(inner.array), "the inner array depends on the outer element")
             if inner.function.width or outer not in free(inner.function):
                 another("map in a map")
             fresh = parameter(term.array, term.function, inner.function, like=inner.function.parameters[0])
-            body = inlined(inner.function, **{inner.function.parameters[0]: Variable(fresh)})
-            first = replace(term, function=Lambda((outer,), body), label=label_of(term))
-            return Transpose(replace(inner, function=Lambda((fresh,), first), label=label_of(inner)))
+            body = inlined(inner.function, **{inner.function.parameters[0]: t.Variable(fresh)})
+            first = replace(term, function=t.Lambda((outer,), body), label=label_of(term))
+            return t.Transpose(replace(inner, function=t.Lambda((fresh,), first), label=label_of(inner)))
     another("map in a map")
 
 
@@ -146,7 +131,7 @@ def interchange(term: Term, here: Surroundings) -> Term:
 def transpose_twice(term: Term, here: Surroundings) -> Term:
     """Leave out what transposes twice."""
     match term:
-        case Transpose(Transpose(inner)):
+        case t.Transpose(t.Transpose(inner)):
             return inner
     another("transpose o transpose")
 
@@ -155,9 +140,9 @@ def transpose_twice(term: Term, here: Surroundings) -> Term:
 def map_of_transpose(term: Term, here: Surroundings) -> Term:
     """Map each element first, transpose then."""
     match term:
-        case Map(function=Lambda((name,), Map(array=Variable(inner)) as each), array=Transpose(array)):
+        case t.Map(function=t.Lambda((name,), t.Map(array=t.Variable(inner)) as each), array=t.Transpose(array)):
             if name == inner and name not in free(each.function):
-                return Transpose(replace(term, array=array))
+                return t.Transpose(replace(term, array=array))
     another("map(map) o transpose")
 
 
@@ -170,15 +155,15 @@ def map_of_transpose(term: Term, here: Surroundings) -> Term:
 )
 def reduce_chunks(term: Term, here: Surroundings, size: Expression) -> Term:
     """Reduce each chunk, then what that gives."""
-    if not isinstance(term, Reduce) or term.kind != "reduce":
+    if not isinstance(term, t.Reduce) or term.kind != "reduce":
         another("reduce")
     here.law("associative", term.operator, term.array)
     here.law("neutral", term.operator, term.array, term.start)
     here.divides(size, here.array(term.array).length)
     chunk = parameter(term.operator, term.start)
-    each = replace(term, array=Variable(chunk), label=labelled(term, "chunk"))
-    chunks = Map(Lambda((chunk,), each), Split(size, term.array), label=labelled(term, "chunks"))
-    return replace(term, array=JoinChunks(chunks))
+    each = replace(term, array=t.Variable(chunk), label=labelled(term, "chunk"))
+    chunks = t.Map(t.Lambda((chunk,), each), t.Split(size, term.array), label=labelled(term, "chunks"))
+    return replace(term, array=t.JoinChunks(chunks))
 
 
 @rule(
@@ -186,26 +171,26 @@ def reduce_chunks(term: Term, here: Surroundings, size: Expression) -> Term:
 )
 def reduce_seq_chunks(term: Term, here: Surroundings, size: Expression) -> Term:
     """Reduce chunk after chunk, each beginning with what the one before gave; no law of the operator is needed."""
-    if not isinstance(term, Reduce) or term.kind != "seq":
+    if not isinstance(term, t.Reduce) or term.kind != "seq":
         another("reduce_seq")
     here.divides(size, here.array(term.array).length)
-    return _in_order(term, Split(size, term.array))
+    return _in_order(term, t.Split(size, term.array))
 
 
 @rule("chunks", "reduce_seq(f, z) o join = reduce_seq(lambda acc, c: at(reduce_seq(f, acc) o c, 0), z)")
 def reduce_seq_of_join(term: Term, here: Surroundings) -> Term:
     """Reduce chunk after chunk what is in chunks already."""
     match term:
-        case Reduce(kind="seq", array=JoinChunks(inner)):
+        case t.Reduce(kind="seq", array=t.JoinChunks(inner)):
             return _in_order(term, inner)
     another("reduce_seq o join")
 
 
-def _in_order(term: Reduce, chunks: Term) -> Term:
+def _in_order(term: t.Reduce, chunks: Term) -> Term:
     """Return a reduction of chunks, one after the other."""
     accumulated, chunk = (parameter(term.operator, like=like) for like in ("acc", "c"))
-    each = replace(term, start=Variable(accumulated), array=Variable(chunk), label=labelled(term, "chunk"))
-    operator = Lambda((accumulated, chunk), Indexed(each, number(0)))
+    each = replace(term, start=t.Variable(accumulated), array=t.Variable(chunk), label=labelled(term, "chunk"))
+    operator = t.Lambda((accumulated, chunk), t.Indexed(each, number(0)))
     return replace(term, operator=operator, array=chunks, label=labelled(term, "chunks"))
 
 
@@ -217,24 +202,24 @@ def _in_order(term: Reduce, chunks: Term) -> Term:
 def map_of_reduce(term: Term, here: Surroundings) -> Term:
     """Reduce all elements' arrays side by side, in place of one after the other."""
     match term:
-        case Map(kind="map", function=Lambda((name,), Indexed(Reduce(kind="seq") as each, Formula()))):
+        case t.Map(kind="map", function=t.Lambda((name,), t.Indexed(t.Reduce(kind="seq") as each, t.Formula()))):
             if name in free(each.operator) | free(each.start):
                 another("map of a reduction whose operator does not depend on the element")
-            here.array(Map(term.function, term.array))
+            here.array(t.Map(term.function, term.array))
             step = _side_by_side(each.operator, label_of(term), each.start)
-            starts = Map(Lambda((name,), each.start), term.array)
-            columns = Transpose(Map(Lambda((name,), each.array), term.array, label=labelled(term, "rows")))
-            return Indexed(replace(each, operator=step, start=starts, array=columns, label=label_of(each)), number(0))
+            starts = t.Map(t.Lambda((name,), each.start), term.array)
+            columns = t.Transpose(t.Map(t.Lambda((name,), each.array), term.array, label=labelled(term, "rows")))
+            return t.Indexed(replace(each, operator=step, start=starts, array=columns, label=label_of(each)), number(0))
     another("map of a reduce_seq")
 
 
-def _side_by_side(operator: Lambda, label: str, start: Term) -> Lambda:
+def _side_by_side(operator: t.Lambda, label: str, start: Term) -> t.Lambda:
     """Return an operator on arrays that combines each element by one on elements."""
     accumulated, column, pair = (parameter(operator, start, like=like) for like in ("acc", "c", "p"))
     own, other = operator.parameters
-    body = inlined(operator, **{own: Item(Variable(pair), 0), other: Item(Variable(pair), 1)})
-    both = Zip((Variable(accumulated), Variable(column)))
-    return Lambda((accumulated, column), Map(Lambda((pair,), body), both, label=label))
+    body = inlined(operator, **{own: t.Item(t.Variable(pair), 0), other: t.Item(t.Variable(pair), 1)})
+    both = t.Zip((t.Variable(accumulated), t.Variable(column)))
+    return t.Lambda((accumulated, column), t.Map(t.Lambda((pair,), body), both, label=label))
 
 
 @rule(
@@ -252,10 +237,10 @@ def reduce_tiles(term: Term, here: Surroundings, size: Expression) -> Term:
     No law of the operator is needed. Its sums are kept in an array, and each chunk of rows and columns is used for all.
     """
     match term:
-        case Map(
+        case t.Map(
             kind="map", array=rows,
-            function=Lambda((row,), Map(kind="map", array=columns, function=Lambda((column,), Indexed(
-                Reduce(kind="seq", array=Zip((Variable(first), Variable(second)))) as each, Formula()
+            function=t.Lambda((row,), t.Map(kind="map", array=columns, function=t.Lambda((column,), t.Indexed(
+                t.Reduce(kind="seq", array=t.Zip((t.Variable(first), t.Variable(second)))) as each, t.Formula()
             ))) as inner),
         ) if (first, second) == (row, column):  # fmt: skip
             if {row, column} & (free(each.operator) | free(each.start)):
@@ -269,45 +254,47 @@ def reduce_tiles(term: Term, here: Surroundings, size: Expression) -> Term:
             )  # fmt: skip
 
             def cut(array: Term) -> Term:
-                return Transpose(Map(Lambda((part,), Split(size, Variable(part))), array))
+                return t.Transpose(t.Map(t.Lambda((part,), t.Split(size, t.Variable(part))), array))
 
             def item(name: str, place: int) -> Term:
-                return Item(Variable(name), place)
+                return t.Item(t.Variable(name), place)
 
-            chunk = Zip((item(of_row, 1), item(of_column, 1)))
+            chunk = t.Zip((item(of_row, 1), item(of_column, 1)))
             sums = replace(each, start=item(of_column, 0), array=chunk, label=labelled(each, "chunk"))
-            made = Map(Lambda((of_column,), Indexed(sums, number(0))), Zip((item(of_row, 0), item(chunks, 1))))
+            made = t.Map(t.Lambda((of_column,), t.Indexed(sums, number(0))), t.Zip((item(of_row, 0), item(chunks, 1))))
             made = replace(made, label=label_of(inner))
-            whole = Map(Lambda((of_row,), made), Zip((Variable(accumulated), item(chunks, 0))), label=label_of(term))
-            starts = Map(Lambda((row,), Map(Lambda((column,), each.start), columns)), rows)
-            tiles = Reduce(
-                Lambda((accumulated, chunks), whole), starts, Zip((cut(rows), cut(columns))), "seq",
+            whole = t.Map(
+                t.Lambda((of_row,), made), t.Zip((t.Variable(accumulated), item(chunks, 0))), label=label_of(term)
+            )
+            starts = t.Map(t.Lambda((row,), t.Map(t.Lambda((column,), each.start), columns)), rows)
+            tiles = t.Reduce(
+                t.Lambda((accumulated, chunks), whole), starts, t.Zip((cut(rows), cut(columns))), "seq",
                 labelled(each, "tiles"),
             )  # fmt: skip
-            return Indexed(tiles, number(0))
+            return t.Indexed(tiles, number(0))
     another("map of a map of a reduce_seq of zip(row, column)")
 
 
 @rule("transpose", "x = transpose o transpose o x")
 def transposed(term: Term, here: Surroundings) -> Term:
     """Transpose twice: so a tile can be copied along its columns."""
-    if not isinstance(here.array(term).element, ArrayOf) or isinstance(term, Transpose):
+    if not isinstance(here.array(term).element, ArrayOf) or isinstance(term, t.Transpose):
         another("array of arrays that is no transpose")
-    return Transpose(Transpose(term))
+    return t.Transpose(t.Transpose(term))
 
 
 @rule("tiles", "slide(size, 1) = join o map(slide(size, 1)) o slide(tile + size - 1, tile)", "divides",
       one="windows begin at every element")  # fmt: skip
 def slide_tiles(term: Term, here: Surroundings, tile: Expression) -> Term:
     """Cut the array into tiles that overlap, each with the windows that begin in it."""
-    if not isinstance(term, Slide):
+    if not isinstance(term, t.Slide):
         another("slide")
     here.require("one", term.step is ONE, f"windows every {length_text(term.step)} elements")
     n = here.array(term.array).length
     here.divides(tile, normal(add(subtract(n, term.size), ONE)))
     name = parameter()
-    tiles = Slide(normal(add(tile, term.size, constant(-1))), tile, term.array)
-    return JoinChunks(Map(Lambda((name,), Slide(term.size, ONE, Variable(name))), tiles, label="tiles"))
+    tiles = t.Slide(normal(add(tile, term.size, constant(-1))), tile, term.array)
+    return t.JoinChunks(t.Map(t.Lambda((name,), t.Slide(term.size, ONE, t.Variable(name))), tiles, label="tiles"))
 
 
 @rule(
@@ -320,10 +307,10 @@ def slide_tiles(term: Term, here: Surroundings, tile: Expression) -> Term:
 def slide_tiles_2d(term: Term, here: Surroundings, tile: Expression) -> Term:
     """Cut an array of two dimensions into square tiles that overlap, each with the windows that begin in it."""
     match term:
-        case Map(
-            kind="map", function=Lambda((turned,), Transpose(Variable(same))),
-            array=Slide(size, step, Map(
-                kind="map", function=Lambda((row,), Slide(own_size, own_step, Variable(own))), array=array
+        case t.Map(
+            kind="map", function=t.Lambda((turned,), t.Transpose(t.Variable(same))),
+            array=t.Slide(size, step, t.Map(
+                kind="map", function=t.Lambda((row,), t.Slide(own_size, own_step, t.Variable(own))), array=array
             )),
         ) if (turned, row, size, step) == (same, own, own_size, own_step):  # fmt: skip
             here.require("one", step is ONE, f"windows every {length_text(step)} elements")
@@ -332,20 +319,20 @@ def slide_tiles_2d(term: Term, here: Surroundings, tile: Expression) -> Term:
             for each in (kind.length, kind.element.length):
                 here.divides(tile, normal(add(subtract(each, size), ONE)))
 
-            def windows(size: Expression, step: Expression, inner: Term) -> Map:
+            def windows(size: Expression, step: Expression, inner: Term) -> t.Map:
                 name = parameter(like="w")
-                rows = Map(Lambda((name,), Slide(size, step, Variable(name))), inner)
-                return Map(Lambda((name,), Transpose(Variable(name))), Slide(size, step, rows))
+                rows = t.Map(t.Lambda((name,), t.Slide(size, step, t.Variable(name))), inner)
+                return t.Map(t.Lambda((name,), t.Transpose(t.Variable(name))), t.Slide(size, step, rows))
 
             part, tiles = parameter(like="t"), parameter(like="q")
-            of_tile = Lambda((part,), windows(size, ONE, Variable(part)))
+            of_tile = t.Lambda((part,), windows(size, ONE, t.Variable(part)))
             outer = windows(normal(add(tile, size, constant(-1))), tile, array)
-            each_tile = Map(
-                Lambda((tiles,), Map(of_tile, Variable(tiles), label="tile_columns")), outer, label="tile_rows"
+            each_tile = t.Map(
+                t.Lambda((tiles,), t.Map(of_tile, t.Variable(tiles), label="tile_columns")), outer, label="tile_rows"
             )  # fmt: skip
-            joined = Lambda((part,), JoinChunks(Variable(part)))
-            back = Lambda((tiles,), Map(joined, Transpose(Variable(tiles))))
-            return JoinChunks(Map(back, each_tile))
+            joined = t.Lambda((part,), t.JoinChunks(t.Variable(part)))
+            back = t.Lambda((tiles,), t.Map(joined, t.Transpose(t.Variable(tiles))))
+            return t.JoinChunks(t.Map(back, each_tile))
     another("map(transpose) o slide o map(slide)")
 
 
@@ -353,11 +340,11 @@ def slide_tiles_2d(term: Term, here: Surroundings, tile: Expression) -> Term:
 def slide_of_map(term: Term, here: Surroundings) -> Term:
     """Map each window's elements."""
     match term:
-        case Slide(array=Map() as inner):
+        case t.Slide(array=t.Map() as inner):
             window = parameter(inner.function, like="w")
-            each = replace(inner, array=Variable(window))
+            each = replace(inner, array=t.Variable(window))
             windows = replace(term, array=inner.array)
-            return replace(inner, function=Lambda((window,), each), array=windows, label=labelled(inner, "windows"))
+            return replace(inner, function=t.Lambda((window,), each), array=windows, label=labelled(inner, "windows"))
     another("slide o map")
 
 
@@ -370,64 +357,66 @@ def slide_of_map(term: Term, here: Surroundings) -> Term:
 def keep_tile(term: Term, here: Surroundings, item: int, turned: bool = False) -> Term:
     """Copy an array of each step to shared memory first, by local threads; `turned`, along its columns."""
     match term:
-        case Reduce(kind="seq", array=Zip(arrays), operator=Lambda((accumulated, part), body)) if item < len(arrays):
+        case t.Reduce(kind="seq", array=t.Zip(arrays), operator=t.Lambda((accumulated, part), body)) if item < len(
+            arrays
+        ):
             kind = here.array(arrays[item]).element
-            wanted = Item(Variable(part), item)
+            wanted = t.Item(t.Variable(part), item)
             if not isinstance(kind, ArrayOf):
                 another("reduce_seq of arrays")
-            array: Term = Transpose(wanted) if turned else wanted
-            kept: Term = Map(IDENTITY, array, "local")
+            array: Term = t.Transpose(wanted) if turned else wanted
+            kept: Term = t.Map(IDENTITY, array, "local")
             if isinstance(kind.element, ArrayOf):
                 row = parameter(body, like="row")
-                kept = Map(Lambda((row,), Map(IDENTITY, Variable(row), "local")), array, "local", "y")
-            kept = ToMemory("shared", kept)
+                kept = t.Map(t.Lambda((row,), t.Map(IDENTITY, t.Variable(row), "local")), array, "local", "y")
+            kept = t.ToMemory("shared", kept)
             tile = parameter(body, like="tile")
-            items = (Variable(tile) if at == item else Item(Variable(part), at) for at in range(len(arrays)))
-            inside = inlined(Lambda((part,), body), **{part: Tupled(tuple(items))})
-            made = Let(tile, Transpose(kept) if turned else kept, inside)
+            items = (t.Variable(tile) if at == item else t.Item(t.Variable(part), at) for at in range(len(arrays)))
+            inside = inlined(t.Lambda((part,), body), **{part: t.Tupled(tuple(items))})
+            made = t.Let(tile, t.Transpose(kept) if turned else kept, inside)
             wrong = next((why for _, why in faults(made, here.nest)), "")
             here.require("nesting", not wrong, wrong)
-            return replace(term, operator=Lambda((accumulated, part), made), label=label_of(term))
+            return replace(term, operator=t.Lambda((accumulated, part), made), label=label_of(term))
     another("reduce_seq of a zip")
 
 
 @rule("let", "f(x) = let(x, f)")
 def share_name(term: Term, here: Surroundings, of: str, name: str, place: int = -1) -> Term:
     """Give the array that a name stands for, or an item of it, another name: what is done to that is done once."""
-    wanted: Term = Variable(of) if place < 0 else Item(Variable(of), place)
+    wanted: Term = t.Variable(of) if place < 0 else t.Item(t.Variable(of), place)
     inside = list(walk(term))
-    if of not in here.names or wanted not in inside or isinstance(term, Variable | Item):
+    if of not in here.names or wanted not in inside or isinstance(term, t.Variable | t.Item):
         another(f"expression with {of}")
     here.array(wanted)
     bound = (
-        each.parameters if isinstance(each, Lambda) else (each.name,) if isinstance(each, Let) else ()
+        each.parameters if isinstance(each, t.Lambda) else (each.name,) if isinstance(each, t.Let) else ()
         for each in inside
     )
     fresh = fresh_name(name, free(term).union(*bound))
-    return Let(fresh, wanted, _with_other(term, wanted, fresh))
+    return t.Let(fresh, wanted, _with_other(term, wanted, fresh))
 
 
 def _with_other(node: Term, old: Term, new: str) -> Term:
     """Return a term with a new name wherever a part of it stands whose names nothing around binds."""
     if node == old:
-        return Variable(new)
+        return t.Variable(new)
     inner: list[PatternNode] = []
     for place, each in enumerate(parts_of(node)):
-        if isinstance(each, Lambda):
+        if isinstance(each, t.Lambda):
             hidden = free(old) & {*each.parameters}
             inner.append(each if hidden else replace(each, body=_with_other(each.body, old, new)))
         else:
-            bound = isinstance(node, Let) and place == 1 and node.name in free(old)
+            bound = isinstance(node, t.Let) and place == 1 and node.name in free(old)
             inner.append(each if bound else _with_other(each, old, new))
     made = with_children(node, inner)
-    assert not isinstance(made, Lambda)
+    assert not isinstance(made, t.Lambda)
     return made
 
 
 @rule("let", "x = let(x, id)")
 def share(term: Term, here: Surroundings, name: str) -> Term:
     """Give a part a name, under which it is computed once."""
-    if isinstance(term, Variable | Let):
+    if isinstance(term, t.Variable | t.Let):
         another("array without a name")
     here.array(term)
-    return Let(parameter(term, like=name), term, Variable(parameter(term, like=name)))
+    return t.Let(parameter(term, like=name), term, t.Variable(parameter(term, like=name)))

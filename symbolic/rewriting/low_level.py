@@ -7,29 +7,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from symbolic.expressions.expression import Expression, constant
+from symbolic.patterns import terms as t
 from symbolic.patterns.lengths import length, quotient
-from symbolic.patterns.terms import (
-    PARALLEL,
-    AsScalar,
-    AsVector,
-    Axis,
-    ElementaryCall,
-    Formula,
-    Lambda,
-    Map,
-    MapKind,
-    MemorySpace,
-    PartialReduce,
-    PatternNode,
-    Reduce,
-    Reorder,
-    ReorderStride,
-    Term,
-    ToMemory,
-    Variable,
-    children,
-    label_of,
-)
+from symbolic.patterns.terms import PARALLEL, Axis, MapKind, MemorySpace, PatternNode, Term, children, label_of
 from symbolic.patterns.types import NumberOf
 from symbolic.rewriting.algorithmic import canonical_same
 from symbolic.rewriting.nesting import faults
@@ -42,7 +22,7 @@ WIDTHS: Final = (2, 4)
 @rule("4a", "map(f) = map_block(f), map_local(f), map_global(f), map_warp(f), map_lane(f), map_seq(f)", "nesting")
 def lower_map(term: Term, here: Surroundings, kind: MapKind, axis: Axis = "x") -> Term:
     """Decide who computes a map: blocks, threads, or one after the other."""
-    if not isinstance(term, Map) or term.kind != "map":
+    if not isinstance(term, t.Map) or term.kind != "map":
         another("map")
     made = replace(term, kind=kind, axis=axis if kind in PARALLEL else "x")
     wrong = next((why for _, why in faults(made, here.nest)), "")
@@ -53,7 +33,7 @@ def lower_map(term: Term, here: Surroundings, kind: MapKind, axis: Axis = "x") -
 @rule("4b", "reduce(f, z) = reduce_seq(f, z)")
 def lower_reduce(term: Term, here: Surroundings) -> Term:
     """Reduce one element after the other."""
-    if not isinstance(term, Reduce) or term.kind != "reduce":
+    if not isinstance(term, t.Reduce) or term.kind != "reduce":
         another("reduce")
     return replace(term, kind="seq")
 
@@ -61,7 +41,7 @@ def lower_reduce(term: Term, here: Surroundings) -> Term:
 @rule("4c", "reorder = id")
 def reorder_id(term: Term, here: Surroundings) -> Term:
     """Keep the order that there is."""
-    if not isinstance(term, Reorder):
+    if not isinstance(term, t.Reorder):
         another("reorder")
     return term.array
 
@@ -69,28 +49,28 @@ def reorder_id(term: Term, here: Surroundings) -> Term:
 @rule("4c", "reorder = reorder_stride(stride)", "divides")
 def reorder_stride(term: Term, here: Surroundings, stride: Expression) -> Term:
     """Take elements that are `stride` apart one after the other."""
-    if not isinstance(term, Reorder):
+    if not isinstance(term, t.Reorder):
         another("reorder")
     here.divides(stride, here.array(term.array).length)
-    return ReorderStride(stride, term.array)
+    return t.ReorderStride(stride, term.array)
 
 
 @rule("4d", "map_local(f) = toGlobal o map_local(f) = toShared o map_local(f) = toRegisters o map_local(f)", "nesting")
 def to_memory(term: Term, here: Surroundings, memory: MemorySpace) -> Term:
     """Keep a result in a memory."""
-    if not isinstance(term, Map | Reduce) or (isinstance(term, Map) and term.kind == "map"):
+    if not isinstance(term, t.Map | t.Reduce) or (isinstance(term, t.Map) and term.kind == "map"):
         another("map whose kind is decided, or reduce")
-    made = ToMemory(memory, term)
+    made = t.ToMemory(memory, term)
     wrong = next((why for _, why in faults(made, here.nest)), "")
     here.require("nesting", not wrong, wrong)
     return made
 
 
 def _arithmetic(node: PatternNode) -> bool:
-    return isinstance(node, Formula | ElementaryCall | Variable) and all(map(_arithmetic, children(node)))
+    return isinstance(node, t.Formula | t.ElementaryCall | t.Variable) and all(map(_arithmetic, children(node)))
 
 
-def _check_vectors(term: Map | PartialReduce, called: Lambda, here: Surroundings, width: int) -> None:
+def _check_vectors(term: t.Map | t.PartialReduce, called: t.Lambda, here: Surroundings, width: int) -> None:
     """Check that a function can be vectorised: arithmetic alone, on numbers, with a width that vectors have."""
     if width not in WIDTHS:
         another(f"vectors of {width} numbers: they have 2 or 4")
@@ -103,12 +83,12 @@ def _check_vectors(term: Map | PartialReduce, called: Lambda, here: Surroundings
 @rule("4e", "map(f) = asScalar o map(vect(width, f)) o asVector(width)", "divides")
 def vectorise(term: Term, here: Surroundings, width: int) -> Term:
     """Compute several elements at once."""
-    if not isinstance(term, Map):
+    if not isinstance(term, t.Map):
         another("map")
     _check_vectors(term, term.function, here, width)
     here.divides(constant(width), here.array(term.array).length)
     called = replace(term.function, width=width)
-    return AsScalar(replace(term, function=called, array=AsVector(width, term.array), label=label_of(term)))
+    return t.AsScalar(replace(term, function=called, array=t.AsVector(width, term.array), label=label_of(term)))
 
 
 @rule(
@@ -118,15 +98,15 @@ def vectorise(term: Term, here: Surroundings, width: int) -> Term:
 def vectorise_part(term: Term, here: Surroundings, width: int) -> Term:
     """Reduce vectors: Figure 9 has it, and no rule of the paper gives it. What is combined are no neighbours."""
     match term:
-        case Reduce(kind="reduce", array=PartialReduce() as part):
+        case t.Reduce(kind="reduce", array=t.PartialReduce() as part):
             _check_vectors(part, part.operator, here, width)
             here.require("same", canonical_same(term, part), "two operators, or two starts")
             here.law("associative", part.operator, part.array)
             here.law("commutative", part.operator, part.array)
             here.divides(constant(width), part.parts)
             called = replace(part.operator, width=width)
-            vectors = AsVector(width, part.array)
+            vectors = t.AsVector(width, part.array)
             parts = quotient(part.parts, length(width))
             made = replace(part, operator=called, array=vectors, parts=parts, label=label_of(part))
-            return replace(term, array=AsScalar(made))
+            return replace(term, array=t.AsScalar(made))
     another("reduce o part_red")

@@ -14,16 +14,11 @@ from typing import Any, Final, NoReturn, Protocol
 from msgspec import Struct, field
 
 from symbolic.expressions.expression import Expression
+from symbolic.patterns import terms as t
 from symbolic.patterns.lengths import LengthFact, dividing, length_text, whole
 from symbolic.patterns.terms import (
-    Formula,
-    Item,
-    Lambda,
-    Let,
     PatternNode,
     Term,
-    Tupled,
-    Variable,
     children,
     free,
     fresh_name,
@@ -83,7 +78,7 @@ class Surroundings(Struct):
             if isinstance(fact, LengthFact):
                 self.facts.append(str(fact))
 
-    def law(self, law: OperatorLaw, operator: Lambda, array: Term, start: Term | None = None) -> None:
+    def law(self, law: OperatorLaw, operator: t.Lambda, array: Term, start: Term | None = None) -> None:
         """Require a law of an operator on the elements of an array, and note that it was proved."""
         if law in self.dropped:
             return
@@ -152,7 +147,7 @@ def another(wanted: str) -> NoReturn:
 # ---- functions put into others -----------------------------------------------------------------------------------
 
 
-def inlined(called: Lambda, **values: Term) -> Term:
+def inlined(called: t.Lambda, **values: Term) -> Term:
     """Return a function's body with values for some of its parameters.
 
     What would be computed several times is computed once, under a name (`Let`): so an order that is left open is one
@@ -168,25 +163,25 @@ def inlined(called: Lambda, **values: Term) -> Term:
         fresh = fresh_name(f"{name}1", taken)
         taken |= {fresh}
         lets.append((fresh, value))
-        return Variable(fresh)
+        return t.Variable(fresh)
 
     chosen: dict[str, Term] = {}
     for name, value in values.items():
         whole = _uses(body, name, None)
-        if isinstance(value, Tupled) and not whole:
+        if isinstance(value, t.Tupled) and not whole:
             items = (kept(each, _uses(body, name, place), name) for place, each in enumerate(value.items))
-            chosen[name] = Tupled(tuple(items))
+            chosen[name] = t.Tupled(tuple(items))
         else:
             chosen[name] = kept(value, whole + sum(_uses(body, name, place) for place in range(8)), name)
     made = simplified(term(substitute(body, chosen)))
     for fresh, value in reversed(lets):
-        made = Let(fresh, value, made)
+        made = t.Let(fresh, value, made)
     return made
 
 
 def _cheap(value: Term) -> bool:
-    return isinstance(value, Variable | Item | Formula) and all(
-        _cheap(each) for each in children(value) if not isinstance(each, Lambda)
+    return isinstance(value, t.Variable | t.Item | t.Formula) and all(
+        _cheap(each) for each in children(value) if not isinstance(each, t.Lambda)
     )
 
 
@@ -194,12 +189,12 @@ def _uses(node: PatternNode, name: str, place: int | None) -> int:
     """Return how often an item of a name is computed with, or else the name as a whole; inside a function, often."""
     if name not in free(node):
         return 0
-    if isinstance(node, Variable):
+    if isinstance(node, t.Variable):
         return int(place is None)
-    if isinstance(node, Item) and node.of == Variable(name):
+    if isinstance(node, t.Item) and node.of == t.Variable(name):
         return int(node.place == place)
     found = sum(_uses(each, name, place) for each in children(node))
-    return 2 * found if isinstance(node, Lambda) else found
+    return 2 * found if isinstance(node, t.Lambda) else found
 
 
 def labelled(node: PatternNode, suffix: str) -> str:

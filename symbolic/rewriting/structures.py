@@ -14,24 +14,8 @@ from msgspec.structs import replace
 
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import ONE
-from symbolic.patterns.terms import (
-    AsScalar,
-    AsVector,
-    Lambda,
-    Map,
-    PatternNode,
-    Reduce,
-    Reorder,
-    ReorderStride,
-    Term,
-    ToMemory,
-    canonical,
-    children,
-    operand,
-    sizes_of,
-    term,
-    with_children,
-)
+from symbolic.patterns import terms as t
+from symbolic.patterns.terms import PatternNode, Term, canonical, children, operand, sizes_of, term, with_children
 from symbolic.patterns.types import Typing, ValueType, same_type
 from symbolic.rewriting.derivation import PatternDerivation, arguments_of, positions, replaced_at
 from symbolic.rewriting.laws import AskLaw, prove_law
@@ -123,15 +107,15 @@ def derivation_of(reached: Reached, inputs: Mapping[str, ValueType], ask: AskLaw
 def structure(node: PatternNode) -> PatternNode:
     """Return a term without decisions: kinds, memories, vectors, orders and sizes; not to be evaluated."""
     inner = operand(node)
-    if isinstance(node, ToMemory | AsVector | AsScalar | Reorder | ReorderStride) and inner is not None:
+    if isinstance(node, t.ToMemory | t.AsVector | t.AsScalar | t.Reorder | t.ReorderStride) and inner is not None:
         return structure(inner)
     made = with_children(node, [structure(each) for each in children(node)])
     match made:
-        case Map():
+        case t.Map():
             return replace(made, kind="map", axis="x", label="")
-        case Reduce():
+        case t.Reduce():
             return replace(made, kind="reduce", label="")
-        case Lambda():
+        case t.Lambda():
             return replace(made, width=0, name="")
     return replace(made, **dict.fromkeys(sizes_of(made), ONE))
 

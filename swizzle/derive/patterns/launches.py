@@ -20,34 +20,14 @@ from symbolic.errors import Place, SwizzleError
 from symbolic.expressions.expression import constant
 from symbolic.ir.python_text import shape_text
 from symbolic.ir.walk import FreshNames
+from symbolic.patterns import terms as t
 from symbolic.patterns.lengths import length_at
-from symbolic.patterns.terms import (
-    AsScalar,
-    JoinChunks,
-    Lambda,
-    Let,
-    Map,
-    PatternNode,
-    Reorder,
-    ReorderStride,
-    Split,
-    Term,
-    ToMemory,
-    Transpose,
-    Variable,
-    children,
-    free,
-    operand_of,
-    sizes_of,
-    term,
-    walk,
-    with_children,
-)
+from symbolic.patterns.terms import PatternNode, Term, children, free, operand_of, sizes_of, term, walk, with_children
 from symbolic.patterns.types import ArrayOf, NumberOf, TupleOf, Typing, ValueType
 from symbolic.rewriting.derivation import positions
 
 GRID: Final = ("block", "global")
-MOVING: Final = (JoinChunks, AsScalar, Split, Transpose, Reorder, ReorderStride)
+MOVING: Final = (t.JoinChunks, t.AsScalar, t.Split, t.Transpose, t.Reorder, t.ReorderStride)
 
 
 class LoweringRequest(Struct, frozen=True):
@@ -227,7 +207,7 @@ def _together(arrays: Sequence[PatternValue], depth: int) -> PatternValue:
 
 def _shape(asked: LoweringRequest, made: Term, types: Mapping[str, ValueType]) -> KernelShape:
     """Return how many blocks and threads the maps of a kernel are spread over."""
-    maps = [(each.term, each.names) for each in positions(made, types) if isinstance(each.term, Map)]
+    maps = [(each.term, each.names) for each in positions(made, types) if isinstance(each.term, t.Map)]
     found = [(each, extents(Typing().type_of(each.array, names))[0]) for each, names in maps]
 
     def refuse(what: str, expected: str, fix: str) -> SwizzleError:
@@ -279,30 +259,30 @@ class _Cut:
         return term(self._rest(made, spine=True))
 
     def _rest(self, node: PatternNode, spine: bool) -> PatternNode:
-        if isinstance(node, Lambda) or not _has_grid(node):
+        if isinstance(node, t.Lambda) or not _has_grid(node):
             return node
-        if isinstance(node, Map) and node.kind in GRID and spine:
+        if isinstance(node, t.Map) and node.kind in GRID and spine:
             return replace(node, array=term(self._rest(node.array, False)))
-        moves = isinstance(node, MOVING) or (isinstance(node, ToMemory) and node.memory == "global")
-        moves = moves or (isinstance(node, Map) and only_moves(node))
+        moves = isinstance(node, MOVING) or (isinstance(node, t.ToMemory) and node.memory == "global")
+        moves = moves or (isinstance(node, t.Map) and only_moves(node))
         if spine and moves:
             return replace(node, array=self._rest(operand_of(node), True))
-        if not spine and (moves or (isinstance(node, Map) and node.kind in GRID)) and _has_grid(_below(node)):
+        if not spine and (moves or (isinstance(node, t.Map) and node.kind in GRID)) and _has_grid(_below(node)):
             name = self.taken.take("part")
             self.handed[name] = term(self._rest(node, True))
-            return Variable(name)
-        if isinstance(node, Let) and spine:
+            return t.Variable(name)
+        if isinstance(node, t.Let) and spine:
             value = self._rest(node.value, False)
-            return Let(node.name, term(value), term(self._rest(node.body, True)))
+            return t.Let(node.name, term(value), term(self._rest(node.body, True)))
         return with_children(node, [self._rest(each, False) for each in children(node)])
 
 
 def _below(node: PatternNode) -> PatternNode:
     """Return what a run of moving patterns is applied to."""
-    while isinstance(node, (*MOVING, ToMemory)) or (isinstance(node, Map) and only_moves(node)):
+    while isinstance(node, (*MOVING, t.ToMemory)) or (isinstance(node, t.Map) and only_moves(node)):
         node = node.array
     return node
 
 
 def _has_grid(node: PatternNode) -> bool:
-    return any(isinstance(each, Map) and each.kind in GRID for each in walk(node))
+    return any(isinstance(each, t.Map) and each.kind in GRID for each in walk(node))

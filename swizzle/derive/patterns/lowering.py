@@ -18,29 +18,8 @@ from swizzle.derive.patterns.scope import OWNED, PatternScope, element_of, exten
 from swizzle.derive.patterns.views import ArrayCell, PatternValue, PatternView, VectorView, number, tuple_of, view_of
 from symbolic.expressions.expression import constant
 from symbolic.ir.program import Expr
-from symbolic.patterns.terms import (
-    AsScalar,
-    AsVector,
-    Formula,
-    Indexed,
-    Item,
-    Iterate,
-    JoinChunks,
-    Let,
-    Map,
-    PrefixScan,
-    Reduce,
-    Reorder,
-    ReorderStride,
-    Split,
-    Term,
-    ToMemory,
-    Transpose,
-    Tupled,
-    Variable,
-    operand_of,
-    operands,
-)
+from symbolic.patterns import terms as t
+from symbolic.patterns.terms import Term, operand_of, operands
 from symbolic.patterns.types import ArrayOf, TupleOf, ValueType, VectorOf
 
 
@@ -52,48 +31,48 @@ class LoweredKernel(KeptPatterns):
     def write(self, term: Term, out: PatternValue, scope: PatternScope) -> None:
         """Emit statements that compute a term into a destination."""
         match term:
-            case Map() if only_moves(term) and not isinstance(term.array, Variable):
+            case t.Map() if only_moves(term) and not isinstance(term.array, t.Variable):
                 self.write(term.array, self._behind(term, out, scope), scope)
-            case Map():
+            case t.Map():
                 asked = "exchange" in self.holes and term.kind in OWNED and _in_registers(term.array)
                 source = self.exchanged(term, scope) if asked else view_of(self.value(term.array, scope))
                 into = view_of(out)
                 self.over(term, source.length, lambda i: self._write_element(term, source.at(i), into.at(i), scope))
-            case JoinChunks() | Split() | Transpose() | AsScalar() | ReorderStride() | Reorder() if not isinstance(
-                term.array, Variable
+            case t.JoinChunks() | t.Split() | t.Transpose() | t.AsScalar() | t.ReorderStride() | t.Reorder() if (
+                not isinstance(term.array, t.Variable)
             ):
                 self.write(term.array, self._behind(term, out, scope), scope)
-            case Let():
+            case t.Let():
                 self.write(term.body, out, self._with_let(term, scope))
-            case ToMemory(memory="global"):
+            case t.ToMemory(memory="global"):
                 self.write(term.array, out, scope)
-            case Tupled() if isinstance(out, tuple) and all(isinstance(each, ArrayCell) for each in out):
+            case t.Tupled() if isinstance(out, tuple) and all(isinstance(each, ArrayCell) for each in out):
                 self.assign(out, self.value(term, scope))
-            case Tupled():
+            case t.Tupled():
                 for each, place in zip(term.items, tuple_of(out), strict=True):
                     self.write(each, place, scope)
-            case Iterate() if term.times > 0:
+            case t.Iterate() if term.times > 0:
                 before = self.iterated(term, scope, term.times - 1)
                 kind = self.type_of(replace(term, times=term.times - 1), scope)
                 self.write(term.function.body, out, scope.bind(term.function.parameters, [before], [kind]))
-            case PrefixScan():
+            case t.PrefixScan():
                 self._scan(term, view_of(out), scope)
-            case Indexed(array=Reduce() as inner, index=Formula()) if self._in_place(inner, out, scope):
+            case t.Indexed(array=t.Reduce() as inner, index=t.Formula()) if self._in_place(inner, out, scope):
                 source = view_of(self.value(inner.array, scope))
                 kinds = self._parameter_types(inner, scope)
                 if isinstance(kinds[0], ArrayOf):
                     self._sum_into(out, inner, source, scope, kinds)
                 else:
                     self._each(source, lambda i: self._accumulate(out, inner, source.at(i), scope))
-            case Indexed(array=Reduce() as inner) if isinstance(self._parameter_types(inner, scope)[0], ArrayOf):
+            case t.Indexed(array=t.Reduce() as inner) if isinstance(self._parameter_types(inner, scope)[0], ArrayOf):
                 value = view_of(self.value(inner, scope)).at(number(0))
                 self.copy(out, value, self.type_of(term, scope), kinds_of(inner.operator.body))
-            case Reduce() if isinstance(self._parameter_types(term, scope)[0], ArrayOf):
-                self.write(Indexed(term, Formula(constant(0))), view_of(out).at(number(0)), scope)
+            case t.Reduce() if isinstance(self._parameter_types(term, scope)[0], ArrayOf):
+                self.write(t.Indexed(term, t.Formula(constant(0))), view_of(out).at(number(0)), scope)
             case _:
                 self.copy(out, self.value(term, scope), self.type_of(term, scope), [])
 
-    def _write_element(self, term: Map, given: PatternValue, out: PatternValue, scope: PatternScope) -> None:
+    def _write_element(self, term: t.Map, given: PatternValue, out: PatternValue, scope: PatternScope) -> None:
         if term.function.width:
             kind = element_of(self.type_of(term, scope))
             self.copy(out, self._applied([given], term, scope), kind, [])
@@ -101,9 +80,9 @@ class LoweredKernel(KeptPatterns):
         inner = scope.bind(term.function.parameters, [given], self._parameter_types(term, scope))
         self.write(term.function.body, out, inner)
 
-    def _in_place(self, term: Reduce, out: PatternValue, scope: PatternScope) -> bool:
+    def _in_place(self, term: t.Reduce, out: PatternValue, scope: PatternScope) -> bool:
         """Tell whether a sequential reduction begins with what its destination holds."""
-        if not isinstance(term.start, Variable | Item):
+        if not isinstance(term.start, t.Variable | t.Item):
             return False
         start = self.value(term.start, scope)
         return self._first(start) == self._first(out)
@@ -114,7 +93,7 @@ class LoweredKernel(KeptPatterns):
             value = value.at(number(0)) if value.length == 1 else value.at(self.indices.name("\x00", value.length))
         return value.text if isinstance(value, ArrayCell) else value
 
-    def _scan(self, term: PrefixScan, out: PatternView, scope: PatternScope) -> None:
+    def _scan(self, term: t.PrefixScan, out: PatternView, scope: PatternScope) -> None:
         kinds = self._parameter_types(term, scope)
         source = view_of(self.value(term.array, scope))
         acc = self._started(self.value(term.start, scope), kinds[0])
@@ -125,7 +104,7 @@ class LoweredKernel(KeptPatterns):
 
         self.out.loop(source.length, step)
 
-    def over(self, term: Map, count: int, body: Callable[[Expr], None]) -> None:
+    def over(self, term: t.Map, count: int, body: Callable[[Expr], None]) -> None:
         """Emit what a map does to each element, by the loop, the blocks or the threads of its kind."""
         if term.kind in ("map", "seq"):
             self.out.loop(count, body)
@@ -155,7 +134,7 @@ class LoweredKernel(KeptPatterns):
 
                 self.out.loop(rounds, one)
 
-    def copy(self, out: PatternValue, value: PatternValue, kind: ValueType, maps: Sequence[Map]) -> None:
+    def copy(self, out: PatternValue, value: PatternValue, kind: ValueType, maps: Sequence[t.Map]) -> None:
         """Emit the copy of a value to a destination; elements that threads have, each copies itself."""
         if isinstance(kind, TupleOf) and isinstance(out, tuple):
             for into, each, inner in zip(out, tuple_of(value), kind.items, strict=True):
@@ -193,26 +172,26 @@ class LoweredKernel(KeptPatterns):
         That is what the pattern that moves them back makes of `out`.
         """
         into, kind = view_of(out), self.type_of(term, scope)
-        if isinstance(term, Map):
+        if isinstance(term, t.Map):
             inner = scope.bind(term.function.parameters, [()], self._parameter_types(term, scope))
             body = term.function.body
             return PatternView(into.length, lambda i: self._origin(body, into.at(i), inner))
         inside = self.type_of(operand_of(term), scope)
         match term:
-            case JoinChunks():
-                return self.moved(Split(constant(extents(inside)[1]), term), into, kind)
-            case Split():
-                return self.moved(JoinChunks(term), into, kind)
-            case AsScalar():
+            case t.JoinChunks():
+                return self.moved(t.Split(constant(extents(inside)[1]), term), into, kind)
+            case t.Split():
+                return self.moved(t.JoinChunks(term), into, kind)
+            case t.AsScalar():
                 vector = element_of(inside)
                 assert isinstance(vector, VectorOf)
-                return self.moved(AsVector(vector.width, term), into, kind)
-            case ReorderStride():
-                return self.moved(ReorderStride(constant(into.length // int(term.stride.value)), term), into, kind)
+                return self.moved(t.AsVector(vector.width, term), into, kind)
+            case t.ReorderStride():
+                return self.moved(t.ReorderStride(constant(into.length // int(term.stride.value)), term), into, kind)
         return self.moved(term, into, kind)
 
     def _origin(self, term: Term, out: PatternValue, scope: PatternScope) -> PatternValue:
-        if isinstance(term, Variable):
+        if isinstance(term, t.Variable):
             return out
         return self._origin(operand_of(term), self._behind(term, out, scope), scope)
 
@@ -220,4 +199,4 @@ class LoweredKernel(KeptPatterns):
 def _in_registers(term: Term) -> bool:
     """Tell whether a term is what threads have in registers, moved."""
     moved = [term, *operands(term)]
-    return any(isinstance(each, ToMemory) and each.memory == "registers" for each in moved)
+    return any(isinstance(each, t.ToMemory) and each.memory == "registers" for each in moved)

@@ -22,35 +22,8 @@ from symbolic.expressions.expression import Expression, less, number_name, subst
 from symbolic.ir.program import Expr
 from symbolic.ir.python_text import python_text
 from symbolic.ir.walk import FreshNames
-from symbolic.patterns.terms import (
-    Applying,
-    AsScalar,
-    AsVector,
-    ElementaryCall,
-    Formula,
-    Indexed,
-    Item,
-    Iterate,
-    JoinChunks,
-    Let,
-    Map,
-    PadEnds,
-    PartialReduce,
-    PrefixScan,
-    Reduce,
-    Reorder,
-    ReorderStride,
-    Slide,
-    Split,
-    Term,
-    ToMemory,
-    Transpose,
-    Tupled,
-    Variable,
-    Zip,
-    function_of,
-    operand_of,
-)
+from symbolic.patterns import terms as t
+from symbolic.patterns.terms import Applying, Term, function_of, operand_of
 from symbolic.patterns.types import NumberOf, Typing, ValueType, VectorOf
 
 
@@ -70,25 +43,25 @@ class ReadPatterns(ABC):
     def value(self, term: Term, scope: PatternScope) -> PatternValue:
         """Return a term as what can be read; statements are emitted where something has to be computed first."""
         match term:
-            case Variable():
+            case t.Variable():
                 return scope.values[term.name]
-            case Formula():
+            case t.Formula():
                 given = {f"x{at}": self.number(each, scope) for at, each in enumerate(term.arguments)}
                 return substituted(term.expression, given)
-            case ElementaryCall():
+            case t.ElementaryCall():
                 arguments = [self.number(each, scope) for each in term.arguments]
                 if term.function == "where_less":
                     return self.out.numbers.call("where", [less(*arguments[:2]), *arguments[2:]])
                 return self.out.numbers.call(f"math.{term.function}", arguments)
-            case Tupled():
+            case t.Tupled():
                 return tuple(self.value(each, scope) for each in term.items)
-            case Item():
+            case t.Item():
                 return tuple_of(self.value(term.of, scope))[term.place]
-            case Indexed():
+            case t.Indexed():
                 return self._indexed(term, scope)
-            case Let():
+            case t.Let():
                 return self.value(term.body, self._with_let(term, scope))
-            case Map():
+            case t.Map():
                 if term.kind in ("block", "global"):
                     self.out.refuse(
                         "what blocks make, read by the same kernel", "maps over blocks outside of all others",
@@ -98,19 +71,19 @@ class ReadPatterns(ABC):
                     return self.kept(term, "registers" if term.kind == "lane" else "shared", scope)
                 source = view_of(self.value(term.array, scope))
                 return PatternView(source.length, lambda i: self._applied([source.at(i)], term, scope), row=source.row)
-            case Reduce() | PartialReduce():
+            case t.Reduce() | t.PartialReduce():
                 return self.reduced(term, scope)
-            case ToMemory():
+            case t.ToMemory():
                 return (
                     self.value(term.array, scope)
                     if term.memory == "global"
                     else self.kept(term.array, term.memory, scope)
                 )
-            case Iterate():
+            case t.Iterate():
                 return self.iterated(term, scope, term.times)
-            case PrefixScan():
+            case t.PrefixScan():
                 return self.kept(term, "registers", scope)
-            case Zip():
+            case t.Zip():
                 views = [view_of(self.value(each, scope)) for each in term.arrays]
                 row = max(each.row for each in views)
                 return PatternView(views[0].length, lambda i: tuple(each.at(i) for each in views), row=row)
@@ -134,39 +107,39 @@ class ReadPatterns(ABC):
         """Return what a pattern that only moves elements makes of a view of an array of some type."""
         ix, n = self.indices, of.length
         match term:
-            case Split():
+            case t.Split():
                 size = int(term.size.value)
                 return PatternView(n // size, lambda i: PatternView(size, lambda j: of.at(ix.row(i, size, j))))
-            case JoinChunks():
+            case t.JoinChunks():
                 size = extents(kind)[1]
                 return PatternView(
                     n * size, lambda i: view_of(of.at(ix.made("//", i, size))).at(ix.made("%", i, size)), row=size
                 )
-            case Transpose():
+            case t.Transpose():
                 size = extents(kind)[1]
                 return PatternView(size, lambda i: PatternView(n, lambda j: view_of(of.at(j)).at(i)))
-            case Slide():
+            case t.Slide():
                 size, step = int(term.size.value), int(term.step.value)
                 return PatternView(
                     (n - size) // step + 1, lambda i: PatternView(size, lambda j: of.at(ix.row(i, step, j)))
                 )
-            case Reorder():
+            case t.Reorder():
                 return of
-            case ReorderStride():
+            case t.ReorderStride():
                 stride = int(term.stride.value)
                 rows = n // stride
                 return PatternView(n, lambda i: of.at(ix.row(ix.made("%", i, rows), stride, ix.made("//", i, rows))))
-            case PadEnds():
+            case t.PadEnds():
                 return self._padded(term, of)
-            case AsVector():
+            case t.AsVector():
                 return PatternView(n // term.width, lambda i: self._vector(of, i, term.width))
-            case AsScalar():
+            case t.AsScalar():
                 vector = element_of(kind)
                 assert isinstance(vector, VectorOf)
                 return PatternView(n * vector.width, lambda i: self._component(of, i, vector.width))
         raise AssertionError(term)
 
-    def _padded(self, term: PadEnds, of: PatternView) -> PatternView:
+    def _padded(self, term: t.PadEnds, of: PatternView) -> PatternView:
         n, left = of.length, term.left
         ix = self.indices
 
@@ -193,9 +166,9 @@ class ReadPatterns(ABC):
             return f"0 <= {text} < {count}"
         return f"{text} >= 0" if found.lo < 0 else f"{text} < {count}" if found.hi >= count else ""
 
-    def _indexed(self, term: Indexed, scope: PatternScope) -> PatternValue:
+    def _indexed(self, term: t.Indexed, scope: PatternScope) -> PatternValue:
         array = view_of(self.value(term.array, scope))
-        if isinstance(term.index, Formula) and term.index.expression.constant:
+        if isinstance(term.index, t.Formula) and term.index.expression.constant:
             return array.at(number(int(term.index.expression.value)))
         if not array.base:
             self.out.refuse(
@@ -205,7 +178,7 @@ class ReadPatterns(ABC):
         index = self.out.numbers.text(self.number(term.index, scope))
         return number_name(f"gather({array.base}, {index})")
 
-    def _with_let(self, term: Let, scope: PatternScope) -> PatternScope:
+    def _with_let(self, term: t.Let, scope: PatternScope) -> PatternScope:
         kind = self.type_of(term.value, scope)
         value = self.value(term.value, scope)
         if isinstance(kind, NumberOf):
@@ -281,10 +254,10 @@ class ReadPatterns(ABC):
     # -- by those who keep what is computed ------------------------------------------------------------------------
 
     @abstractmethod
-    def reduced(self, term: Reduce | PartialReduce, scope: PatternScope) -> PatternValue: ...
+    def reduced(self, term: t.Reduce | t.PartialReduce, scope: PatternScope) -> PatternValue: ...
 
     @abstractmethod
-    def iterated(self, term: Iterate, scope: PatternScope, times: int) -> PatternValue: ...
+    def iterated(self, term: t.Iterate, scope: PatternScope, times: int) -> PatternValue: ...
 
     @abstractmethod
     def kept(self, term: Term, memory: str, scope: PatternScope) -> PatternValue: ...

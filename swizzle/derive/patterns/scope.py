@@ -9,20 +9,8 @@ from msgspec import Struct
 
 from swizzle.derive.patterns.kernel_text import WARP, ThreadLevel
 from swizzle.derive.patterns.views import PatternValue
-from symbolic.patterns.terms import (
-    Iterate,
-    JoinChunks,
-    Lambda,
-    Let,
-    Map,
-    Reduce,
-    Reorder,
-    Split,
-    Term,
-    ToMemory,
-    Transpose,
-    Variable,
-)
+from symbolic.patterns import terms as t
+from symbolic.patterns.terms import Term
 from symbolic.patterns.types import ArrayOf, ValueType
 
 OWNED: Final = ("local", "warp", "lane")
@@ -43,7 +31,7 @@ class PatternScope(Struct, frozen=True):
         )
 
 
-def level_of(term: Map) -> ThreadLevel:
+def level_of(term: t.Map) -> ThreadLevel:
     return term.kind if term.kind in ("warp", "lane") else f"{term.kind}.{term.axis}"
 
 
@@ -62,21 +50,21 @@ def element_of(kind: ValueType) -> ValueType:
     return kind
 
 
-def kinds_of(term: Term) -> list[Map]:
+def kinds_of(term: Term) -> list[t.Map]:
     """Return the maps around each element of what a term makes, the outermost first."""
-    while isinstance(term, Let | ToMemory):
-        term = term.body if isinstance(term, Let) else term.array
-    return [term, *kinds_of(term.function.body)] if isinstance(term, Map) else []
+    while isinstance(term, t.Let | t.ToMemory):
+        term = term.body if isinstance(term, t.Let) else term.array
+    return [term, *kinds_of(term.function.body)] if isinstance(term, t.Map) else []
 
 
-def halving(term: Iterate) -> Reduce | None:
+def halving(term: t.Iterate) -> t.Reduce | None:
     """Return the reduction of two lanes' elements that is iterated until one element is left, if it is that."""
     (around,) = term.function.parameters
     match term.function.body:
-        case JoinChunks(
-            Map(
-                function=Lambda((chunk,), Reduce(kind="seq", array=Variable(name)) as inner),
-                array=Split(size, Variable(of)),
+        case t.JoinChunks(
+            t.Map(
+                function=t.Lambda((chunk,), t.Reduce(kind="seq", array=t.Variable(name)) as inner),
+                array=t.Split(size, t.Variable(of)),
                 kind="lane",
             )
         ) if chunk == name and of == around and size.value == 2 and 1 << term.times == WARP:
@@ -84,17 +72,17 @@ def halving(term: Iterate) -> Reduce | None:
     return None
 
 
-def only_moves(term: Map) -> bool:
+def only_moves(term: t.Map) -> bool:
     """Tell whether a map only moves the elements of its array."""
     return term.kind == "map" and _body_moves(term.function.body, term.function.parameters[0])
 
 
 def _body_moves(body: Term, name: str) -> bool:
     match body:
-        case Variable():
+        case t.Variable():
             return body.name == name
-        case JoinChunks() | Split() | Transpose() | Reorder():
+        case t.JoinChunks() | t.Split() | t.Transpose() | t.Reorder():
             return _body_moves(body.array, name)
-        case Map():
+        case t.Map():
             return only_moves(body) and _body_moves(body.array, name)
     return False

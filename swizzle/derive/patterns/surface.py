@@ -18,31 +18,9 @@ from typing import Any, Final, NoReturn, get_args
 
 from swizzle.derive.patterns.traced import TracedValue, lifted, tracer, user_line
 from symbolic.errors import SwizzleError
+from symbolic.patterns import terms as t
 from symbolic.patterns.lengths import length
-from symbolic.patterns.terms import (
-    Boundary,
-    Indexed,
-    Item,
-    Iterate,
-    JoinChunks,
-    Lambda,
-    Let,
-    Map,
-    PadEnds,
-    PrefixScan,
-    Reduce,
-    Reorder,
-    Slide,
-    Split,
-    Term,
-    Transpose,
-    Variable,
-    Zip,
-    fresh_name,
-    number,
-    substitute,
-    term,
-)
+from symbolic.patterns.terms import Boundary, Term, fresh_name, number, substitute, term
 from symbolic.patterns.types import ArrayOf, ValueType, same_type
 
 BOUNDARIES: Final = get_args(Boundary)
@@ -64,7 +42,7 @@ def map(function: Callable[..., Any], *arrays: Any) -> Any:
         _same_lengths("map", arrays)
         return [function(*values) for values in builtins.zip(*arrays, strict=True)]
     made, array = _mapped(function, arrays)
-    return tracer().value(Map(made, array, label="" if made.name else tracer().label))
+    return tracer().value(t.Map(made, array, label="" if made.name else tracer().label))
 
 
 def reduce(function: Callable[..., Any], array: Any, start: Any) -> Any:
@@ -76,8 +54,8 @@ def reduce(function: Callable[..., Any], array: Any, start: Any) -> Any:
     operator = _operator(function, array, start)
     ours = getattr(function, "__module__", "").startswith("swizzle.")
     label = "" if operator.name and not ours else tracer().label
-    made = Reduce(operator, lifted(start), array.term, "seq" if in_order else "reduce", label)
-    return tracer().value(Indexed(tracer().value(made).term, number(0)))
+    made = t.Reduce(operator, lifted(start), array.term, "seq" if in_order else "reduce", label)
+    return tracer().value(t.Indexed(tracer().value(made).term, number(0)))
 
 
 def scan(function: Callable[..., Any], array: Any, start: Any) -> Any:
@@ -89,7 +67,7 @@ def scan(function: Callable[..., Any], array: Any, start: Any) -> Any:
             value = function(value, each)
             found.append(value)
         return found
-    made = PrefixScan(_operator(function, array, start), lifted(start), array.term, label=tracer().label)
+    made = t.PrefixScan(_operator(function, array, start), lifted(start), array.term, label=tracer().label)
     return tracer().value(made)
 
 
@@ -98,7 +76,7 @@ def zip(*arrays: Any) -> Any:
     if not _traced(*arrays):
         _same_lengths("zip", arrays)
         return list(builtins.zip(*arrays, strict=True))
-    return tracer().value(Zip(tuple(lifted(each) for each in arrays)))
+    return tracer().value(t.Zip(tuple(lifted(each) for each in arrays)))
 
 
 def split(size: int | str, array: Any) -> Any:
@@ -108,13 +86,13 @@ def split(size: int | str, array: Any) -> Any:
         if not isinstance(size, int) or size < 1 or len(array) % size:
             _refuse(f"split of length {len(array)} by {size}", "a size that divides the length")
         return [array[at : at + size] for at in range(0, len(array), size)]
-    return tracer().value(Split(length(size), array.term))
+    return tracer().value(t.Split(length(size), array.term))
 
 
 def join(array: Any) -> Any:
     """Return the elements of all arrays, one after the other."""
     if _traced(array):
-        return tracer().value(JoinChunks(array.term))
+        return tracer().value(t.JoinChunks(array.term))
     _same_lengths("join", [array])
     for row in array:
         _same_lengths("join of rows", [row])
@@ -124,7 +102,7 @@ def join(array: Any) -> Any:
 def transpose(array: Any) -> Any:
     """Return columns as rows."""
     if _traced(array):
-        return tracer().value(Transpose(array.term))
+        return tracer().value(t.Transpose(array.term))
     _same_lengths("transpose", [array])
     _same_lengths("transpose of rows", array)
     return [list(row) for row in builtins.zip(*array, strict=True)]
@@ -139,7 +117,7 @@ def slide(size: int | str, step: int | str, array: Any) -> Any:
         if len(array) < size or (len(array) - size) % step:
             _refuse(f"windows of {size} every {step} in length {len(array)}", "windows that end with the array")
         return [array[at : at + size] for at in range(0, len(array) - size + 1, step)]
-    return tracer().value(Slide(length(size), length(step), array.term))
+    return tracer().value(t.Slide(length(size), length(step), array.term))
 
 
 def pad(left: int, right: int, boundary: Boundary, array: Any) -> Any:
@@ -147,7 +125,7 @@ def pad(left: int, right: int, boundary: Boundary, array: Any) -> Any:
     if boundary not in BOUNDARIES:
         _refuse(f"pad with {boundary!r}", f"one of {', '.join(BOUNDARIES)}")
     if _traced(array):
-        return tracer().value(PadEnds(left, right, boundary, array.term))
+        return tracer().value(t.PadEnds(left, right, boundary, array.term))
     _same_lengths("pad", [array])
     n = len(array)
     places = range(-left, n + right)
@@ -164,12 +142,12 @@ def iterate(times: int, function: Callable[[Any], Any], array: Any) -> Any:
     """Return an array to which a function was applied so many times."""
     if not _traced(array):
         return functools.reduce(lambda value, _: function(value), range(times), array)
-    return tracer().value(Iterate(times, tracer().function(function, [array.kind]), array.term, label=tracer().label))
+    return tracer().value(t.Iterate(times, tracer().function(function, [array.kind]), array.term, label=tracer().label))
 
 
 def reorder(array: Any) -> Any:
     """Return the elements in any order: a derivation may choose it."""
-    return tracer().value(Reorder(array.term)) if _traced(array) else array
+    return tracer().value(t.Reorder(array.term)) if _traced(array) else array
 
 
 def let(value: Any, function: Callable[[Any], Any]) -> Any:
@@ -177,7 +155,7 @@ def let(value: Any, function: Callable[[Any], Any]) -> Any:
     if not isinstance(value, TracedValue):
         return function(value)
     made = tracer().function(function, [value.kind])
-    return tracer().value(Let(made.parameters[0], value.term, made.body))
+    return tracer().value(t.Let(made.parameters[0], value.term, made.body))
 
 
 # ---- of traced values --------------------------------------------------------------------------------------------
@@ -196,19 +174,19 @@ def _element(array: Any) -> ValueType:
     return kind.element
 
 
-def _mapped(function: Callable[..., Any], arrays: Sequence[Any]) -> tuple[Lambda, Term]:
+def _mapped(function: Callable[..., Any], arrays: Sequence[Any]) -> tuple[t.Lambda, Term]:
     """Return a function of one element, and the array of what it is applied to."""
     made = tracer().function(function, [_element(each) for each in arrays])
     if len(arrays) == 1:
         return made, arrays[0].term
-    zipped = tracer().value(Zip(tuple(each.term for each in arrays)))
+    zipped = tracer().value(t.Zip(tuple(each.term for each in arrays)))
     name = fresh_name("p", frozenset(tracer().names))
     tracer().names[name] = _element(zipped)
-    items = {own: Item(Variable(name), place) for place, own in enumerate(made.parameters)}
-    return Lambda((name,), term(substitute(made.body, items)), made.name), zipped.term
+    items = {own: t.Item(t.Variable(name), place) for place, own in enumerate(made.parameters)}
+    return t.Lambda((name,), term(substitute(made.body, items)), made.name), zipped.term
 
 
-def _operator(function: Callable[..., Any], array: Any, start: Any) -> Lambda:
+def _operator(function: Callable[..., Any], array: Any, start: Any) -> t.Lambda:
     element = _element(array)
     return tracer().function(function, [start.kind if isinstance(start, TracedValue) else element, element])
 
