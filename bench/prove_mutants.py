@@ -24,12 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from cuda_out.compile.toolchain import CompileError, available_tools
+from cuda_out.compile.toolchain import CompileError, Tool, available_tools
 from cuda_out.emulate.emulate import EmulationError, emulate
-from cuda_out.ptx.running import machine
 from swizzle.strangers.proving.launched import KIND_NAMES, LaunchedKernel, chain_of
 from swizzle.strangers.proving.prove import prove
-from swizzle.strangers.reading import compiled
 from swizzle.strangers.reading.launch import GivenArgument, number_of
 from swizzle.strangers.reading.text import CudaText
 from symbolic.errors import SwizzleError
@@ -132,9 +130,7 @@ def main() -> None:
         for name in ([arguments.kernel] if arguments.kernel else sorted(SPECIFICATIONS))
         for what, text in mutants((KERNELS / f"{name}.cu").read_text())
     ]
-    machine.STEPS = STEPS  # type: ignore[misc]
-    if "nvrtc" in available_tools():  # nvcc takes seconds to refuse a mutant
-        compiled.available_tools = lambda: ["nvrtc"]  # type: ignore[assignment]
+    compiler: Tool | None = "nvrtc" if "nvrtc" in available_tools() else None  # nvcc takes seconds to refuse a mutant
     random.Random(arguments.seed).shuffle(every)
     verdicts, tried, bad, begun = Counter[str](), 0, 0, time.process_time()
     with tempfile.TemporaryDirectory() as folder:
@@ -144,7 +140,9 @@ def main() -> None:
             file, kernels = Path(folder, "kernel.cu"), CHAINS.get(name, ())
             file.write_text(text)
             try:
-                verdict = prove(file, SPECIFICATIONS[name], kernel=kernels or None).verdict
+                verdict = prove(
+                    file, SPECIFICATIONS[name], kernel=kernels or None, compiler=compiler, steps=STEPS
+                ).verdict
             except SwizzleError as error:
                 verdict = "not compiled" if error.place is not None else f"an error without a place: {error.found}"
             tried += verdict != "not compiled"

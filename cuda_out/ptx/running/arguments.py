@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from cuda_out.ptx.kinds import Bits, width
-from cuda_out.ptx.running.memory import Lanes
-from cuda_out.ptx.syntax import PtxVariable
+from cuda_out.ptx.running.memory import Broken, Lanes
+from cuda_out.ptx.syntax import Kernel, NotInterpreted, PtxVariable, names_of
+from symbolic.machine.launch_shape import LaunchShape
+
+MOST_STATIC: Final = 48 * 1024
+"""So many bytes of shared memory ptxas allows with their sizes, on every architecture."""
+MOST_SHARED: Final = 227 * 1024
+"""As many a block has on any architecture, with those that the launch gives."""
 
 
 class LaunchArray(Struct, frozen=True):
@@ -78,3 +84,34 @@ def parts_of(argument: LaunchArgument) -> Iterator[LaunchArgument]:
         yield from (part for _, part in argument.parts)
     else:
         yield argument
+
+
+def check_shared(kernel: Kernel, dynamic: int) -> None:
+    """Raise Broken for more shared memory than ptxas or a launch allows: of that which the kernel's code names."""
+    bodies = [kernel, *kernel.functions.values()]
+    named = {name for body in bodies for i in body.instructions for part in i.operands for name in names_of(part)}
+    static = 0
+    for array in dict.fromkeys(array for body in bodies for array in body.arrays):
+        if array.space == "shared" and array.size and array.name in named:
+            static = -(-static // array.align) * array.align + array.size
+    if static > MOST_STATIC:
+        raise Broken(f"{static} bytes of static shared memory: ptxas allows {MOST_STATIC}")
+    if static + dynamic > MOST_SHARED:
+        raise Broken(f"{static + dynamic} bytes of shared memory: no block has more than {MOST_SHARED}")
+
+
+def check_block(kernel: Kernel, shape: LaunchShape) -> None:
+    """Raise Broken where the driver would refuse to launch the kernel with blocks of this shape."""
+    if kernel.most_threads is not None and shape.block_threads > kernel.most_threads:
+        raise Broken(f"a block of {shape.block_threads} threads: .maxntid allows {kernel.most_threads}")
+    if kernel.block is not None and shape.block != kernel.block:
+        raise Broken(f"a block of the shape {shape.block}: .reqntid asks for {kernel.block}")
+
+
+def check_promised(name: str, promised: int, argument: LaunchArgument) -> None:
+    """Raise NotInterpreted where a parameter is said to be an address with more zeros than the argument's has."""
+    align = argument.align or promised if isinstance(argument, LaunchArray) else 1
+    if promised and align % promised:
+        raise NotInterpreted(
+            f"the parameter {name} is said to be a multiple of {promised} (.ptr): it is one of {align}"
+        )

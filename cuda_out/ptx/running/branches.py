@@ -24,7 +24,7 @@ from cuda_out.ptx.instructions.operation import Operation
 from cuda_out.ptx.instructions.table import decode
 from cuda_out.ptx.kinds import KINDS, is_float, width
 from cuda_out.ptx.running.control_flow import ControlFlow
-from cuda_out.ptx.running.machine import STEPS, PtxMachine
+from cuda_out.ptx.running.machine import PtxMachine
 from cuda_out.ptx.running.memory import Broken, KeptCells, Lanes, Region
 from cuda_out.ptx.running.registers import Register
 from cuda_out.ptx.syntax import Instruction, Name, NotInterpreted
@@ -151,7 +151,7 @@ class BranchingMachine(PtxMachine):
     def _execute(self, instruction: Instruction, place: int, at: Lanes) -> None:
         if self._way >= 0:
             self._steps += 1
-            if self._steps > STEPS // 4:
+            if self._steps > self.steps // 4:
                 raise NotInterpreted(f"{instruction}, to which branches on data lead in too many ways")
         super()._execute(instruction, place, at)
 

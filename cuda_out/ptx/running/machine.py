@@ -30,6 +30,9 @@ from cuda_out.ptx.running.arguments import (
     LaunchScalar,
     as_variable,
     bits_of,
+    check_block,
+    check_promised,
+    check_shared,
     parts_of,
 )
 from cuda_out.ptx.running.async_copies import AsyncCopies
@@ -50,10 +53,6 @@ STEPS: Final = 1_000_000
 """Instructions that a run may execute, each for all its threads together."""
 WIDEST: Final = 16
 """Bytes that one access moves at most."""
-MOST_STATIC: Final = 48 * 1024
-"""So many bytes of shared memory ptxas allows with their sizes, on every architecture."""
-MOST_SHARED: Final = 227 * 1024
-"""As many a block has on any architecture, with those that the launch gives."""
 _SPACES: Final = ("global", "shared", "local", "const")
 MATRICES: Final = frozenset(("ldmatrix", "stmatrix", "movmatrix", "mma", "wmma"))
 _OUTSIDE: Final = MATRICES | frozenset(
@@ -76,7 +75,7 @@ class PtxMachine:
     ended, which is so from sm_70 on; else it is an error that threads miss a barrier, as CUDA's guide has it. Variables
     of the module that are `written` begin as the module is loaded, and are outputs; others are read-only, and hold what
     the host may have put there, unless the module is `just_loaded`. `fragments` is at which of many places WMMA's
-    fragments lie, 0 where such instructions are refused.
+    fragments lie, 0 where such instructions are refused. A run executes `steps` instructions at most.
     """
 
     def __init__(
@@ -92,10 +91,11 @@ class PtxMachine:
         just_loaded: bool = False,
         written: Collection[str] = (),
         fragments: int = 0,
+        steps: int = STEPS,
     ) -> None:
         assert shape.warp_size == LANES
-        _check_block(kernel, shape)
-        _check_shared(kernel, dynamic)
+        check_block(kernel, shape)
+        check_shared(kernel, dynamic)
         self.kernel, self.shape, self.deferred = kernel, shape, deferred
         self.memory = PtxMemory(shape)
         self.registers = Registers(shape, self.memory, deferred, kernel.registers)
@@ -116,14 +116,14 @@ class PtxMachine:
             i.operands[0] for i in kernel.instructions
             if i.op[0] == "atom" and isinstance(i.operands[0], Name) and named[i.operands[0].text] > 1
         }  # fmt: skip
-        self.any_order, self.early_returns = any_order, early_returns
+        self.any_order, self.early_returns, self.steps = any_order, early_returns, steps
         self.left_out = False
         """Whether a barrier, a vote or a shuffle was passed without threads that had ended."""
         if len(arguments) != len(kernel.parameters):
             raise NotInterpreted(f"{kernel.name} with {len(arguments)} arguments: it takes {len(kernel.parameters)}")
         variables = {array.name: array for array in kernel.arrays}
         for (name, kind), argument in zip(kernel.parameters, arguments, strict=True):
-            _check_promised(name, kernel.promised.get(name, 0), argument)
+            check_promised(name, kernel.promised.get(name, 0), argument)
             size = 8 * argument.size if isinstance(argument, LaunchRecord) else bits_of(argument)
             record = 8 * record_size(kind)
             if name in variables:
@@ -216,7 +216,7 @@ class PtxMachine:
         count, code = self.shape.count, self.kernel.instructions
         end, waiting = len(code), np.zeros(count, np.bool_)
         every, together = self.registers.every, bool((counter == counter[0]).all())
-        for _ in range(STEPS):
+        for _ in range(self.steps):
             if together:
                 at, place = every, int(counter[0])
                 if place in (stop, end):
@@ -268,7 +268,7 @@ class PtxMachine:
             if len(on):
                 self._execute(instruction, place, on)
             counter[at] += 1
-        raise Broken(f"the kernel still runs after {STEPS:,} instructions")
+        raise Broken(f"the kernel still runs after {self.steps:,} instructions")
 
     def _goes_both_ways(self, instruction: Instruction, place: int, at: Lanes, counter: Lanes) -> bool:
         """Do what an instruction does whose guard depends on data, and move threads on; False where it does not."""
@@ -460,27 +460,7 @@ class PtxMachine:
 
     def split_cells(self, region: Region, size: int) -> None:
         """Make the cells of an array smaller: what is in one of them becomes parts of `size` bytes."""
-        count = region.cell // size
-        parts = self.registers.unpacked((region.bits, region.terms), 8 * size, count)
-        never = is_unwritten(region.terms)
-        region.bits = np.stack([bits for bits, _ in parts], axis=1).reshape(-1)
-        region.terms = np.stack([np.where(never, region.terms, terms) for _, terms in parts], axis=1).reshape(-1)
-        region.writer, region.thread = np.repeat(region.writer, count), np.repeat(region.thread, count)
-        region.constant = {cell * count + part for cell in region.constant for part in range(count)}
-        within = np.arange(count)
-        region.accesses = [
-            replace(
-                each,
-                addresses=(each.addresses[:, None] * count + within).reshape(-1),
-                **{
-                    name: np.repeat(getattr(each, name), count, axis=0)
-                    for name in ("threads", "block_epoch", "warp_epoch", "known", "holds")
-                    if getattr(each, name) is not None
-                },
-            )
-            for each in region.accesses
-        ]
-        region.cell, region.instance = size, region.instance * count
+        region.split(self.registers.unpacked((region.bits, region.terms), 8 * size, region.cell // size))
 
     def _barrier(self, instruction: Instruction, at: Lanes) -> None:
         wide = "warp" not in instruction.op
@@ -582,34 +562,3 @@ def results_of_function(function: Kernel, kinds: Sequence[str], result: str, val
     if terms.any():
         raise Broken(f"{function.name} gives what was never set")
     return typed(bits[:count], result)
-
-
-def _check_shared(kernel: Kernel, dynamic: int) -> None:
-    """Raise Broken for more shared memory than ptxas or a launch allows: of that which the kernel's code names."""
-    bodies = [kernel, *kernel.functions.values()]
-    named = {name for body in bodies for i in body.instructions for part in i.operands for name in names_of(part)}
-    static = 0
-    for array in dict.fromkeys(array for body in bodies for array in body.arrays):
-        if array.space == "shared" and array.size and array.name in named:
-            static = -(-static // array.align) * array.align + array.size
-    if static > MOST_STATIC:
-        raise Broken(f"{static} bytes of static shared memory: ptxas allows {MOST_STATIC}")
-    if static + dynamic > MOST_SHARED:
-        raise Broken(f"{static + dynamic} bytes of shared memory: no block has more than {MOST_SHARED}")
-
-
-def _check_block(kernel: Kernel, shape: LaunchShape) -> None:
-    """Raise Broken where the driver would refuse to launch the kernel with blocks of this shape."""
-    if kernel.most_threads is not None and shape.block_threads > kernel.most_threads:
-        raise Broken(f"a block of {shape.block_threads} threads: .maxntid allows {kernel.most_threads}")
-    if kernel.block is not None and shape.block != kernel.block:
-        raise Broken(f"a block of the shape {shape.block}: .reqntid asks for {kernel.block}")
-
-
-def _check_promised(name: str, promised: int, argument: LaunchArgument) -> None:
-    """Raise NotInterpreted where a parameter is said to be an address with more zeros than the argument's has."""
-    align = argument.align or promised if isinstance(argument, LaunchArray) else 1
-    if promised and align % promised:
-        raise NotInterpreted(
-            f"the parameter {name} is said to be a multiple of {promised} (.ptr): it is one of {align}"
-        )

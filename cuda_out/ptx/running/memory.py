@@ -14,8 +14,9 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import replace
 
-from cuda_out.ptx.columns import NEVER
+from cuda_out.ptx.columns import NEVER, is_unwritten
 from cuda_out.ptx.instructions.operation import InstructionForm
 from cuda_out.ptx.kinds import Bits, width
 from cuda_out.ptx.syntax import Instruction, NotInterpreted
@@ -117,6 +118,27 @@ class Region:
     def where(self, cell: int) -> str:
         """Name a cell."""
         return f"{self.name}[{cell % max(self.cells, 1)}]"
+
+    def split(self, parts: Sequence[tuple[Bits, Lanes]]) -> None:
+        """Make cells smaller: each becomes its parts, the lowest first."""
+        count, never, within = len(parts), is_unwritten(self.terms), np.arange(len(parts))
+        self.bits = np.stack([bits for bits, _ in parts], axis=1).reshape(-1)
+        self.terms = np.stack([np.where(never, self.terms, terms) for _, terms in parts], axis=1).reshape(-1)
+        self.writer, self.thread = np.repeat(self.writer, count), np.repeat(self.thread, count)
+        self.constant = {cell * count + part for cell in self.constant for part in range(count)}
+        self.accesses = [
+            replace(
+                each,
+                addresses=(each.addresses[:, None] * count + within).reshape(-1),
+                **{
+                    name: np.repeat(getattr(each, name), count, axis=0)
+                    for name in ("threads", "block_epoch", "warp_epoch", "known", "holds")
+                    if getattr(each, name) is not None
+                },
+            )
+            for each in self.accesses
+        ]
+        self.cell, self.instance = self.cell // count, self.instance * count
 
 
 class KeptCells(Struct, frozen=True):

@@ -9,12 +9,15 @@ from typing import Any, Final
 import numpy as np
 
 from swizzle.language.specs.array_elements import (
+    Objects,
     as_number,
     choose,
     common_kind,
+    converted,
     has_data,
     is_data,
     objects,
+    on_elements,
     plain_numbers,
     refused,
     settled,
@@ -27,9 +30,11 @@ from swizzle.language.specs.data_array import (
     cells,
     constants,
     each_array,
+    index_for,
     kind_of_array,
     known,
     made,
+    ones_like,
     result,
 )
 
@@ -483,3 +488,41 @@ def _result_type(*arrays: Any) -> Any:
 
 for _function in (np.shape, np.ndim, np.size, np.iscomplexobj, np.isrealobj, np.may_share_memory, np.shares_memory):
     FUNCTIONS[_function] = _moving(_function)
+
+
+@known("accumulate")
+def _accumulated(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None) -> Any:
+    kind = ufunc.accumulate(ones_like(array), axis=axis, dtype=dtype).dtype
+    if array.kind != kind:
+        array = made(converted(cells(array), array.kind, kind, dtype is not None), kind)
+    rows, found = np.moveaxis(cells(array), axis, 0), list[Objects]()
+    for row in rows:
+        found.append(on_elements(ufunc, (found[-1], objects(row)), (kind, kind))[0] if found else objects(row))
+    stacked = np.stack(found) if found else rows
+    return made(np.moveaxis(stacked, 0, axis), kind)
+
+
+@known("reduceat")
+def _reduced_at(ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0) -> Any:
+    shown = ufunc.reduceat(ones_like(array), index_for(indices), axis=axis)
+    rows, places = np.moveaxis(array, axis, 0), [*map(int, index_for(indices))]
+    parts = []
+    for at, first in enumerate(places):
+        last = places[at + 1] if at + 1 < len(places) else len(rows)
+        parts.append(ufunc.reduce(rows[first : max(last, first + 1)]))
+    return made(np.moveaxis(cells(array_of(parts)), 0, axis), shown.dtype)
+
+
+@known("at")
+def _changed_at(ufunc: np.ufunc, array: Any, indices: Any, *operands: Any) -> None:
+    """Change an array at constant indices, one after the other."""
+    places = index_for(indices) if not isinstance(indices, tuple) else tuple(map(index_for, indices))
+    if not isinstance(array, DataArray) or isinstance(places, DataArray):
+        raise refused(
+            f"{ufunc.__name__}.at at indices that are data", "write np.where(index == i, x, 0).sum() for each i"
+        )
+    order = np.arange(array.size).reshape(array.shape)[places]
+    values = [np.broadcast_to(cells(each), order.shape) for each in operands]
+    for number, place in enumerate(order.reshape(-1).tolist()):
+        at = np.unravel_index(place, array.shape)
+        array[at] = called(ufunc, array[at], *(each.reshape(-1)[number] for each in values))

@@ -38,7 +38,7 @@ from symbolic.ir.functions import ChoiceFunction, Gather, StateFunction, applied
 from symbolic.ir.program import DType, FunctionName
 
 FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {}
-"""What NumPy's functions of arrays are of arrays of data, or of data."""
+"""What NumPy's functions of arrays are of arrays of data, or of data; by name, methods of functions of elements."""
 
 
 def known(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -100,7 +100,7 @@ class DataArray(np.ndarray[Any, Any]):
     def __getitem__(self, key: Any) -> Any:
         simple = type(key) is int or (type(key) is tuple and all(type(part) is int for part in key))
         if not simple:
-            parts = tuple(map(_index, key)) if isinstance(key, tuple) else (_index(key),)
+            parts = tuple(map(index_for, key)) if isinstance(key, tuple) else (index_for(key),)
             if any(isinstance(part, DataArray) for part in parts):
                 return self._gathered(parts)
             key = parts if isinstance(key, tuple) else parts[0]
@@ -121,7 +121,7 @@ class DataArray(np.ndarray[Any, Any]):
         return error
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        parts = tuple(map(_index, key)) if isinstance(key, tuple) else (_index(key),)
+        parts = tuple(map(index_for, key)) if isinstance(key, tuple) else (index_for(key),)
         taken = self._taken(value)
         if not any(isinstance(part, DataArray) for part in parts):
             super().__setitem__(parts if isinstance(key, tuple) else parts[0], taken if taken.ndim else taken[()])
@@ -327,7 +327,7 @@ def _read(array: DataArray, table: Terms, read: FunctionName, offset: int, place
     return cells(array).reshape(-1)[total - offset]
 
 
-def _index(part: Any) -> Any:
+def index_for(part: Any) -> Any:
     """Return an index for NumPy: numbers of ours as numbers; of data, an array of ours."""
     if isinstance(part, list):
         part = array_of(part) if any(map(has_arrays, part)) else np.array(part)
@@ -442,14 +442,12 @@ def _called(ufunc: np.ufunc, method: str, inputs: Sequence[Any], named: dict[str
     elif method == "reduce":
         found = _reduced(ufunc, array_of(given[0]), *given[1:], **{"dtype": dtype, "where": kept, **named})
     elif method == "accumulate":
-        found = _accumulated(ufunc, given[0], *given[1:], **{"dtype": dtype, **named})
+        found = FUNCTIONS["accumulate"](ufunc, given[0], *given[1:], **{"dtype": dtype, **named})
     elif method == "outer":
         a, b = (np.asanyarray(each) for each in given)
         found = _called(ufunc, "__call__", (np.reshape(a, (*a.shape, *[1] * b.ndim)), b), {})
-    elif method == "reduceat":
-        return _reduced_at(ufunc, *given, **named)
     else:
-        return _changed_at(ufunc, *given)
+        return FUNCTIONS[method](ufunc, *given, **named)
     return _written(ufunc, out, found)
 
 
@@ -521,7 +519,7 @@ def _scalars(array: Any, some: Objects) -> Objects:
     return np.asarray(found, object)
 
 
-def _ones(array: DataArray) -> Any:
+def ones_like(array: DataArray) -> Any:
     return np.broadcast_to(np.ones((), array.kind), array.shape)
 
 
@@ -534,7 +532,7 @@ def _reduced(
     if not isinstance(array, DataArray):
         array = constants(array)
     like: dict[str, Any] = {"initial": 1} if start else {}
-    shown = ufunc.reduce(_ones(array), axis=axis, dtype=dtype, keepdims=keepdims, **like)
+    shown = ufunc.reduce(ones_like(array), axis=axis, dtype=dtype, keepdims=keepdims, **like)
     kind = np.asarray(shown).dtype
     if where is not True:
         neutral = start.get("initial", ufunc.identity)
@@ -554,38 +552,3 @@ def _reduced(
     if not rows.shape[1]:
         return constants(shown)
     return result(reduced_rows(ufunc, rows, array.kind).reshape(np.shape(shown)), kind)
-
-
-def _accumulated(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None) -> Any:
-    kind = ufunc.accumulate(_ones(array), axis=axis, dtype=dtype).dtype
-    if array.kind != kind:
-        array = made(converted(cells(array), array.kind, kind, dtype is not None), kind)
-    rows, found = np.moveaxis(cells(array), axis, 0), list[Objects]()
-    for row in rows:
-        found.append(on_elements(ufunc, (found[-1], objects(row)), (kind, kind))[0] if found else objects(row))
-    stacked = np.stack(found) if found else rows
-    return made(np.moveaxis(stacked, 0, axis), kind)
-
-
-def _reduced_at(ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0) -> Any:
-    shown = ufunc.reduceat(_ones(array), _index(indices), axis=axis)
-    rows, places = np.moveaxis(array, axis, 0), [*map(int, _index(indices))]
-    parts = []
-    for at, first in enumerate(places):
-        last = places[at + 1] if at + 1 < len(places) else len(rows)
-        parts.append(_called(ufunc, "reduce", (rows[first : max(last, first + 1)],), {}))
-    return made(np.moveaxis(cells(array_of(parts)), 0, axis), shown.dtype)
-
-
-def _changed_at(ufunc: np.ufunc, array: Any, indices: Any, *operands: Any) -> None:
-    """Change an array at constant indices, one after the other."""
-    places = _index(indices) if not isinstance(indices, tuple) else tuple(map(_index, indices))
-    if not isinstance(array, DataArray) or isinstance(places, DataArray):
-        raise refused(
-            f"{ufunc.__name__}.at at indices that are data", "write np.where(index == i, x, 0).sum() for each i"
-        )
-    order = np.arange(array.size).reshape(array.shape)[places]
-    values = [np.broadcast_to(cells(each), order.shape) for each in operands]
-    for number, place in enumerate(order.reshape(-1).tolist()):
-        at = np.unravel_index(place, array.shape)
-        array[at] = _called(ufunc, "__call__", [array[at], *(each.reshape(-1)[number] for each in values)], {})

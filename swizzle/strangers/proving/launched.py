@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from cuda_out.compile.toolchain import Resources
 from cuda_out.ptx.kinds import width
+from cuda_out.ptx.running.machine import STEPS
 from cuda_out.ptx.syntax import Instruction, Kernel, PtxVariable, names_of
 from swizzle.strangers.reading.compiled import (
     Undecided,
@@ -45,7 +46,8 @@ _MOVES: Final = ("mov", "selp", "max", "min", "neg", "abs", "shfl", "cvt")
 
 class LaunchedKernel(Struct, frozen=True):
     """One launch of one kernel of a file: the arguments of a template as they are spelled, its PTX, and what it is
-    given: its parameters, then variables of the module that the host sets, which are `entry`'s last parameters."""
+    given: its parameters, then variables of the module that the host sets, which are `entry`'s last parameters. A run
+    executes `steps` instructions at most."""
 
     text: CudaText
     kernel: CudaKernel
@@ -54,6 +56,7 @@ class LaunchedKernel(Struct, frozen=True):
     entry: Kernel
     launch: KernelLaunch
     arguments: tuple[GivenArgument, ...]
+    steps: int = STEPS
 
     @property
     def name(self) -> str:

@@ -14,10 +14,12 @@ import numpy as np
 from msgspec.structs import replace
 
 from cuda_out.compile.children import confined
+from cuda_out.compile.toolchain import Tool
 from cuda_out.ptx.columns import NEVER
 from cuda_out.ptx.instructions.roundings import few_units
+from cuda_out.ptx.running.arguments import MOST_STATIC
 from cuda_out.ptx.running.arithmetic import assumptions
-from cuda_out.ptx.running.machine import MOST_STATIC
+from cuda_out.ptx.running.machine import STEPS
 from cuda_out.ptx.running.validate import OutputDifference
 from swizzle.language.specs.spec import Spec
 from swizzle.language.specs.specification import own_types
@@ -233,13 +235,17 @@ def prove(
     defines: Sequence[str] = (),
     output: str | Path | None = None,
     trust: bool = False,
+    compiler: Tool | None = None,
+    steps: int = STEPS,
 ) -> KernelProof:
     """Prove that a kernel of a CUDA file is equal to a specification, or `against` another kernel, for all inputs.
 
     The specification is a function, or names one, `"SPEC.py:NAME"`; the other kernel is `"REF.cu:KERNEL"`, or one of a
     file that has no other. The other words are those of the command line, several for a chain of kernels, and last
-    those of the other kernel. Inputs on which the two differ are written into the folder `output`. What is returned is
-    true where they are equal, and `explained()` says why not. Raises SwizzleError for a mistake in what is given.
+    those of the other kernel. Inputs on which the two differ are written into the folder `output`. The file is read by
+    one `compiler`, or whichever there is; a kernel that executes more than so many `steps`, an instruction of all its
+    threads each, counts as one that does not end. What is returned is true where they are equal, and `explained()` says
+    why not. Raises SwizzleError for a mistake in what is given.
     """
     if (specification is None) == (against is None):
         raise SwizzleError(
@@ -250,7 +256,8 @@ def prove(
     names, launches, arguments = (_words(each) for each in (kernel, launch, args))
     try:
         text = _text(Path(file), includes, defines)
-        return _proof_of(text, specification, against, names, launches, arguments, output, trust)
+        text.tool = compiler
+        return _proof_of(text, specification, against, names, launches, arguments, output, trust, steps)
     except SwizzleError as error:
         raise error.with_traceback(None) from None
 
@@ -258,19 +265,20 @@ def prove(
 def _proof_of(
     text: CudaText, specification: Spec | Callable[..., Any] | str | None, against: str | Path | None,
     names: Sequence[str], launches: Sequence[str], arguments: Sequence[str], output: str | Path | None, trust: bool,
+    steps: int,
 ) -> KernelProof:  # fmt: skip
     called = names or [each.flags["--kernel"] for each in said_chain(text)] or [each.name for each in text.kernels()]
     with confined(not trust), own_types():
         try:
+            reference: Callable[[Subject], tuple[Subject, ProofReference]]
             if against is not None:
                 kernels, others = _both(text, str(against), names, launches, arguments)
-                prover = KernelProver(subject_of(kernels), lambda one: (one, KernelReference(one, others)))
+                reference = lambda one: (one, KernelReference(one, others))  # noqa: E731
             else:
                 assert specification is not None
-                own = _specified(specification, called)
-                prover = KernelProver(
-                    subject_of(chain_of(text, names, launches, arguments)), partial(_by_specification, own)
-                )
+                reference = partial(_by_specification, _specified(specification, called))
+                kernels = chain_of(text, names, launches, arguments)
+            prover = KernelProver(subject_of([replace(each, steps=steps) for each in kernels]), reference)
         except Undecided as error:
             return KernelProof(
                 ", ".join(called), str(against or specification), "undecided", 0, "; ".join(launches), why=str(error)

@@ -96,7 +96,7 @@ def run_chain(kernels: Sequence[LaunchedKernel], notes: Notes, held: Held | None
 
 
 def _run(kernel: LaunchedKernel, notes: Notes, held: Held, fragments: int) -> Ran:
-    machine = partial(BranchingMachine, fragments=fragments)
+    machine = partial(BranchingMachine, fragments=fragments, steps=kernel.steps)
     return Inputs(kernel.arguments, kernel.launch, notes=notes, held=held).run(kernel.entry, machine)
 
 
