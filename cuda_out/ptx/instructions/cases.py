@@ -14,9 +14,12 @@ from typing import Final, TypeAlias
 
 from cuda_out.ptx.instructions.normal import Normal
 from cuda_out.ptx.instructions.polynomials import Factors
+from cuda_out.ptx.instructions.rings import LIMIT
 from cuda_out.ptx.kinds import is_float
 from symbolic.algebra.terms import Term
 
+MOST: Final = 4 * LIMIT
+"""Monomials of a product where long sums are multiplied out."""
 MOST_CASES: Final = 256
 """So many cases are looked at for two terms."""
 _Facts: TypeAlias = "Mapping[Term, tuple[bool, bool]]"
@@ -187,9 +190,10 @@ class MultipliedOut(_Again):
     """Terms in which products of long sums are written out."""
 
     def written_out(self, term: Term) -> Term:
-        before, self.normal.multiplied_out = self.normal.multiplied_out, True
+        before = self.normal.multiplied_out, self.normal.limit
+        self.normal.multiplied_out, self.normal.limit = True, MOST
         found = super().written_out(term)
-        self.normal.multiplied_out = before
+        self.normal.multiplied_out, self.normal.limit = before
         return found
 
 

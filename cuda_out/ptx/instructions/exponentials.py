@@ -10,8 +10,9 @@ All are equations of real numbers. What each needs of them:
 - y / (x + y) = 1 - x / (x + y), 1 / y / (x + y) = (1 / y - 1 / (x + y)) / x: x is a positive number, y one times an
   exponential.
 - (a < b ? x : y) = s * exp(-max(a, b)) where x * exp(b) = s = y * exp(a): all are numbers.
-- log2(x) = log(x) / log(2), 2^x = exp(x * log(2)), x^2 = x * x, x^-1 = 1 / x, x^0.5 = sqrt(x), rsqrt(x) = 1 / sqrt(x):
-  both sides have a value for the same x. A factor of x in 2^x that is rounded stands for the number that it rounds.
+- log2(x) = log(x) / log(2), 2^x = exp(x * log(2)), x^2 = x * x, x^-1 = 1 / x, x^0.5 = sqrt(x), rsqrt(x) = 1 / sqrt(x),
+  sqrt(x * x) = |x|: both sides have a value for the same x. A factor of x in 2^x that is rounded stands for the number
+  that it rounds.
 - 1 / (x * y + x * z) = 1 / x * 1 / (y + z); 1 / x * 1 / sqrt(x) = (1 / sqrt(x))^3, and with sqrt(x) in the place of its
   inverse: both sides have a value for the same x. 1 / (x + y)^2 = (1 / (x + y))^2.
 - erf, sin, tanh are odd, cos is even; erfc(x) = 1 - erf(x), tanh(x) = 1 - 2 / (1 + exp(2 * x)): for all x.
@@ -22,7 +23,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import floor
+from math import floor, isqrt
 from typing import Final
 
 from cuda_out.ptx.instructions.infinities import Infinities
@@ -37,8 +38,8 @@ LN2: Final = Fraction("0.6931471805599453094172321214581765680755001343602552541
 LN10: Final = Fraction("2.302585092994045684017991454684364207601101488628772976033327900")
 _ODD: Final = frozenset(("erf", "sin", "tan", "asin", "atan", "sinh"))
 _LOW: Final = frozenset(("-inf", "extended +:f64"))
-LONG: Final = 128
-"""A sum of more products stays a factor of products, unless all is multiplied out."""
+LONG: Final = isqrt(LIMIT)
+"""A sum of more products, whose square would be too long, stays a factor of products, unless all is multiplied out."""
 MOST_POWER: Final = 8
 """The largest whole exponent of a power that is a product."""
 
@@ -98,12 +99,24 @@ class Exponentials(Infinities):
             case "cos":
                 return self.terms.apply(name, (min(a, self.scaled("f64", -1, a)),))
             case "sqrt":
+                if (whole := self._whole_root(a)) is not None:
+                    return whole
                 root = self._roots[a] = self.terms.apply(name, (a,))
                 self._joins_root(a)
                 return root
             case _ if symbol in _ODD and (other := self.scaled("f64", -1, a)) < a:
                 return self.scaled("f64", -1, self.terms.apply(name, (other,)))
         return self.terms.apply(name, tuple(parts))
+
+    def _whole_root(self, a: Term) -> Term | None:
+        """Return |x| where a number is the square of a product x; None for any other."""
+        whole = self._as_sum(a)
+        ((factors, c),) = whole.items() if len(whole) == 1 else (((), 0),)
+        root = factors[::2]  # they are sorted
+        if not root or c != 1 or root != factors[1::2]:
+            return None
+        half = self._sum_term("f64", {root: 1})
+        return self.terms.apply("abs.f64", (min(half, self.scaled("f64", -1, half)),))
 
     def _power(self, a: Term, exponent: Fraction) -> Term | None:
         if exponent < 0:
@@ -175,7 +188,7 @@ class Exponentials(Infinities):
                 return super().multiply(kind, a, b)
             return self._sum_term(kind, product_of(self._as_factor(a, b), self._as_factor(b, a)))
         left, right = self._as_sum(a), self._as_sum(b)
-        if len(left) * len(right) > LIMIT:
+        if len(left) * len(right) > self.limit:
             return super().multiply(kind, a, b)
         total: Polynomial = {}
         if len(right) == 1 or len(left) == 1:

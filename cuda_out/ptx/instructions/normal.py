@@ -52,6 +52,8 @@ class Normal(Exponentials):
         self._read: dict[tuple[str, Term], Term] = {}
         self._rounded: dict[tuple[str, Term], Term] = {}
         self._shapes: dict[Term, int] = {}
+        self.unrounded: FloatTypes = frozenset()
+        """The types to which rounding a float counts as that of arithmetic does, as none."""
 
     def unknown_array(self, name: str, kind: str, count: int) -> npt.NDArray[np.int64]:
         """Return variables for an array of which nothing is known but its elements' type."""
@@ -104,11 +106,24 @@ class Normal(Exponentials):
             if width(kind) == 16:  # of a register of 32 bits, the low ones
                 term = self.narrowed("b16", term)
                 op, args = self.terms.nodes[term]
-            number = args[0] if op == f"bits{width(kind)}" else self.bf16_in_f32(term) if kind == "f32" else None
+            number = args[0] if op == f"bits{width(kind)}" else self._with_sign(kind, term)
+            if number is None and kind == "f32":
+                number = self.bf16_in_f32(term)
             return self.terms.apply(f"float.{width(kind)}", (term,)) if number is None else number
         if not self.is_real(term):
             return self.narrowed(kind, term)
         return args[0] if op == f"float.{width(kind)}" else self.terms.apply(f"bits{width(kind)}", (term,))
+
+    def _with_sign(self, kind: str, term: Term) -> Term | None:
+        """Return the float that a float's bits are with the sign's cleared, set or turned; None of other words."""
+        whole, sign = self._as_masks(term) if self.terms.nodes[term][0] in ("&", "^") else {}, 1 << width(kind) - 1
+        (factors, *more), full = [each for each in whole if each] or [()], 2 * sign - 1
+        op, args = self.terms.nodes[factors[0]] if len(factors) == 1 else ("", ())
+        kept, turned = int(whole.get(factors, 0)) & full, int(whole.get((), 0)) & full
+        if more or op != f"bits{width(kind)}" or kept | sign != full or turned not in (0, sign):
+            return None
+        number = args[0] if kept == full else self.absolute(kind, args[0])
+        return self.scaled(kind, -1, number) if turned else number
 
     def bf16_in_f32(self, term: Term) -> Term | None:
         """Return the number of bf16 whose bits are the upper half of a word, the lower one 0; None of another word."""
@@ -211,7 +226,7 @@ class Normal(Exponentials):
         if op == "const":
             value = rounded_number(kind, args[0])
             return self.real(math.copysign(math.inf, args[0]) if value is None else value)
-        if kind in self.held(term):
+        if kind in self.held(term) or (kind in self.unrounded and not self._of_integers(term)):
             return term
         if op.startswith("select."):
             return self.select(own, args[0], *(self.rounded(kind, arg) for arg in args[1:]))
@@ -245,12 +260,16 @@ class Normal(Exponentials):
             return of_integers(min(size, width(self.kinds[args[0]]) if op == "atom" else self.ranges.bound(inner)))
         if (count := self._count(term)) is not None:
             return of_integers(count[0].bit_length())
-        inner = [self.terms.nodes[f] for factors in self._as_sum(term) for f in factors]
-        if inner and all(op.startswith("real.") for op, _ in inner):
+        if self._of_integers(term):
             return of_integers(self.farthest(term).bit_length())
         if op.startswith("gather "):
             return WIDER.get(op.rpartition(":")[2], frozenset())
         return frozenset()
+
+    def _of_integers(self, term: Term) -> bool:
+        """Tell whether a float is a sum of products of integers."""
+        inner = [self.terms.nodes[f][0] for factors in self._as_sum(term) for f in factors]
+        return bool(inner) and all(op.startswith("real.") for op in inner)
 
     def bf16_number(self, term: Term) -> Term:
         """Return the number that 16 bits are in bf16."""

@@ -53,6 +53,7 @@ class Rings:
         self._narrow: defaultdict[int, set[Term]] = defaultdict(set)
         self._plain: set[Term] = set()
         self._whole: set[Term] = set()  # sums that are factors as they are
+        self.limit = LIMIT
 
     # -- sizes -------------------------------------------------------------------------------------------------
 
@@ -132,7 +133,7 @@ class Rings:
             self._sums.setdefault(term, {factors: 1})
             return term
         left, right = self._as_sum(a), self._as_sum(b)
-        if len(left) * len(right) > LIMIT:
+        if len(left) * len(right) > self.limit:
             return self._sum_term(kind, {tuple(sorted((a, b))): 1})
         return self._sum_term(kind, product_of(left, right))
 

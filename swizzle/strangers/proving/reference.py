@@ -16,6 +16,7 @@ from cuda_out.ptx.running.validate import (
     output_term,
     same_output,
 )
+from swizzle.answers.checking.validator import in_doubles
 from swizzle.language.specs.spec import Spec
 from swizzle.language.specs.specification import Meaning, numbers
 from swizzle.strangers.proving.launched import LaunchedKernel
@@ -56,6 +57,15 @@ class ProofReference(Protocol):
         in them anyway."""
 
 
+def written_out(terms: Terms, program: Program) -> WrittenOut:
+    """Return a table of terms written out. Where no array holds doubles, a kernel computes in them to lose less, and
+    that they are rounded to floats in the end counts as no more than that floats are rounded."""
+    written = WrittenOut(terms, program.parameters)
+    if not any(each.dtype is DType.F64 for each in program.parameters):
+        written.deferred.normal.unrounded = frozenset(("f32",))
+    return written
+
+
 class SpecificationReference:
     """A specification, whose inputs are in the subject's order."""
 
@@ -64,7 +74,7 @@ class SpecificationReference:
     def __init__(self, subject: Subject, spec: Spec) -> None:
         self.subject, self.spec, self.name = subject, spec, spec.name
         self.meaning = Meaning.of(subject.program, spec)
-        self._written = WrittenOut(self.meaning.terms, subject.program.parameters)
+        self._written = written_out(self.meaning.terms, subject.program)
 
     def written(self) -> WrittenOut:
         return self._written
@@ -105,10 +115,10 @@ class SpecificationReference:
         return numbers(narrow, self.spec, less)
 
     def numbers(self, given: Mapping[str, Array]) -> dict[str, Array]:
-        program = in_double(self.subject.program)
+        program = in_doubles(self.subject.program)
         wide = {p.name: np.asarray(given[p.name]).astype(np.float64) if p.dtype.is_float else given[p.name]
                 for p in self.subject.inputs}  # fmt: skip
-        token = CONVERT.set(lambda value, target: as_numbers(value, _wide(target)))
+        token = CONVERT.set(lambda value, target: as_numbers(value, DType.F64 if target.is_float else target))
         try:
             return numbers(program, self.spec, wide)
         finally:
@@ -123,7 +133,7 @@ class KernelReference:
         self.other = _renamed(subject, subject_of(kernels))
         self.name = self.other.name
         self.says = self.name
-        self._written = WrittenOut(Terms(), subject.program.parameters)
+        self._written = written_out(Terms(), subject.program)
 
     def written(self) -> WrittenOut:
         return self._written
@@ -206,12 +216,3 @@ def _listed(program: Program) -> str:
 def _word(each: Parameter) -> str:
     role = "" if each.role == "in" else f".{each.role}"
     return f"{each.name} {each.dtype.value}{role}" + (f"[{','.join(map(str, each.shape))}]" if each.shape else "")
-
-
-def in_double(program: Program) -> Program:
-    """Return a program with every float of its parameters in double precision."""
-    return replace(program, parameters=tuple(replace(p, dtype=_wide(p.dtype)) for p in program.parameters))
-
-
-def _wide(dtype: DType) -> DType:
-    return DType.F64 if dtype.is_float else dtype
