@@ -8,12 +8,11 @@ its own do not (the groupings of the paper on rfactor).
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from swizzle.operators.carrier import Carrier
-from swizzle.operators.loop import Loop, closed, name_of
+from swizzle.operators.loop import Loop, closed, name_of, unused
 from symbolic.expressions.expression import Expression, both, substituted
 from symbolic.ir.program import DType
 
@@ -83,7 +82,7 @@ def _together(loop: Loop, some: Sequence[Carrier]) -> Carrier:
     within = []
     for carrier in some:
         same = _alike(carrier, lift, combine)
-        spelled = {word: word if word in same else _apart(word, words) for word in carrier.words}
+        spelled = {word: word if word in same else unused(word, words, 2) for word in carrier.words}
         sides = {f"{side}.{word}": name_of(f"{side}.{spelled[word]}", dtype)
                  for word, dtype in carrier.words.items() for side in "ab"}  # fmt: skip
         own = {word: name_of(spelled[word], dtype) for word, dtype in carrier.words.items()}
@@ -114,10 +113,3 @@ def _alike(carrier: Carrier, lift: dict[str, Expression], combine: dict[str, Exp
         if closed == same:
             return same
         same = closed
-
-
-def _apart(name: str, others: Collection[str]) -> str:
-    """Return a name that no other word has."""
-    if name not in others:
-        return name
-    return next(f"{name}_{number}" for number in itertools.count(2) if f"{name}_{number}" not in others)

@@ -22,7 +22,7 @@ from swizzle.language.operators import Operator, TypedOperator
 from swizzle.operators.carrier import Carrier, Values
 from swizzle.operators.find import Found, operator_of
 from swizzle.operators.judge import judged
-from swizzle.operators.loop import BOOL, Domain, Loop, Promise, name_of
+from swizzle.operators.loop import BOOL, Domain, Loop, Promise, name_of, unused
 from swizzle.operators.proof import LawProof, Proofs, Prover
 from swizzle.operators.serial import Serial
 from symbolic.errors import SwizzleError
@@ -125,7 +125,7 @@ def _segmented(found: Found) -> Found:
     assert associative_on_letters(_segments, True)
     assert found.carrier is not None and found.proofs is not None
     carrier, loop, laws = found.carrier, found.loop, found.proofs.laws
-    begins = _apart("begins", [*loop.elements, *loop.state, *carrier.words])
+    begins = unused("begins", [*loop.elements, *loop.state, *carrier.words])
     here = name_of(begins, BOOL)
     step = {name: select(here, loop.begun[name], each) for name, each in loop.step.items()} if loop.state else {}
     made = Loop(
@@ -230,7 +230,7 @@ def _renamed(found: Found, taken: Sequence[str]) -> Found:
     assert found.carrier is not None
     carrier, loop = found.carrier, found.loop
     own = [*loop.elements, *loop.state, *carrier.words]
-    names = {name: _apart(name, [*taken, *(each for each in own if each != name)]) for name in dict.fromkeys(own)}
+    names = {name: unused(name, [*taken, *(each for each in own if each != name)]) for name in dict.fromkeys(own)}
     types = {**loop.elements, **loop.state, **carrier.words}
     plain = {name: name_of(new, types[name]) for name, new in names.items()}
     parts = {
@@ -309,10 +309,3 @@ def _found(
 
 def _without_state(name: str, loop: Loop) -> Loop:
     return Loop(name, loop.place, loop.elements, {}, {}, {}, (), loop.range)
-
-
-def _apart(wish: str, taken: Sequence[str]) -> str:
-    found, number = wish, 1
-    while found in taken:
-        found, number = f"{wish}_{number}", number + 1
-    return found

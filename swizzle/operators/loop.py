@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
@@ -58,6 +59,12 @@ def closed(words: Iterable[str], reads: Callable[[str], Iterable[str]]) -> set[s
             found.add(word)
             pending += reads(word)
     return found
+
+
+def unused(wish: str, taken: Container[str], first: int = 1) -> str:
+    """Return a name that is not taken: the one that is wished for, or it with the first number that makes one."""
+    wishes = itertools.chain([wish], (f"{wish}_{number}" for number in itertools.count(first)))
+    return next(name for name in wishes if name not in taken)
 
 
 class Promise(Struct, frozen=True):

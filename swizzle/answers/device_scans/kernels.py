@@ -42,6 +42,7 @@ from swizzle.language.frontend.resolve import Launch
 from swizzle.language.operators import ScanOperator
 from swizzle.language.source.kernel_source import KernelSource, Source, parse, split_lines
 from swizzle.language.surface import ELEMENT_TYPES
+from swizzle.operators.loop import unused
 from symbolic.ir.program import LANES, DType, Program
 
 THREADS: Final = 128
@@ -183,10 +184,7 @@ def _apart(wishes: Any, taken: Any) -> list[str]:
     """Return names like these that are not taken."""
     found: list[str] = []
     for wish in wishes:
-        name, number = wish, 1
-        while name in taken or name in found:
-            name, number = f"{wish}_{number}", number + 1
-        found.append(name)
+        found.append(unused(wish, [*taken, *found]))
     return found
 
 
