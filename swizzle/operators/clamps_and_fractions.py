@@ -18,20 +18,8 @@ from typing import Final, TypeAlias
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.linear_machine import SEMIRINGS, UNIT, NotLinear, row_of
 from swizzle.operators.loop import BOOL, Loop
-from symbolic.expressions.expression import (
-    GREATEST,
-    LEAST,
-    ONE,
-    ZERO,
-    Expression,
-    add,
-    divide,
-    maximum,
-    minimum,
-    multiply,
-    number_name,
-    substituted,
-)
+from symbolic.expressions import expression as e
+from symbolic.expressions.expression import GREATEST, LEAST, ONE, ZERO, Expression, substituted
 from symbolic.expressions.quotients import ratio
 
 Clamp: TypeAlias = tuple[Expression, Expression, Expression, Expression]
@@ -56,15 +44,15 @@ def clamped(loop: Loop) -> Carrier | None:
     idle = (ONE, ZERO, LEAST, GREATEST)
     left = [place for place, each in enumerate(lift) if (each is not idle[place] if scaled else place > 0)]
     words = {f"{name}_{KINDS[place]}": loop.state[name] for place in left}
-    a, b, own = ([number_name(f"{side}{name}_{KINDS[place]}") if place in left else lift[place]
+    a, b, own = ([e.number_name(f"{side}{name}_{KINDS[place]}") if place in left else lift[place]
                   for place in range(len(lift))] for side in ("a.", "b.", ""))  # fmt: skip
     combine = (
-        multiply(a[0], b[0]),
+        e.multiply(a[0], b[0]),
         _after(b, a[1]),
-        maximum(_after(b, a[2]), b[2]),
-        minimum(maximum(_after(b, a[3]), b[2]), b[3]),
+        e.maximum(_after(b, a[2]), b[2]),
+        e.minimum(e.maximum(_after(b, a[3]), b[2]), b[3]),
     )
-    state = {name: minimum(maximum(_after(own, loop.initial[name]), own[2]), own[3])}
+    state = {name: e.minimum(e.maximum(_after(own, loop.initial[name]), own[2]), own[3])}
     return Carrier(
         loop,
         words,
@@ -80,7 +68,7 @@ def clamped(loop: Loop) -> Carrier | None:
 
 def _after(clamp: Sequence[Expression], number: Expression) -> Expression:
     """Return the sum of a clamp, of a number; its factor is above 0."""
-    return number if number.infinite else add(multiply(clamp[0], number), clamp[1])
+    return number if number.infinite else e.add(e.multiply(clamp[0], number), clamp[1])
 
 
 def _clamp(node: Expression, name: str) -> Clamp:
@@ -94,17 +82,17 @@ def _clamp(node: Expression, name: str) -> Clamp:
     others = [each for each in node.arguments if each is not inside[0]]
     match node.operator:
         case "*":
-            by = multiply(*others)
+            by = e.multiply(*others)
             if not by.constant or by.value <= 0:
                 raise NoClamp
-            low, high = (each if each.infinite else multiply(by, each) for each in (low, high))
-            return multiply(by, factor), multiply(by, shift), low, high
+            low, high = (each if each.infinite else e.multiply(by, each) for each in (low, high))
+            return e.multiply(by, factor), e.multiply(by, shift), low, high
         case "+":
-            more = add(*others)
-            return factor, add(shift, more), add(low, more), add(high, more)
+            more = e.add(*others)
+            return factor, e.add(shift, more), e.add(low, more), e.add(high, more)
         case "max":
-            return factor, shift, maximum(low, *others), maximum(high, *others)
-    return factor, shift, low, minimum(high, *others)
+            return factor, shift, e.maximum(low, *others), e.maximum(high, *others)
+    return factor, shift, low, e.minimum(high, *others)
 
 
 MOST_WORDS = 3
@@ -129,18 +117,18 @@ def fractions_of(loop: Loop) -> Carrier | None:
     lift = {name: rows[row].get(column, ZERO) for (row, column), name in label.items()}
 
     def entry(side: str, row: str, column: str) -> Expression:
-        return number_name(f"{side}.{label[row, column]}")
+        return e.number_name(f"{side}.{label[row, column]}")
 
     combine = {
-        name: add(*(multiply(entry("b", row, middle), entry("a", middle, column)) for middle in columns))
+        name: e.add(*(e.multiply(entry("b", row, middle), entry("a", middle, column)) for middle in columns))
         for (row, column), name in label.items()
     }
 
     def after(row: str) -> Expression:
         start = {word: loop.initial[word] for word in words} | {UNIT: ONE}
-        return add(*(multiply(number_name(label[row, column]), start[column]) for column in columns))
+        return e.add(*(e.multiply(e.number_name(label[row, column]), start[column]) for column in columns))
 
-    state = {word: divide(after(word), after(UNIT)) for word in words}
+    state = {word: e.divide(after(word), after(UNIT)) for word in words}
     return Carrier(
         loop, dict.fromkeys(lift, dtype), lift, combine, state,
         tuple(substituted(each, state) for each in loop.result), "linear fractions",

@@ -20,21 +20,9 @@ from swizzle.operators.carrier import Carrier, Values
 from swizzle.operators.invariants import holding, inductive, orders
 from swizzle.operators.loop import BOOL, Domain, name_of
 from swizzle.operators.samples import random_parts
+from symbolic.expressions import expression as e
 from symbolic.expressions.divisors import divisors_in
-from symbolic.expressions.expression import (
-    FALSE,
-    TRUE,
-    ZERO,
-    Expression,
-    both,
-    divide,
-    equal,
-    less,
-    number_name,
-    rewritten,
-    select,
-    substituted,
-)
+from symbolic.expressions.expression import FALSE, TRUE, ZERO, Expression, rewritten, substituted
 from symbolic.expressions.formulas import REALS, decide
 
 SECONDS: Final = 2.0
@@ -68,8 +56,8 @@ def divided(carrier: Carrier, domain: Domain, identity: Values | None, *, fixed:
         return Divided(made, left)
     for word, number in identity.items():
         if number.infinite:  # as it is of no part that has elements
-            empty, others = equal(name_of(f"a.{word}", carrier.words[word]), number), made.part("b")
-            chosen = replace(made, combine={w: select(empty, others[w], each) for w, each in combine.items()})
+            empty, others = e.equal(name_of(f"a.{word}", carrier.words[word]), number), made.part("b")
+            chosen = replace(made, combine={w: e.select(empty, others[w], each) for w, each in combine.items()})
             if _is_itself(chosen, identity):
                 kept = {w: each if _is_itself(made, identity, w) else chosen.combine[w] for w, each in combine.items()}
                 return Divided(replace(made, combine=kept), left)
@@ -103,7 +91,7 @@ def _of_the_loop(carrier: Carrier, domain: Domain, said: Sequence[Expression]) -
 def _guarded(expression: Expression, nonzero: set[Expression]) -> Expression:
     def guarded(node: Expression, inner: list[Expression]) -> Expression | None:
         fine = node.operator != "/" or node.arguments[1] in nonzero
-        return None if fine else select(equal(inner[1], ZERO), ZERO, divide(*inner))
+        return None if fine else e.select(e.equal(inner[1], ZERO), ZERO, e.divide(*inner))
 
     return rewritten(expression, guarded)
 
@@ -117,7 +105,7 @@ def _nonzero(carrier: Carrier, domain: Domain, divisors: Mapping[Expression, Exp
     of = {side: carrier.part(side) for side in "ab"}
 
     def of_both(each: Expression) -> Expression:
-        return both(*(substituted(each, part) for part in of.values()))
+        return e.both(*(substituted(each, part) for part in of.values()))
 
     unknown: dict[Expression, Expression] = {}
     after = [{word: _opened(each, unknown) for word, each in some.items()}
@@ -128,7 +116,7 @@ def _nonzero(carrier: Carrier, domain: Domain, divisors: Mapping[Expression, Exp
     known = [of_both(each) for each in inductive(_likely(carrier), steps, sorts, premises, infinite)]
 
     def is_nonzero(each: Expression) -> bool:
-        zero = both(_opened(divisors[each], unknown), equal(_opened(each, unknown), ZERO))
+        zero = e.both(_opened(divisors[each], unknown), e.equal(_opened(each, unknown), ZERO))
         both_sides = dict.fromkeys(zero.names, REALS) | sorts
         return (
             decide([(zero, FALSE)], both_sides, [*premises, *known], infinite=infinite, effort=SECONDS).verdict
@@ -142,7 +130,7 @@ def _opened(expression: Expression, unknown: dict[Expression, Expression]) -> Ex
     """Return an expression with any numbers for its quotients, as a solver takes no divisor for zero."""
 
     def opened(node: Expression, inner: list[Expression]) -> Expression | None:
-        return unknown.setdefault(node, number_name(f"quotient {len(unknown)}")) if node.operator == "/" else None
+        return unknown.setdefault(node, e.number_name(f"quotient {len(unknown)}")) if node.operator == "/" else None
 
     return rewritten(expression, opened)
 
@@ -152,5 +140,5 @@ def _likely(carrier: Carrier) -> list[Expression]:
     names = {word: name_of(word, dtype) for word, dtype in carrier.words.items()}
     samples = [words for words, _ in random_parts(carrier)]
     numbers = [names[word] for word, dtype in carrier.words.items() if dtype is not BOOL]
-    signs = [sign for each in numbers for sign in (less(ZERO, each), less(each, ZERO))]
+    signs = [sign for each in numbers for sign in (e.less(ZERO, each), e.less(each, ZERO))]
     return [*holding(signs, names, samples), *orders(carrier.words, samples, names)]

@@ -24,17 +24,9 @@ from msgspec import Struct
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.loop import BOOL, Loop, name_of
 from swizzle.operators.samples import random_rows, random_states
+from symbolic.expressions import expression as e
 from symbolic.expressions.columns import FLOATS, ON_COLUMNS, on_columns
-from symbolic.expressions.expression import (
-    BUILDERS,
-    TRUE,
-    Expression,
-    constant,
-    number_name,
-    rebuilt,
-    subexpressions,
-    substituted,
-)
+from symbolic.expressions.expression import BUILDERS, TRUE, Expression, rebuilt, subexpressions, substituted
 from symbolic.expressions.formulas import REALS, Sort
 from symbolic.expressions.meaning import Key
 from symbolic.ir.program import DType
@@ -79,20 +71,20 @@ def _has_k(what: Any) -> bool:
 def neutral(what: str, sort: Sort) -> Expression:
     """Return a word of an identity as an expression."""
     if what == "k":
-        return number_name("k")
+        return e.number_name("k")
     if what in ("least", "greatest"):
         limits = (float("-inf"), float("inf")) if sort.kind == "real" else sort.limits
-        return constant(limits[what == "greatest"])
-    return constant(int(what) % (1 << sort.bits) if sort.kind == "word" and not sort.signed else int(what))
+        return e.constant(limits[what == "greatest"])
+    return e.constant(int(what) % (1 << sort.bits) if sort.kind == "word" and not sort.signed else int(what))
 
 
 def of_lists(what: Any) -> Expression:
     """Return the expression that nested lists say."""
     if isinstance(what, str):
-        return number_name(what)
+        return e.number_name(what)
     if isinstance(what, list):
         return BUILDERS[what[0]](*map(of_lists, what[1:]))
-    return constant(what)
+    return e.constant(what)
 
 
 @lru_cache(maxsize=4)
@@ -226,7 +218,7 @@ def _fitting(
     free = "k" in identity
     wanted = np.stack([np.broadcast_to(after[word], SAMPLES) for word in order])
     for number in constants if free else [None]:
-        none = {word: constant(number) if what == "k" and number is not None else neutral(what, REALS)
+        none = {word: e.constant(number) if what == "k" and number is not None else neutral(what, REALS)
                 for word, what in zip(order, identity, strict=True)}  # fmt: skip
         try:
             lift = {word: substituted(loop.step[word], none) for word in order}
@@ -256,7 +248,7 @@ def _lifts(loop: Loop, order: Sequence[str], lift: dict[str, Expression]) -> lis
     least, greatest = TYPES[dtype.value].limits
 
     def limit(leaf: Expression) -> Expression:
-        return constant(least if leaf.value < 0 else greatest) if leaf.infinite else leaf
+        return e.constant(least if leaf.value < 0 else greatest) if leaf.infinite else leaf
 
     limited = {word: rebuilt(each, limit) for word, each in lift.items()}
     promised = loop.range.length is not None or loop.range.where is not TRUE
@@ -281,8 +273,8 @@ def _carrier(
             if each.operator != "name":
                 return each
             if each.value == "k":
-                return constant(k)
-            return number_name(f"{'a' if each.value[0] == 'x' else 'b'}.{order[int(each.value[1:])]}")
+                return e.constant(k)
+            return e.number_name(f"{'a' if each.value[0] == 'x' else 'b'}.{order[int(each.value[1:])]}")
 
         return rebuilt(node, leaf)
 

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from swizzle.operators.residues import same_residue
 from symbolic.bottom_up import bottom_up
+from symbolic.expressions import expression as e
 from symbolic.expressions.expression import (
     BUILDERS,
     FALSE,
@@ -23,19 +24,10 @@ from symbolic.expressions.expression import (
     TRUE,
     ZERO,
     Expression,
-    add,
-    both,
-    constant,
     decided,
-    either,
-    less_equal,
-    multiply,
-    negation,
     subexpressions,
     substituted,
-    subtract,
     terms,
-    truth_name,
 )
 from symbolic.expressions.formulas import TRUTH, Answered, Sort, decide
 from symbolic.expressions.quotients import TooManyTerms, expanded, same_ratio
@@ -155,7 +147,7 @@ def _lattice(node: Expression, signs: Signs) -> Expression:
                     return extreme(turned, [times(each, other) for each in one.arguments])
         if a.operator in EXTREMES or b.operator in EXTREMES:
             raise _UnknownSign
-        return expanded(multiply(a, b))
+        return expanded(e.multiply(a, b))
 
     def made(node: Expression, inner: list[Expression]) -> Expression:
         if not inner:
@@ -176,7 +168,7 @@ def _ordered(some: Sequence[Expression], signs: Signs, below: set[KnownOrder]) -
     for p, q in itertools.permutations(atoms, 2):
         apart = (_sign(p, signs), _sign(q, signs)) == (-1, 1)
         if apart or _by_factors(p, q, signs, below):
-            found.append(less_equal(p, q))
+            found.append(e.less_equal(p, q))
     return [each for each in found if not each.constant]
 
 
@@ -259,7 +251,7 @@ def few_values(premises: Sequence[Expression]) -> dict[str, Sequence[Expression]
 def _values(condition: Expression) -> dict[str, Expression]:
     """Return the names that are numbers where a condition holds."""
     parts = condition.arguments if condition.operator == "and" else (condition,)
-    flags = dict.fromkeys(parts, TRUE) | {negation(part): FALSE for part in parts if part.operator == "not"}
+    flags = dict.fromkeys(parts, TRUE) | {e.negation(part): FALSE for part in parts if part.operator == "not"}
     found = {flag.value: value for flag, value in flags.items() if flag.operator == "name"}
     return found | {name.value: number for part in parts for name, number in value_of_name(part)}
 
@@ -306,9 +298,9 @@ def _same_lattice(claims: Sequence[tuple[Expression, Expression]], premises: Seq
             if node.truth or any(each.operator in ("max", "min", "select") for each in subexpressions(node)):
                 return None
             names.add(repr(node))
-            return truth_name(repr(node))
+            return e.truth_name(repr(node))
         inner = [found for found in map(above, node.arguments) if found is not None]
-        return (either if node.operator == "max" else both)(*inner) if len(inner) == len(node.arguments) else None
+        return (e.either if node.operator == "max" else e.both)(*inner) if len(inner) == len(node.arguments) else None
 
     conditions = []
     for pair in claims:
@@ -321,7 +313,7 @@ def _same_lattice(claims: Sequence[tuple[Expression, Expression]], premises: Seq
         for part in premise.arguments if premise.operator == "and" else (premise,):
             if part.operator == "<=":
                 a, b = map(above, part.arguments)
-                given += [either(negation(a), b)] if a is not None and b is not None else []
+                given += [e.either(e.negation(a), b)] if a is not None and b is not None else []
     return decide(conditions, dict.fromkeys(names, TRUTH), given, effort=SECONDS).verdict == "proved"
 
 
@@ -353,7 +345,7 @@ def _same_polynomials(
 
         if any(under(each) is FALSE for each in premises):
             continue
-        if any(substituted(atom, numbers) is constant(not holds) for atom, holds in known.items()):
+        if any(substituted(atom, numbers) is e.constant(not holds) for atom, holds in known.items()):
             continue
         if any(not _same(under(one), under(other), ordered) for one, other in claims):
             return False
@@ -372,7 +364,7 @@ def _same(a: Expression, b: Expression, ordered: bool) -> bool:
         sides = [_summands(side, extreme) for side in (a, b)]
         if None not in sides and sides[0] == sides[1]:
             return True
-    return expanded(subtract(a, b)) is ZERO
+    return expanded(e.subtract(a, b)) is ZERO
 
 
 def _summands(node: Expression, extreme: str) -> dict[Expression, Any] | None:
@@ -389,7 +381,7 @@ def _summands(node: Expression, extreme: str) -> dict[Expression, Any] | None:
             if math.prod(map(len, parts)) > MOST_SUMMANDS:
                 return None
             rows = [
-                (add(*(what for what, _ in some)), sum(number for _, number in some))
+                (e.add(*(what for what, _ in some)), sum(number for _, number in some))
                 for some in itertools.product(*(each.items() for each in parts))
             ]  # fmt: skip
         elif node.constant:

@@ -12,20 +12,8 @@ from typing import Any
 
 from swizzle.operators.loop import BOOL, Loop, name_of
 from swizzle.operators.samples import random_states
-from symbolic.expressions.expression import (
-    GREATEST,
-    LEAST,
-    TRUE,
-    Expression,
-    add,
-    constant,
-    either,
-    less,
-    less_equal,
-    negate,
-    negation,
-    substituted,
-)
+from symbolic.expressions import expression as e
+from symbolic.expressions.expression import GREATEST, LEAST, TRUE, Expression, substituted
 from symbolic.expressions.formulas import Formulas, Sort, answers
 from symbolic.expressions.meaning import function_of
 
@@ -104,24 +92,26 @@ def orders(
     atoms: list[Expression] = []
     numbers = [name for name, dtype in names.items() if dtype is not BOOL]
     flags = [named[name] for name, dtype in names.items() if dtype is BOOL]
-    flags += [less(LEAST, named[name]) if sign < 0 else less(named[name], GREATEST) for name, sign in infinite.items()]
-    zero = constant(0)
+    flags += [
+        e.less(LEAST, named[name]) if sign < 0 else e.less(named[name], GREATEST) for name, sign in infinite.items()
+    ]
+    zero = e.constant(0)
     for name in numbers:
         for bound in dict.fromkeys((zero, firsts.get(name, zero))):
-            atoms += [less_equal(bound, named[name]), less_equal(named[name], bound)]
-        atoms += [less_equal(named[name], named[other]) for other in numbers if other != name]
-    atoms += [each for flag in flags for each in (flag, negation(flag))]
+            atoms += [e.less_equal(bound, named[name]), e.less_equal(named[name], bound)]
+        atoms += [e.less_equal(named[name], named[other]) for other in numbers if other != name]
+    atoms += [each for flag in flags for each in (flag, e.negation(flag))]
     kept = holding(atoms, names, samples)
-    above = {name for name in numbers if less_equal(zero, named[name]) in kept}
+    above = {name for name in numbers if e.less_equal(zero, named[name]) in kept}
     absolute = [
-        less_equal(negate(named[a]), named[b]) for a in above for b in numbers if b not in above
+        e.less_equal(e.negate(named[a]), named[b]) for a in above for b in numbers if b not in above
     ]  # |b| <= a, beside b <= a
     kept += holding(absolute, names, samples)
     guarded = [
-        either(negation(premise), atom)
-        for flag in flags for premise in ((flag, negation(flag)) if flag.operator == "name" else (flag,))
+        e.either(e.negation(premise), atom)
+        for flag in flags for premise in ((flag, e.negation(flag)) if flag.operator == "name" else (flag,))
         for atom in atoms
-        if atom not in kept and premise not in kept and negation(premise) not in kept and (
+        if atom not in kept and premise not in kept and e.negation(premise) not in kept and (
             not atom.names & premise.names or premise.operator == "<"
         )
     ]  # fmt: skip
@@ -133,11 +123,11 @@ def implied(
 ) -> list[Expression]:
     """Return what samples suggest and words `against` them break: which sums of two words are at most another one, and
     that one order of words goes with another one."""
-    zero = constant(0)
+    zero = e.constant(0)
     numbers = [named[name] for name, dtype in names.items() if dtype is not BOOL]
     flags = [named[name] for name, dtype in names.items() if dtype is BOOL]
-    atoms = [less_equal(a, b) for a, b in itertools.permutations([zero, *numbers], 2)]
-    atoms += [each for flag in flags for each in (flag, negation(flag))]
+    atoms = [e.less_equal(a, b) for a, b in itertools.permutations([zero, *numbers], 2)]
+    atoms += [each for flag in flags for each in (flag, e.negation(flag))]
     holds = function_of(list(names), atoms or [TRUE])
     broken = holds(*against)
     rows = [holds(*sample) for sample in samples]
@@ -145,7 +135,7 @@ def implied(
         [place for place, each in enumerate(broken) if bool(each) is wanted] for wanted in (True, False)
     )
     return _sums(names, samples, named, against) + [
-        either(negation(atoms[p]), atoms[q]) for p in premises for q in conclusions
+        e.either(e.negation(atoms[p]), atoms[q]) for p in premises for q in conclusions
         if any(row[p] for row in rows) and all(row[q] for row in rows if row[p])
     ]  # fmt: skip
 
@@ -159,7 +149,7 @@ def _sums(
     pairs = [*((name,) for name in finite), *itertools.combinations(finite, 2)]
     sums = {pair: [sum(row) for row in zip(*(columns[name] for name in pair), strict=True)] for pair in pairs}
     return [
-        less_equal(*(add(*(named[name] for name in some)) for some in (a, b)))
+        e.less_equal(*(e.add(*(named[name] for name in some)) for some in (a, b)))
         for a, b in itertools.permutations(pairs, 2)
         if not {*a} & {*b} and sums[a][-1] > sums[b][-1] and all(map(operator.le, sums[a][:-1], sums[b][:-1]))
     ]
@@ -189,4 +179,4 @@ def floors(loop: Loop, names: Sequence[str], least: bool) -> dict[tuple[str, str
 
 
 def _below(a: Expression, b: Expression, least: bool) -> Expression:
-    return less_equal(a, b) if least else less_equal(b, a)
+    return e.less_equal(a, b) if least else e.less_equal(b, a)

@@ -30,21 +30,8 @@ from typing import Any, Final, TypeAlias
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.loop import BOOL, Loop, name_of
 from swizzle.operators.samples import random_rows
-from symbolic.expressions.expression import (
-    ZERO,
-    Expression,
-    add,
-    constant,
-    divide,
-    exponential,
-    logarithm,
-    maximum,
-    multiply,
-    number_name,
-    replaced,
-    subexpressions,
-    subtract,
-)
+from symbolic.expressions import expression as e
+from symbolic.expressions.expression import ZERO, Expression, replaced, subexpressions
 from symbolic.expressions.meaning import function_of
 
 Words: TypeAlias = Sequence[Expression]
@@ -53,44 +40,48 @@ SPLITS: Final = 200
 
 
 def _log_sum_exp(a: Words, b: Words) -> tuple[Expression, ...]:
-    return (logarithm(add(exponential(a[0]), exponential(b[0]))),)
+    return (e.logarithm(e.add(e.exponential(a[0]), e.exponential(b[0]))),)
 
 
 def _softmax(a: Words, b: Words) -> tuple[Expression, ...]:
-    most = maximum(a[0], b[0])
-    return most, add(*(multiply(each[1], exponential(subtract(each[0], most))) for each in (a, b)))
+    most = e.maximum(a[0], b[0])
+    return most, e.add(*(e.multiply(each[1], e.exponential(e.subtract(each[0], most))) for each in (a, b)))
 
 
 def _mean(a: Words, b: Words) -> tuple[Expression, ...]:
-    count = add(a[0], b[0])
-    return count, add(a[1], divide(multiply(subtract(b[1], a[1]), b[0]), count))
+    count = e.add(a[0], b[0])
+    return count, e.add(a[1], e.divide(e.multiply(e.subtract(b[1], a[1]), b[0]), count))
 
 
 def _variance(a: Words, b: Words) -> tuple[Expression, ...]:
     count, mean = _mean(a, b)
-    apart = subtract(b[1], a[1])
-    return count, mean, add(a[2], b[2], divide(multiply(apart, apart, a[0], b[0]), count))
+    apart = e.subtract(b[1], a[1])
+    return count, mean, e.add(a[2], b[2], e.divide(e.multiply(apart, apart, a[0], b[0]), count))
 
 
 def _co_moment(a: Words, b: Words) -> tuple[Expression, ...]:
     count, mean = _mean(a, b)
     _, other = _mean((a[0], a[2]), (b[0], b[2]))
-    apart = multiply(subtract(b[1], a[1]), subtract(b[2], a[2]))
-    return count, mean, other, add(a[3], b[3], divide(multiply(apart, a[0], b[0]), count))
+    apart = e.multiply(e.subtract(b[1], a[1]), e.subtract(b[2], a[2]))
+    return count, mean, other, e.add(a[3], b[3], e.divide(e.multiply(apart, a[0], b[0]), count))
 
 
 def _third_moment(a: Words, b: Words) -> tuple[Expression, ...]:
     count, mean, squares = _variance(a, b)
-    apart = subtract(b[1], a[1])
-    cubes = multiply(apart, apart, apart, a[0], b[0], subtract(a[0], b[0]))
-    more = multiply(constant(3), apart, subtract(multiply(a[0], b[2]), multiply(b[0], a[2])))
-    return count, mean, squares, add(a[3], b[3], divide(cubes, multiply(count, count)), divide(more, count))
+    apart = e.subtract(b[1], a[1])
+    cubes = e.multiply(apart, apart, apart, a[0], b[0], e.subtract(a[0], b[0]))
+    more = e.multiply(e.constant(3), apart, e.subtract(e.multiply(a[0], b[2]), e.multiply(b[0], a[2])))
+    return count, mean, squares, e.add(a[3], b[3], e.divide(cubes, e.multiply(count, count)), e.divide(more, count))
 
 
 def _normalised(a: Words, b: Words) -> tuple[Expression, ...]:
     most, total = _softmax(a, b)
-    weights = (multiply(each[1], exponential(subtract(each[0], most))) for each in (a, b))
-    return most, total, divide(add(*(multiply(w, each[2]) for w, each in zip(weights, (a, b), strict=True))), total)
+    weights = (e.multiply(each[1], e.exponential(e.subtract(each[0], most))) for each in (a, b))
+    return (
+        most,
+        total,
+        e.divide(e.add(*(e.multiply(w, each[2]) for w, each in zip(weights, (a, b), strict=True))), total),
+    )
 
 
 KNOWN: Final[dict[str, tuple[int, CombineRow]]] = {
@@ -109,7 +100,7 @@ def known_carriers(loop: Loop) -> Iterator[Carrier]:
         if count != len(words):
             continue
         for order in itertools.permutations(words):
-            sides = [[number_name(f"{side}.{word}") for word in order] for side in "ab"]
+            sides = [[e.number_name(f"{side}.{word}") for word in order] for side in "ab"]
             combine = dict(zip(order, row(*sides), strict=True))
             if any(not loop.state[word].is_float and _real(each) for word, each in combine.items()):
                 continue
@@ -207,5 +198,5 @@ def _lifted(loop: Loop) -> dict[str, Expression]:
             if elements:
                 found[word] = name_of(elements[0], loop.elements[elements[0]])
             elif len(set(values)) == 1:
-                found[word] = constant(values[0])
+                found[word] = e.constant(values[0])
     return found

@@ -21,19 +21,8 @@ from swizzle.operators.carrier import Carrier
 from swizzle.operators.linear_machine import UNIT, Control, LinearMachine, NotFound, machines
 from swizzle.operators.loop import BOOL, Domain, Loop, closed, name_of, sort_in
 from swizzle.operators.samples import random_rows
-from symbolic.expressions.expression import (
-    GREATEST,
-    LEAST,
-    TRUE,
-    Expression,
-    both,
-    constant,
-    either,
-    equal,
-    less,
-    select,
-    substituted,
-)
+from symbolic.expressions import expression as e
+from symbolic.expressions.expression import GREATEST, LEAST, TRUE, Expression, substituted
 from symbolic.expressions.formulas import decide
 from symbolic.expressions.meaning import function_of
 from symbolic.ir.program import DType
@@ -104,7 +93,7 @@ class CarrierEntries:
         found: Expression | None = None
         for q in reversed(machine.states):
             value = self._behind(key, q)
-            found = value if found is None else select(self._ends("a", key[1], q), value, found)
+            found = value if found is None else e.select(self._ends("a", key[1], q), value, found)
         assert found is not None
         return found
 
@@ -128,12 +117,14 @@ class CarrierEntries:
     def _ends(self, side: str, before: Control, after: Control) -> Expression:
         """Return the condition that a part leads from a control to a control."""
         pairs = zip(self.machine.control, after, strict=True)
-        return both(*(equal(self.entry(side, ("control", before, name)), constant(value)) for name, value in pairs))
+        return e.both(
+            *(e.equal(self.entry(side, ("control", before, name)), e.constant(value)) for name, value in pairs)
+        )
 
     def within(self, side: str) -> Expression:
         """Return that a part leads from each control to one that there is."""
-        return both(
-            *(either(*(self._ends(side, q, after) for after in self.machine.states)) for q in self.machine.states)
+        return e.both(
+            *(e.either(*(self._ends(side, q, after) for after in self.machine.states)) for q in self.machine.states)
         )  # fmt: skip
 
     # -- guesses, and what is left of them -----------------------------------------------------------------------
@@ -149,7 +140,7 @@ class CarrierEntries:
             raise NotFound("something is divided by zero in all parts that were tried")
         for key, values in rows.items():
             if all(value == values[0] for value in values):
-                self.constants[key] = constant(values[0])
+                self.constants[key] = e.constant(values[0])
             else:
                 self.heads[key] = first.setdefault((self.dtype(key) is BOOL, *values), key)
                 signs = {1 if value > 0 else -1 for value in values if isinstance(value, float) and math.isinf(value)}
@@ -220,7 +211,7 @@ class CarrierEntries:
 
 
 def _finite(node: Expression) -> Expression:
-    return both(less(LEAST, node), less(node, GREATEST))
+    return e.both(e.less(LEAST, node), e.less(node, GREATEST))
 
 
 def _random_parts(words: CarrierEntries, rng: random.Random) -> Iterator[dict[Key, Any]]:

@@ -13,23 +13,8 @@ from typing import Any, Final, TypeAlias
 from swizzle.operators.equations import value_of_name
 from swizzle.operators.invariants import floors
 from swizzle.operators.loop import BOOL, Loop
-from symbolic.expressions.expression import (
-    GREATEST,
-    LEAST,
-    ONE,
-    ZERO,
-    Expression,
-    add,
-    bits,
-    constant,
-    decided,
-    divide,
-    maximum,
-    minimum,
-    multiply,
-    select,
-    substituted,
-)
+from symbolic.expressions import expression as e
+from symbolic.expressions.expression import GREATEST, LEAST, ONE, ZERO, Expression, decided, substituted
 
 
 class NotLinear(Exception):
@@ -49,16 +34,16 @@ class Semiring:
     one: Expression
 
 
-_ALL_BITS: Final = constant(-1)
+_ALL_BITS: Final = e.constant(-1)
 SEMIRINGS: Final = (
-    Semiring("(+, *)", ("+", "*"), add, multiply, ZERO, ONE),
-    Semiring("(max, +)", ("max", "+"), maximum, add, LEAST, ZERO),
-    Semiring("(min, +)", ("min", "+"), minimum, add, GREATEST, ZERO),
-    Semiring("(max, min)", ("max", "min"), maximum, minimum, LEAST, GREATEST),
-    Semiring("(min, max)", ("min", "max"), minimum, maximum, GREATEST, LEAST),
-    Semiring("(^, &)", ("^", "&"), lambda a, b: bits("^", a, b), lambda a, b: bits("&", a, b), ZERO, _ALL_BITS),
-    Semiring("(|, &)", ("|", "&"), lambda a, b: bits("|", a, b), lambda a, b: bits("&", a, b), ZERO, _ALL_BITS),
-    Semiring("(&, |)", ("&", "|"), lambda a, b: bits("&", a, b), lambda a, b: bits("|", a, b), _ALL_BITS, ZERO),
+    Semiring("(+, *)", ("+", "*"), e.add, e.multiply, ZERO, ONE),
+    Semiring("(max, +)", ("max", "+"), e.maximum, e.add, LEAST, ZERO),
+    Semiring("(min, +)", ("min", "+"), e.minimum, e.add, GREATEST, ZERO),
+    Semiring("(max, min)", ("max", "min"), e.maximum, e.minimum, LEAST, GREATEST),
+    Semiring("(min, max)", ("min", "max"), e.minimum, e.maximum, GREATEST, LEAST),
+    Semiring("(^, &)", ("^", "&"), lambda a, b: e.bits("^", a, b), lambda a, b: e.bits("&", a, b), ZERO, _ALL_BITS),
+    Semiring("(|, &)", ("|", "&"), lambda a, b: e.bits("|", a, b), lambda a, b: e.bits("&", a, b), ZERO, _ALL_BITS),
+    Semiring("(&, |)", ("&", "|"), lambda a, b: e.bits("&", a, b), lambda a, b: e.bits("|", a, b), _ALL_BITS, ZERO),
 )
 
 UNIT: Final = "1"
@@ -93,10 +78,12 @@ def row_of(node: Expression, variables: frozenset[str], ring: Semiring) -> dict[
     if node.operator == "select" and node.arguments[0].names.isdisjoint(variables):
         condition, yes, no = node.arguments
         a, b = row_of(yes, variables, ring), row_of(no, variables, ring)
-        return {key: select(condition, a.get(key, ring.zero), b.get(key, ring.zero)) for key in dict.fromkeys([*a, *b])}
+        return {
+            key: e.select(condition, a.get(key, ring.zero), b.get(key, ring.zero)) for key in dict.fromkeys([*a, *b])
+        }
     if node.operator == "/" and ring.names == ("+", "*") and node.arguments[1].names.isdisjoint(variables):
-        over = divide(ONE, node.arguments[1])
-        return {key: multiply(over, each) for key, each in row_of(node.arguments[0], variables, ring).items()}
+        over = e.divide(ONE, node.arguments[1])
+        return {key: e.multiply(over, each) for key, each in row_of(node.arguments[0], variables, ring).items()}
     raise NotLinear
 
 
@@ -176,7 +163,7 @@ def _floor(loop: Loop, group: tuple[str, ...], ring: Semiring, floored: bool) ->
 
 
 def _values(names: Sequence[str], state: Control) -> dict[str, Expression]:
-    return {name: constant(value) for name, value in zip(names, state, strict=True)}
+    return {name: e.constant(value) for name, value in zip(names, state, strict=True)}
 
 
 def _control(loop: Loop, live: Sequence[str]) -> tuple[tuple[str, ...], tuple[Control, ...]]:

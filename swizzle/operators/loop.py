@@ -11,17 +11,8 @@ from typing import Any, Final, Literal, TypeAlias
 from msgspec import Struct
 
 from symbolic.errors import Place
-from symbolic.expressions.expression import (
-    GREATEST,
-    LEAST,
-    TRUE,
-    Expression,
-    decided,
-    number_name,
-    subexpressions,
-    substituted,
-    truth_name,
-)
+from symbolic.expressions import expression as e
+from symbolic.expressions.expression import GREATEST, LEAST, TRUE, Expression, decided, subexpressions, substituted
 from symbolic.expressions.formulas import INTEGER, REALS, TRUTH, Sort
 from symbolic.expressions.meaning import function_of
 from symbolic.ir.program import DType
@@ -36,7 +27,7 @@ BITWISE: Final = ("&", "|", "^", "<<", ">>")
 
 def name_of(name: str, dtype: DType) -> Expression:
     """Return the name of a number or a condition."""
-    return truth_name(name) if dtype is BOOL else number_name(name)
+    return e.truth_name(name) if dtype is BOOL else e.number_name(name)
 
 
 def sort_in(domain: Domain, dtype: DType, *, mixed: bool = False) -> Sort:

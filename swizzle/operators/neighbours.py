@@ -18,18 +18,8 @@ from swizzle.operators.decomposition import Finds, part_of
 from swizzle.operators.loop import BOOL, Loop, name_of
 from swizzle.operators.proof import Prover
 from swizzle.operators.types import widest
-from symbolic.expressions.expression import (
-    BUILDERS,
-    Expression,
-    both,
-    constant,
-    negation,
-    number_name,
-    replaced,
-    select,
-    subexpressions,
-    substituted,
-)
+from symbolic.expressions import expression as e
+from symbolic.expressions.expression import BUILDERS, Expression, replaced, subexpressions, substituted
 from symbolic.ir.program import DType
 
 
@@ -66,7 +56,7 @@ def _with_inputs(node: Expression, before: Values, loop: Loop, inputs: dict[Expr
 
     if known(node):
         name = f"{loop.name}_input{len(inputs)}"
-        return inputs.setdefault(node, name_of(name, BOOL) if node.truth else number_name(name))
+        return inputs.setdefault(node, name_of(name, BOOL) if node.truth else e.number_name(name))
     arguments = list(node.arguments)
     if node.operator in ("+", "*", "max", "min", "and", "or"):
         own = [each for each in arguments if known(each)]
@@ -103,7 +93,7 @@ def _behind_the_first(
     def once(side: str, past: Values) -> dict[str, Expression]:
         """Return the words of the first element of a part, given the state of what is before it."""
         dot = f"{side}." if side else ""
-        names = {e: name_of(f"{dot}{name}", loop.elements[e]) for e, name in first.items()}
+        names = {each: name_of(f"{dot}{name}", loop.elements[each]) for each, name in first.items()}
         return {spelled[word]: substituted(each, {**past, **names}) for word, each in lifted.items()}
 
     past = {
@@ -137,11 +127,11 @@ def with_answers(loop: Loop, find: Finds) -> Carrier | None:
     for word in rest:
         for node in subexpressions(loop.step[word]):
             if node.operator in ("<", "<=", "==") and node.names & before.keys() and node.names <= known:
-                tests.setdefault(node if negation(node) not in tests else negation(node))
+                tests.setdefault(node if e.negation(node) not in tests else e.negation(node))
     if not before or not rest or not 0 < len(tests) <= MOST or any(each.names & before.keys() for each in loop.result):
         return None
     answers = {test: name_of(f"answer{place}", BOOL) for place, test in enumerate(tests)}
-    inputs = {**answers, **{negation(test): negation(answer) for test, answer in answers.items()}}
+    inputs = {**answers, **{e.negation(test): e.negation(answer) for test, answer in answers.items()}}
     step = {word: replaced(loop.step[word], inputs) for word in rest}
     if any(each.names & before.keys() for each in step.values()):
         return None
@@ -171,9 +161,9 @@ def _for_either_answer(loop: Loop, before: Values, answers: dict[Expression, Exp
         """Return the words of a part whose first answers are decided by what is before it."""
         result = part(side, kinds[-1])
         for kind in kinds[:-1]:
-            holds = both(*(of(test if yes else negation(test)) for test, yes in zip(answers, kind, strict=True)))
+            holds = e.both(*(of(test if yes else e.negation(test)) for test, yes in zip(answers, kind, strict=True)))
             one = part(side, kind)
-            result = {word: select(holds, one[word], result[word]) for word in result}
+            result = {word: e.select(holds, one[word], result[word]) for word in result}
         return result
 
     def between(test: Expression) -> Expression:
@@ -189,7 +179,7 @@ def _for_either_answer(loop: Loop, before: Values, answers: dict[Expression, Exp
     second = chosen("b", between)
     for kind in kinds:
         mine, together = part("", kind), found.combined(part("a", kind), second)
-        said = {answer.value: constant(yes) for answer, yes in zip(answers.values(), kind, strict=True)}
+        said = {answer.value: e.constant(yes) for answer, yes in zip(answers.values(), kind, strict=True)}
         for word, dtype in found.words.items():
             words[mine[word].value] = dtype
             lift[mine[word].value] = substituted(found.lift[word], said)
@@ -197,7 +187,7 @@ def _for_either_answer(loop: Loop, before: Values, answers: dict[Expression, Exp
     own = chosen("", at_first)
     state = {name: substituted(each, own) for name, each in found.state.items()}
     state |= {word: name_of(last[word], loop.state[word]) for word in before}
-    within = both(*(substituted(found.within, part("", kind)) for kind in kinds))
+    within = e.both(*(substituted(found.within, part("", kind)) for kind in kinds))
     infinite = {part("", kind)[word].value: sign for kind in kinds for word, sign in found.infinite.items()}
     result = tuple(substituted(each, own) for each in found.result)
     how = f"{found.how}, for either answer of the comparison with the element before"

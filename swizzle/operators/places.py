@@ -22,26 +22,15 @@ from swizzle.operators.linear_machine import NotFound, NotLinear
 from swizzle.operators.loop import BOOL, Domain, Loop, closed, name_of
 from swizzle.operators.samples import random_parts
 from symbolic.bottom_up import bottom_up
+from symbolic.expressions import expression as e
 from symbolic.expressions.expression import (
     BUILDERS,
     GREATEST,
     LEAST,
     ZERO,
     Expression,
-    add,
-    both,
-    constant,
     decided,
-    either,
-    equal,
-    less,
-    maximum,
-    minimum,
-    multiply,
-    negate,
-    number_name,
     replaced,
-    select,
     substituted,
     terms,
 )
@@ -93,11 +82,11 @@ def _records(loop: Loop, domain: Domain) -> Iterator[PlaceRecord]:
                 continue
             for sign, (old, key) in ((1, compared.arguments), (-1, compared.arguments[::-1])):
                 name = old.value if old.operator == "name" else None
-                rest = both(*(each for each in parts if each is not compared))
+                rest = e.both(*(each for each in parts if each is not compared))
                 if name not in loop.live or {name, place} & (key.names | rest.names | (new.names - {place})):
                     continue
-                candidate = select(rest, key, LEAST if sign > 0 else GREATEST)
-                claim = loop.step[name], (maximum if sign > 0 else minimum)(old, candidate)
+                candidate = e.select(rest, key, LEAST if sign > 0 else GREATEST)
+                claim = loop.step[name], (e.maximum if sign > 0 else e.minimum)(old, candidate)
                 if decide([claim], loop.sorts(_of_numbers(domain)), effort=SECONDS).verdict == "proved":
                     yield PlaceRecord(name, place, (candidate, new), sign, compared.operator == "<=")
 
@@ -105,7 +94,7 @@ def _records(loop: Loop, domain: Domain) -> Iterator[PlaceRecord]:
 def negation_of(test: Expression) -> Expression:
     """Return the negation, of a disjunction as a conjunction."""
     if test.operator == "or":
-        return both(*map(negation_of, test.arguments))
+        return e.both(*map(negation_of, test.arguments))
     return BUILDERS["not"](test)
 
 
@@ -131,7 +120,7 @@ class _Packing:
         loop, record = self.loop, self.record
         key, place = (name_of(name, loop.state[name]) for name in (record.key, record.place))
         self.names[self._oriented(key), place] = record.key
-        steps = {record.key: maximum(number_name(record.key), self._pair(self._oriented(record.candidate[0]),
+        steps = {record.key: e.maximum(e.number_name(record.key), self._pair(self._oriented(record.candidate[0]),
                                                                           record.candidate[1]))}  # fmt: skip
         others = [name for name in loop.live if name not in (record.key, record.place)]
         flags = [name for name in others if loop.state[name] is BOOL]
@@ -153,13 +142,13 @@ class _Packing:
         return self._apart(deduced(packed, list(types), _of_numbers(domain), floors=floors)[0])
 
     def _oriented(self, key: Expression) -> Expression:
-        return key if self._sign > 0 else negate(key)
+        return key if self._sign > 0 else e.negate(key)
 
     def _number(self, key: Expression, place: Expression) -> Expression:
         """Return a pair as a number, its key oriented so that the greatest counts."""
         if key.infinite:
             return key
-        return add(multiply(constant(BIG), key), multiply(constant(self._of_place), place))
+        return e.add(e.multiply(e.constant(BIG), key), e.multiply(e.constant(self._of_place), place))
 
     def _missing(self, others: list[str]) -> str | None:
         return next((name for name in others if self.loop.state[name] is not BOOL and not self._said(name)), None)
@@ -185,40 +174,40 @@ class _Packing:
             while of in self.names.values():
                 of += "_"
             self.names[key, place] = of
-        return number_name(self.names[key, place])
+        return e.number_name(self.names[key, place])
 
     def _pair(self, key: Expression, place: Expression) -> Expression:
         """Return a pair of the old state as a number over the words of the new loop."""
         if key.infinite:
             return key
         for coefficient, what in terms(key):
-            rest = add(key, multiply(constant(-coefficient), what))
+            rest = e.add(key, e.multiply(e.constant(-coefficient), what))
             if what.operator == "select":
                 return self._chosen(what.arguments[0], [
-                    (add(rest, multiply(constant(coefficient), side)) if not side.infinite else side, place)
+                    (e.add(rest, e.multiply(e.constant(coefficient), side)) if not side.infinite else side, place)
                     for side in what.arguments[1:]
                 ])  # fmt: skip
             if what.operator in ("max", "min"):
                 if (what.operator == "max") is not (coefficient > 0):
                     raise NotLinear
-                return maximum(*(
-                    self._pair(add(rest, multiply(constant(coefficient), each)), _where_it_is(place, what, each))
+                return e.maximum(*(
+                    self._pair(e.add(rest, e.multiply(e.constant(coefficient), each)), _where_it_is(place, what, each))
                     for each in what.arguments
                 ))  # fmt: skip
         for coefficient, what in terms(place):
             if what.operator == "select":
-                rest = add(place, multiply(constant(-coefficient), what))
-                sides = [(key, add(rest, multiply(constant(coefficient), side))) for side in what.arguments[1:]]
+                rest = e.add(place, e.multiply(e.constant(-coefficient), what))
+                sides = [(key, e.add(rest, e.multiply(e.constant(coefficient), side))) for side in what.arguments[1:]]
                 return self._chosen(what.arguments[0], sides)
         (keys, more), (places, besides) = self._split(key), self._split(place)
-        return add(self._word(keys, places), self._number(more, besides))
+        return e.add(self._word(keys, places), self._number(more, besides))
 
     def _chosen(self, test: Expression, sides: list[PlacePair]) -> Expression:
         """Return a choice between pairs: by a test of elements and flags, or by the greater key."""
         yes, no = (self._pair(*(decided(each, test, holds) for each in side))
                    for side, holds in zip(sides, (True, False), strict=True))  # fmt: skip
         state = test.names & self.loop.state.keys()
-        return select(test, yes, no) if all(self.loop.state[each] is BOOL for each in state) else maximum(yes, no)
+        return e.select(test, yes, no) if all(self.loop.state[each] is BOOL for each in state) else e.maximum(yes, no)
 
     def _split(self, sum_of: Expression) -> PlacePair:
         """Return a sum as what it is of the old state, and what else."""
@@ -227,8 +216,8 @@ class _Packing:
         for coefficient, what in terms(sum_of):
             if what.names & old and what.operator != "name":
                 raise NotLinear
-            (state if what.names & old else rest).append(multiply(constant(coefficient), what))
-        return add(*state), add(*rest)
+            (state if what.names & old else rest).append(e.multiply(e.constant(coefficient), what))
+        return e.add(*state), e.add(*rest)
 
     # -- and back ------------------------------------------------------------------------------------------------
 
@@ -255,13 +244,13 @@ class _Packing:
         for name in loop.live:
             word, part = self._said(name) or (name, "key")
             state[name] = unpack(found.state[word])[part == "place"]
-        within = [either(less(LEAST, name_of(word, words[word])) if self._sign > 0 else
-                         less(name_of(word, words[word]), GREATEST), equal(number_name(places[word]), ZERO))
+        within = [e.either(e.less(LEAST, name_of(word, words[word])) if self._sign > 0 else
+                         e.less(name_of(word, words[word]), GREATEST), e.equal(e.number_name(places[word]), ZERO))
                   for word in infinite]  # fmt: skip
         made = Carrier(
             loop, words, parted(found.lift), parted(found.combine), state,
             tuple(substituted(each, state) for each in loop.result), f"{found.how}, {WITH_PLACES}",
-            infinite, both(found.within, *within),
+            infinite, e.both(found.within, *within),
         )  # fmt: skip
         return _without_repetitions(made)
 
@@ -270,7 +259,7 @@ def _where_it_is(place: Expression, extreme: Expression, one: Expression) -> Exp
     """Return what goes with an extreme where it is one of its numbers."""
     for other in (each for each in extreme.arguments if each is not one):
         a, b = (one, other) if extreme.operator == "min" else (other, one)  # a is below b
-        place = decided(decided(place, less(a, b), True), less(b, a), False)
+        place = decided(decided(place, e.less(a, b), True), e.less(b, a), False)
     return replaced(place, {extreme: one})
 
 
@@ -294,22 +283,22 @@ class _Unpacking:
             case "name":
                 side, dot, word = node.value.rpartition(".")
                 known = self.places.get(word)
-                return (ZERO, multiply(constant(self.of_place), node)) if known is None else (
-                    node, number_name(f"{side}{dot}{known}")
+                return (ZERO, e.multiply(e.constant(self.of_place), node)) if known is None else (
+                    node, e.number_name(f"{side}{dot}{known}")
                 )  # fmt: skip
             case "constant":
                 return self._constant(node.value)
             case "*" if node.arguments[0].constant:
-                (key, place), rest = self._constant(node.arguments[0].value), multiply(*node.arguments[1:])
-                return multiply(key, rest), multiply(place, rest)
+                (key, place), rest = self._constant(node.arguments[0].value), e.multiply(*node.arguments[1:])
+                return e.multiply(key, rest), e.multiply(place, rest)
             case "+":
-                key, place = add(*(each for each, _ in inner)), add(*(each for _, each in inner))
+                key, place = e.add(*(each for each, _ in inner)), e.add(*(each for _, each in inner))
                 if key.infinite or {name.rpartition(".")[2] for name in key.names} & self.infinite:
-                    place = select(equal(key, LEAST if self.sign > 0 else GREATEST), ZERO, place)
+                    place = e.select(e.equal(key, LEAST if self.sign > 0 else GREATEST), ZERO, place)
                 return key, place
             case "select":
                 (test, _), (key, place), (other, its) = inner
-                return select(test, key, other), select(test, place, its)
+                return e.select(test, key, other), e.select(test, place, its)
             case "max":
                 found = inner[0]
                 for each in inner[1:]:
@@ -322,14 +311,14 @@ class _Unpacking:
             return (LEAST if self.sign > 0 else GREATEST), ZERO
         key = Fraction(round(Fraction(value) * FINE / BIG), FINE)
         place = value - key * BIG
-        return constant(self.sign * key), constant(self.of_place * place)
+        return e.constant(self.sign * key), e.constant(self.of_place * place)
 
     def _better(self, a: PlacePair, b: PlacePair) -> PlacePair:
         """Return the pair of the better key; of equal keys that of the better place."""
-        above: Callable[[Expression, Expression], Expression] = less if self.sign < 0 else lambda p, q: less(q, p)
-        choose, extreme = (maximum if each > 0 else minimum for each in (self.of_place, self.sign))
+        above: Callable[[Expression, Expression], Expression] = e.less if self.sign < 0 else lambda p, q: e.less(q, p)
+        choose, extreme = (e.maximum if each > 0 else e.minimum for each in (self.of_place, self.sign))
         tie = choose(a[1], b[1])
-        return extreme(a[0], b[0]), select(above(a[0], b[0]), a[1], select(above(b[0], a[0]), b[1], tie))
+        return extreme(a[0], b[0]), e.select(above(a[0], b[0]), a[1], e.select(above(b[0], a[0]), b[1], tie))
 
 
 def _without_repetitions(carrier: Carrier) -> Carrier:
@@ -339,7 +328,7 @@ def _without_repetitions(carrier: Carrier) -> Carrier:
     first: dict[tuple[Any, ...], str] = {}
     for (word, dtype), column in zip(carrier.words.items(), columns, strict=True):
         if len({*column}) == 1 and word not in carrier.infinite:
-            values[word] = constant(column[0])
+            values[word] = e.constant(column[0])
         elif dtype is not BOOL:
             other = first.setdefault(column, word)
             if other != word:
@@ -363,4 +352,4 @@ def _without_repetitions(carrier: Carrier) -> Carrier:
 def _of_words(condition: Expression, words: set[str]) -> Expression:
     """Return what a condition says of some words alone."""
     parts = condition.arguments if condition.operator == "and" else (condition,)
-    return both(*(each for each in parts if each.names <= words))
+    return e.both(*(each for each in parts if each.names <= words))

@@ -31,18 +31,9 @@ from swizzle.operators.equations import SECONDS, cases, few_values, multiplies, 
 from swizzle.operators.invariants import implied, inductive, orders
 from swizzle.operators.loop import BOOL, Domain, name_of
 from swizzle.operators.samples import random_parts, random_rows
+from symbolic.expressions import expression as e
 from symbolic.expressions.divisors import divisors_in
-from symbolic.expressions.expression import (
-    TRUE,
-    ZERO,
-    Expression,
-    both,
-    constant,
-    equal,
-    negation,
-    subexpressions,
-    substituted,
-)
+from symbolic.expressions.expression import TRUE, ZERO, Expression, subexpressions, substituted
 from symbolic.expressions.formulas import Meaningless, Sort, Verdict
 from symbolic.expressions.meaning import function_of, value_of
 
@@ -140,7 +131,7 @@ class Prover:
         steps = [
             (dict(carrier.lift), lambda _: TRUE),
             (carrier.combined(carrier.part("a"), carrier.part("b")),
-             lambda each: both(self._of(each, "a"), self._of(each, "b"))),
+             lambda each: e.both(self._of(each, "a"), self._of(each, "b"))),
         ]  # fmt: skip
         premises = [self.loop.range.where, self._of(carrier.within, "a"), self._of(carrier.within, "b")]
         return inductive(likely, steps, carrier.sorts(self.domain, "ab"), premises, carrier.infinities("ab"))
@@ -243,7 +234,7 @@ class Prover:
         found = prove(claims, sorts, given, seconds=max(self._seconds, ELEMENTS))
         divisors = divisors_in([*itertools.chain(*claims), *given])
         if found.verdict == "refuted" and divisors:  # by numbers with which nothing is divided by zero
-            given += [negation(both(asked, equal(each, ZERO))) for each, asked in divisors.items()]
+            given += [e.negation(e.both(asked, e.equal(each, ZERO))) for each, asked in divisors.items()]
             found = prove(claims, sorts, given, seconds=max(self._seconds, ELEMENTS))
             if found.verdict == "proved":
                 return LawProof("unknown", reason="it is not known where something is divided by zero")
@@ -398,7 +389,7 @@ class Prover:
         for chosen in itertools.islice(itertools.product(*options), min(20_000, WORK // size)):
             try:
                 if all(_close(carrier.joined(chosen, sample), sample) for sample in self._samples):
-                    found = {word: constant(value) for word, value in zip(carrier.words, chosen, strict=True)}
+                    found = {word: e.constant(value) for word, value in zip(carrier.words, chosen, strict=True)}
                     carrier.combined(found, carrier.part("a")), carrier.combined(carrier.part("a"), found)
                     yield found
             except (ArithmeticError, ValueError):

@@ -21,24 +21,8 @@ from swizzle.operators.loop import BOOL
 from swizzle.operators.samples import random_parts, random_rows
 from swizzle.operators.types import computed_in, infinity_signs, result_types, whole_infinities
 from symbolic.elements import limits
-from symbolic.expressions.expression import (
-    GREATEST,
-    LEAST,
-    ONE,
-    TRUE,
-    Expression,
-    add,
-    both,
-    constant,
-    either,
-    equal,
-    less_equal,
-    multiply,
-    negate,
-    number_name,
-    subexpressions,
-    substituted,
-)
+from symbolic.expressions import expression as e
+from symbolic.expressions.expression import GREATEST, LEAST, ONE, TRUE, Expression, subexpressions, substituted
 from symbolic.expressions.formulas import INTEGER, Sort, Verdict, decide
 from symbolic.expressions.meaning import function_of
 from symbolic.expressions.text import text_of
@@ -66,10 +50,10 @@ def ranges_of(carrier: Carrier) -> OverflowProof:
     sorts = {**carrier.sorts("integers", "ab"), **{f"{side}.{LENGTH}": INTEGER for side in "ab"}}
     given = [carrier.loop.range.where, *(substituted(carrier.within, carrier.part(side)) for side in "ab")]
     given += [_on(carrier, each, side) for each in bounds for side in "ab"]
-    total = add(*(number_name(f"{side}.{LENGTH}") for side in "ab"))
-    given += [less_equal(ONE, number_name(f"{side}.{LENGTH}")) for side in "ab"]
+    total = e.add(*(e.number_name(f"{side}.{LENGTH}") for side in "ab"))
+    given += [e.less_equal(ONE, e.number_name(f"{side}.{LENGTH}")) for side in "ab"]
     if length is not None:
-        given.append(less_equal(total, constant(length)))
+        given.append(e.less_equal(total, e.constant(length)))
     if power is not None:
         powers = power.bounds(carrier, whole, bounds)
         bounds = [*bounds, *powers]
@@ -127,7 +111,7 @@ class _Power(Struct, frozen=True):
 
     @property
     def sides(self) -> list[Expression]:
-        return [number_name(f"{side}.{self.name}") for side in "ab"]
+        return [e.number_name(f"{side}.{self.name}") for side in "ab"]
 
     @property
     def sorts(self) -> dict[str, Sort]:
@@ -136,39 +120,39 @@ class _Power(Struct, frozen=True):
     @property
     def facts(self) -> list[Expression]:
         """What is true of two parts of an input."""
-        most = constant(self.base**self.length)
-        least = [less_equal(constant(self.base), side) for side in self.sides]
-        return [*least, *(less_equal(multiply(constant(self.base), side), most) for side in self.sides),
-                less_equal(multiply(*self.sides), most)]  # fmt: skip
+        most = e.constant(self.base**self.length)
+        least = [e.less_equal(e.constant(self.base), side) for side in self.sides]
+        return [*least, *(e.less_equal(e.multiply(e.constant(self.base), side), most) for side in self.sides),
+                e.less_equal(e.multiply(*self.sides), most)]  # fmt: skip
 
     def on(self, carrier: Carrier, bound: Expression, side: str) -> Expression:
         """Return a bound of a part."""
-        return substituted(bound, {**carrier.part(side), self.name: number_name(f"{side}.{self.name}")})
+        return substituted(bound, {**carrier.part(side), self.name: e.number_name(f"{side}.{self.name}")})
 
     def together(self, carrier: Carrier) -> dict[str, Expression]:
         """Return the words and the power of two parts together."""
-        return {**carrier.combined(carrier.part("a"), carrier.part("b")), self.name: multiply(*self.sides)}
+        return {**carrier.combined(carrier.part("a"), carrier.part("b")), self.name: e.multiply(*self.sides)}
 
     def bounds(self, carrier: Carrier, whole: Sequence[str], known: Sequence[Expression]) -> list[Expression]:
         """Return bounds of words that every part has, beside those that are known."""
-        most = number_name(self.name)
-        names = [number_name(word) for word in whole if word not in carrier.infinite]
+        most = e.number_name(self.name)
+        names = [e.number_name(word) for word in whole if word not in carrier.infinite]
         likely = [
             bound for name in names for bound, above in (
-                (less_equal(name, most), True), (less_equal(negate(most), name), False)
+                (e.less_equal(name, most), True), (e.less_equal(e.negate(most), name), False)
             ) if (name.value, above) not in _sides(known, whole)
         ]  # fmt: skip
         samples = [(*words, self.base**count) for words, count in random_parts(carrier)]
         likely = holding(likely, [*carrier.words, self.name], samples)
         steps = [
-            ({**carrier.lift, self.name: constant(self.base)}, lambda _: TRUE),
-            (self.together(carrier), lambda each: both(self.on(carrier, each, "a"), self.on(carrier, each, "b"))),
+            ({**carrier.lift, self.name: e.constant(self.base)}, lambda _: TRUE),
+            (self.together(carrier), lambda each: e.both(self.on(carrier, each, "a"), self.on(carrier, each, "b"))),
         ]
-        premises = [carrier.loop.range.where, *(less_equal(constant(self.base), each) for each in self.sides)]
+        premises = [carrier.loop.range.where, *(e.less_equal(e.constant(self.base), each) for each in self.sides)]
         premises += [substituted(carrier.within, carrier.part(side)) for side in "ab"]
         lengths = {f"{side}.{LENGTH}": INTEGER for side in "ab"}
         premises += [_on(carrier, each, side) for each in known for side in "ab"]
-        premises += [less_equal(ONE, number_name(name)) for name in lengths]
+        premises += [e.less_equal(ONE, e.number_name(name)) for name in lengths]
         sorts = {**carrier.sorts("integers", "ab"), **self.sorts, **lengths}
         return inductive(likely, steps, sorts, premises, carrier.infinities("ab"))
 
@@ -231,7 +215,7 @@ def _in_type(value: Any, dtype: DType) -> bool:
 
 
 def _on(carrier: Carrier, bound: Expression, side: str) -> Expression:
-    return substituted(bound, {**carrier.part(side), LENGTH: number_name(f"{side}.{LENGTH}")})
+    return substituted(bound, {**carrier.part(side), LENGTH: e.number_name(f"{side}.{LENGTH}")})
 
 
 def _bounds(carrier: Carrier, whole: Sequence[str]) -> list[Expression]:
@@ -241,29 +225,31 @@ def _bounds(carrier: Carrier, whole: Sequence[str]) -> list[Expression]:
     texts = [*loop.step.values(), *loop.initial.values(), *loop.result]
     numbers = {abs(node.value) for each in texts for node in subexpressions(each) if _whole(node)}
     sizes = sorted({*[0, 1, *promised][:8], *sorted(numbers)[: max(0, 6 - len(promised))]})
-    length = number_name(LENGTH)
+    length = e.number_name(LENGTH)
     likely: list[Expression] = []
     for word in whole:
-        name = number_name(word)
+        name = e.number_name(word)
         for size in sizes:
-            factors = [ONE, length, add(length, constant(-1))] if size else [ONE]
+            factors = [ONE, length, e.add(length, e.constant(-1))] if size else [ONE]
             for factor in factors:
                 for bound, sign in (
-                    (less_equal(name, multiply(constant(size), factor)), 1),
-                    (less_equal(multiply(constant(-size), factor), name), -1),
+                    (e.less_equal(name, e.multiply(e.constant(size), factor)), 1),
+                    (e.less_equal(e.multiply(e.constant(-size), factor), name), -1),
                 ):
                     limit = LEAST if sign < 0 else GREATEST
-                    likely.append(either(bound, equal(name, limit)) if carrier.infinite.get(word) == sign else bound)
+                    likely.append(
+                        e.either(bound, e.equal(name, limit)) if carrier.infinite.get(word) == sign else bound
+                    )
     samples = [(*words, count) for words, count in random_parts(carrier)]
     likely = holding(likely, [*carrier.words, LENGTH], samples)
-    sides = {side: number_name(f"{side}.{LENGTH}") for side in "ab"}
-    together = {**carrier.combined(carrier.part("a"), carrier.part("b")), LENGTH: add(*sides.values())}
+    sides = {side: e.number_name(f"{side}.{LENGTH}") for side in "ab"}
+    together = {**carrier.combined(carrier.part("a"), carrier.part("b")), LENGTH: e.add(*sides.values())}
     steps = [
         ({**carrier.lift, LENGTH: ONE}, lambda _: TRUE),
-        (together, lambda each: both(_on(carrier, each, "a"), _on(carrier, each, "b"))),
+        (together, lambda each: e.both(_on(carrier, each, "a"), _on(carrier, each, "b"))),
     ]
     sorts = {**carrier.sorts("integers", "ab"), **{f"{side}.{LENGTH}": INTEGER for side in "ab"}}
-    premises = [loop.range.where, *(less_equal(ONE, each) for each in sides.values())]
+    premises = [loop.range.where, *(e.less_equal(ONE, each) for each in sides.values())]
     premises += [substituted(carrier.within, carrier.part(side)) for side in "ab"]
     kept = inductive(likely, steps, sorts, premises, carrier.infinities("ab"))
     return _sharpest(kept, whole)
@@ -345,5 +331,5 @@ def _holds(dtype: DType, other: DType) -> bool:
 
 def _fits(node: Expression, dtype: DType, *, infinite: bool) -> Expression:
     low, high = limits(dtype)
-    inside = both(less_equal(constant(low + infinite), node), less_equal(node, constant(high - infinite)))
-    return either(inside, equal(node, LEAST), equal(node, GREATEST)) if infinite else inside
+    inside = e.both(e.less_equal(e.constant(low + infinite), node), e.less_equal(node, e.constant(high - infinite)))
+    return e.either(inside, e.equal(node, LEAST), e.equal(node, GREATEST)) if infinite else inside

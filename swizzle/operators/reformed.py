@@ -20,25 +20,8 @@ from swizzle.operators.invariants import inductive, orders
 from swizzle.operators.loop import BOOL, Domain, Loop, StandsFor, name_of
 from swizzle.operators.samples import random_rows, random_states
 from swizzle.operators.work import Work
-from symbolic.expressions.expression import (
-    BUILDERS,
-    FALSE,
-    TRUE,
-    Expression,
-    add,
-    constant,
-    equal,
-    maximum,
-    minimum,
-    modulo,
-    multiply,
-    negation,
-    number_name,
-    replaced,
-    subexpressions,
-    substituted,
-    subtract,
-)
+from symbolic.expressions import expression as e
+from symbolic.expressions.expression import BUILDERS, FALSE, TRUE, Expression, replaced, subexpressions, substituted
 from symbolic.expressions.formulas import decide
 from symbolic.expressions.meaning import function_of
 from symbolic.ir.program import DType
@@ -91,19 +74,21 @@ def _with_remainders(loop: Loop, domain: Domain) -> Loop | None:
         """Return the remainder of a number, over remainders of the state."""
         match node.operator:
             case "constant" if isinstance(node.value, int):
-                return constant(node.value % number)
+                return e.constant(node.value % number)
             case "name" if node.value in loop.state:
                 if wanted.get(node.value) != number:
                     wanted[node.value] = number
                     raise _NoRemainder
-                return number_name(remainders[node.value])
+                return e.number_name(remainders[node.value])
             case "name":
-                return modulo(node, constant(number))
+                return e.modulo(node, e.constant(number))
             case "select":
                 condition, *sides = node.arguments
                 return BUILDERS["select"](pushed(condition), *(of(side, number) for side in sides))
             case "+" | "*":
-                return modulo(BUILDERS[node.operator](*(of(each, number) for each in node.arguments)), constant(number))
+                return e.modulo(
+                    BUILDERS[node.operator](*(of(each, number) for each in node.arguments)), e.constant(number)
+                )
             case "%" if node.arguments[1].constant and node.arguments[1].value == number:
                 return of(node.arguments[0], number)
         raise _NoRemainder
@@ -121,18 +106,20 @@ def _with_remainders(loop: Loop, domain: Domain) -> Loop | None:
     except (_NoRemainder, KeyError):
         return None
     given = [
-        equal(number_name(remainders[name]), modulo(number_name(name), constant(number)))
+        e.equal(e.number_name(remainders[name]), e.modulo(e.number_name(name), e.constant(number)))
         for name, number in wanted.items()
     ]
     claims = [(step[name], loop.step[name]) for name in loop.live]
-    claims += [(step[remainders[name]], modulo(loop.step[name], constant(number))) for name, number in wanted.items()]
+    claims += [
+        (step[remainders[name]], e.modulo(loop.step[name], e.constant(number))) for name, number in wanted.items()
+    ]
     claims += list(zip(result, loop.result, strict=True))
     proved_in = _domain(loop, domain)
     state = {name: loop.state[name] for name in loop.live} | {
         remainders[name]: loop.state[name] for name in wanted
     }  # fmt: skip
     initial = {name: loop.initial[name] for name in loop.live}
-    initial |= {remainders[name]: constant(loop.initial[name].value % number) for name, number in wanted.items()}
+    initial |= {remainders[name]: e.constant(loop.initial[name].value % number) for name, number in wanted.items()}
     made = _made(
         loop, state, initial, step, result, {name: name_of(name, loop.state[name]) for name in loop.live}, proved_in
     )
@@ -155,7 +142,7 @@ def _with_a_flag(loop: Loop, domain: Domain) -> Loop | None:
     at_first = function_of(list(loop.state), atoms or [TRUE])
     first, later = at_first(*loop.start()), [at_first(*state) for state in samples]
     likely = [
-        atom if not first[place] else negation(atom)
+        atom if not first[place] else e.negation(atom)
         for place, atom in enumerate(atoms) if all(row[place] is not first[place] for row in later)
     ]  # fmt: skip
     proved_in = _domain(loop, domain)
@@ -171,7 +158,7 @@ def _with_a_flag(loop: Loop, domain: Domain) -> Loop | None:
         known = [later_on, *orders(states, some, named)]
         if later_on not in inductive(known, steps, loop.sorts(proved_in), [loop.range.where]):
             continue
-        values = {later_on: begun, negation(later_on): negation(begun)}
+        values = {later_on: begun, e.negation(later_on): e.negation(begun)}
         step = {name: replaced(loop.step[name], values) for name in states} | {flag: TRUE}
         return _made(
             loop, {**states, flag: BOOL}, {**{name: loop.initial[name] for name in states}, flag: FALSE}, step,
@@ -201,7 +188,7 @@ def without_settled(loop: Loop, domain: Domain) -> Loop | None:
         if node.operator == "select" and not node.truth for bound in _bounds(node)
     ]  # fmt: skip
     claims = [*((atom, each) for atom in atoms for each in (TRUE, FALSE)), *bounds]
-    check = function_of([*loop.state, *loop.elements], [equal(*each) for each in claims])
+    check = function_of([*loop.state, *loop.elements], [e.equal(*each) for each in claims])
     try:
         answers = [check(*state, *row) for state, row in zip(states, rows, strict=False)]
     except (ArithmeticError, ValueError):
@@ -219,7 +206,7 @@ def without_settled(loop: Loop, domain: Domain) -> Loop | None:
     settled: dict[Expression, Expression] = {}
     for one, other in likely:
         if decide([(one, other)], sorts, known, effort=SECONDS).verdict == "proved":
-            settled |= {one: other, negation(one): negation(other)} if one.truth else {one: other}
+            settled |= {one: other, e.negation(one): e.negation(other)} if one.truth else {one: other}
     if not settled:
         return None
     return _made(
@@ -232,7 +219,7 @@ def _bounds(node: Expression) -> Iterator[Expression]:
     """Yield what a choice by a comparison of a number with a constant may be: one of its sides, within that."""
     test = node.arguments[0]
     numbers = [each for each in test.arguments if each.constant] if test.operator in ("<", "<=") else []
-    for number, side, choose in itertools.product(numbers, node.arguments[1:], (maximum, minimum)):
+    for number, side, choose in itertools.product(numbers, node.arguments[1:], (e.maximum, e.minimum)):
         if side.names and side.operator != "name":
             yield choose(side, number)
 
@@ -253,12 +240,12 @@ def _with_a_sum(loop: Loop, domain: Domain) -> Loop | None:
         total = f"{gone}_{kept}"
         if not asked or gone in loop.step[kept].names or loop.state[gone] != loop.state[kept] or total in loop.types:
             continue
-        for sign in (constant(1), constant(-1)):
-            old = {gone: subtract(number_name(total), multiply(sign, named[kept]))}
-            after = substituted(add(loop.step[gone], multiply(sign, loop.step[kept])), old)
+        for sign in (e.constant(1), e.constant(-1)):
+            old = {gone: e.subtract(e.number_name(total), e.multiply(sign, named[kept]))}
+            after = substituted(e.add(loop.step[gone], e.multiply(sign, loop.step[kept])), old)
             alone = substituted(after, {kept: loop.initial[kept]})
             names = [*loop.state, *loop.elements, total]
-            same = function_of(names, [equal(after, alone)])
+            same = function_of(names, [e.equal(after, alone)])
             at, other = list(loop.state).index(gone), list(loop.state).index(kept)
             if not all(same(*state, *row, state[at] + sign.value * state[other])[0]
                        for state, row in zip(states, rows, strict=False)):  # fmt: skip
@@ -270,7 +257,7 @@ def _with_a_sum(loop: Loop, domain: Domain) -> Loop | None:
             if decide([(after, alone)], sorts, given, effort=SECONDS).verdict != "proved":
                 continue
             live = [word for word in loop.live if word != gone]
-            initial = add(loop.initial[gone], multiply(sign, loop.initial[kept]))
+            initial = e.add(loop.initial[gone], e.multiply(sign, loop.initial[kept]))
             return _made(
                 loop, {**{name: loop.state[name] for name in live}, total: loop.state[gone]},
                 {**{name: loop.initial[name] for name in live}, total: initial},
@@ -303,7 +290,7 @@ def _without_a_word(loop: Loop, domain: Domain) -> Loop | None:
         node = _said(loop, columns[word], {name: columns[name] for name in others})
         if node is None:
             continue
-        relation = equal(named[word], node)
+        relation = e.equal(named[word], node)
         steps = [({name: loop.step[name] for name in loop.live}, lambda each: each)]
         likely = [relation, *orders({name: loop.state[name] for name in loop.live}, samples, named)]
         if relation not in inductive(likely, steps, loop.sorts(proved_in), [loop.range.where]):
@@ -323,12 +310,12 @@ def _said(loop: Loop, wanted: np.ndarray, columns: Mapping[str, np.ndarray]) -> 
     nodes = [node for each in (*loop.step.values(), *loop.result) for node in subexpressions(each)]
     numbers = sorted({node.value for node in nodes if node.constant and isinstance(node.value, int) and not node.truth})
     for number in dict.fromkeys([0, 1, -1, *numbers[:4]]):
-        bank.add(constant(number), np.full(len(wanted), float(number)))
+        bank.add(e.constant(number), np.full(len(wanted), float(number)))
     divisors = {n.arguments[1].value for n in nodes if n.operator in ("%", "//") and n.arguments[1].constant}
     for name, column in columns.items():
         bank.add(name_of(name, loop.state[name]), column)
         for divisor in sorted(divisors) if loop.state[name] is not BOOL else ():
-            bank.add(modulo(number_name(name), constant(divisor)), np.remainder(column, divisor))
+            bank.add(e.modulo(e.number_name(name), e.constant(divisor)), np.remainder(column, divisor))
     bank.leaves = list(bank.numbers.made)
     for size in range(3):
         if size:

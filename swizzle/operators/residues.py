@@ -11,20 +11,8 @@ from dataclasses import replace
 
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.loop import BOOL, Loop
-from symbolic.expressions.expression import (
-    BUILDERS,
-    ZERO,
-    Expression,
-    both,
-    less,
-    less_equal,
-    modulo,
-    number_name,
-    subexpressions,
-    substituted,
-    subtract,
-    terms,
-)
+from symbolic.expressions import expression as e
+from symbolic.expressions.expression import BUILDERS, ZERO, Expression, subexpressions, substituted, terms
 from symbolic.expressions.formulas import Sort
 from symbolic.expressions.quotients import expanded
 
@@ -48,7 +36,7 @@ def by_residues(loop: Loop, find: Callable[[Loop], Carrier | None]) -> Carrier |
         return None
     inner = replace(
         loop, state=state, initial={word: loop.initial[word] for word in state}, step=step, run=None, stands_for=None,
-        result=tuple(number_name(word) for word in state),
+        result=tuple(e.number_name(word) for word in state),
     )  # fmt: skip
     found = find(inner)
     if found is None or BOOL in found.words.values() or found.infinite:
@@ -58,13 +46,15 @@ def by_residues(loop: Loop, find: Callable[[Loop], Carrier | None]) -> Carrier |
         return None
 
     def remainders(some: Mapping[str, Expression]) -> dict[str, Expression]:
-        return {name: modulo(each, number) for name, each in some.items()}
+        return {name: e.modulo(each, number) for name, each in some.items()}
 
     after = remainders({word: found.state[word] for word in state})
     return Carrier(
         loop, found.words, remainders(found.lift), remainders(found.combine), after,
         tuple(substituted(each, after) for each in loop.result), f"{found.how}, modulo {number.value}",
-        within=both(*(both(less_equal(ZERO, each), less(each, number)) for each in map(number_name, found.words))),
+        within=e.both(*(
+            e.both(e.less_equal(ZERO, each), e.less(each, number)) for each in map(e.number_name, found.words)
+        )),
     )  # fmt: skip
 
 
@@ -93,7 +83,7 @@ def same_residue(a: Expression, b: Expression, sorts: Mapping[str, Sort]) -> boo
     widths = [each.bits for name in a.names | b.names for each in (sorts[name],) if each.kind == "word"]
     if number < 1 or any((1 << bits) % number for bits in widths):
         return False
-    apart = expanded(subtract(*(_sums(each.arguments[0], a.arguments[1]) for each in (a, b))))
+    apart = expanded(e.subtract(*(_sums(each.arguments[0], a.arguments[1]) for each in (a, b))))
     return all(isinstance(coefficient, int) and coefficient % number == 0 for coefficient, _ in terms(apart))
 
 

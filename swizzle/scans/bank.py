@@ -20,33 +20,18 @@ from msgspec import Struct
 
 from swizzle.scans.algorithm import DISTANCE, ELEMENT, SIZE, ScanLoop, Way
 from swizzle.scans.network import Network
+from symbolic.expressions import expression as e
 from symbolic.expressions.bank import Bank, Block, exactly
 from symbolic.expressions.columns import ON_COLUMNS, on_columns
-from symbolic.expressions.expression import (
-    ONE,
-    ZERO,
-    Expression,
-    add,
-    bits,
-    both,
-    constant,
-    equal,
-    floor_divide,
-    less,
-    less_equal,
-    modulo,
-    multiply,
-    negation,
-    subtract,
-)
+from symbolic.expressions.expression import ONE, ZERO, Expression
 
 Column: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _APPLIED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {"-": np.subtract, **ON_COLUMNS}
 _MADE: Final[Mapping[str, Callable[[Expression, Expression], Expression]]] = {
-    "+": add, "-": subtract, "%": modulo,
-    "&": lambda a, b: bits("&", a, b), "|": lambda a, b: bits("|", a, b), "^": lambda a, b: bits("^", a, b),
+    "+": e.add, "-": e.subtract, "%": e.modulo,
+    "&": lambda a, b: e.bits("&", a, b), "|": lambda a, b: e.bits("|", a, b), "^": lambda a, b: e.bits("^", a, b),
 }  # fmt: skip
 COMMUTATIVE: Final = "+&|^"
 HEAVY: Final[Mapping[str, int]] = {"+": 1, "-": 1, "%": 1, "&": 2, "|": 3, "^": 3}
@@ -134,8 +119,8 @@ class IndexTerms(Bank[IndexTerm]):
 # ---- conditions ------------------------------------------------------------------------------------------------------
 
 _COMPARED: Final[Mapping[str, tuple[Callable[[Any, Any], Any], Callable[[Expression, Expression], Expression]]]] = {
-    "==": (np.equal, equal), "!=": (np.not_equal, lambda a, b: negation(equal(a, b))),
-    "<": (np.less, less), ">=": (np.greater_equal, lambda a, b: less_equal(b, a)),
+    "==": (np.equal, e.equal), "!=": (np.not_equal, lambda a, b: e.negation(e.equal(a, b))),
+    "<": (np.less, e.less), ">=": (np.greater_equal, lambda a, b: e.less_equal(b, a)),
 }  # fmt: skip
 COMPARED: Final = 450
 """At most so many terms are compared with others, the lightest."""
@@ -204,7 +189,7 @@ class Comparisons:
             mask = np.logical_and.reduce(self.masks[list(numbers)])
             if mask.tobytes() not in met:
                 met.add(mask.tobytes())
-                yield weight, both(*map(self.expression, numbers)), mask
+                yield weight, e.both(*map(self.expression, numbers)), mask
 
 
 class Skeleton(Struct, frozen=True):
@@ -253,7 +238,7 @@ class LoopPoints:
         """Return the terms up to a weight."""
         leaves: list[tuple[Expression, int, Column]] = [(ZERO, 1, 0 * self.element)]
         if self.mirrored:
-            leaves.append((subtract(subtract(SIZE, ONE), ELEMENT), 1, self.size - 1 - self.element))
+            leaves.append((e.subtract(e.subtract(SIZE, ONE), ELEMENT), 1, self.size - 1 - self.element))
         else:
             leaves.append((ELEMENT, 1, self.element))
         moduli: list[Expression] = []
@@ -261,18 +246,18 @@ class LoopPoints:
             moduli.append(DISTANCE)
             leaves.append((DISTANCE, 1, self.distance))
             for times in range(2, self.base + 1):
-                multiple = multiply(constant(times), DISTANCE)
+                multiple = e.multiply(e.constant(times), DISTANCE)
                 leaves.append((multiple, 2, times * self.distance))
                 moduli += [multiple] if times == self.base else []
         if self.with_size:
             leaves.append((SIZE, 1, self.size))
             moduli.append(SIZE)
         if self.wide:
-            leaves.append((floor_divide(SIZE, constant(self.base)), 2, self.size // self.base))
+            leaves.append((e.floor_divide(SIZE, e.constant(self.base)), 2, self.size // self.base))
         numbers = {1, 2} | ({self.base**self.skeleton.least * each for each in (1, self.base)})
         for number in sorted(numbers):
-            leaves.append((constant(number), 1 + (number > 2), np.full(len(self.element), number)))
-        moduli += [constant(number) for number in sorted(numbers) if number > 1]
+            leaves.append((e.constant(number), 1 + (number > 2), np.full(len(self.element), number)))
+        moduli += [e.constant(number) for number in sorted(numbers) if number > 1]
         return IndexTerms(leaves, moduli, weight, bitwise=self.base == 2)
 
     @cached_property

@@ -34,37 +34,15 @@ from msgspec import Struct
 from swizzle.scans.algorithm import DISTANCE, ELEMENT, SIZE, Algorithm, ScanLoop, ScanStep, sizes
 from swizzle.scans.bank import Column, IndexTerm, LoopPoints, Mask
 from swizzle.scans.network import HeldRanges
+from symbolic.expressions import expression as e
 from symbolic.expressions.columns import on_columns
-from symbolic.expressions.expression import (
-    ONE,
-    TRUE,
-    ZERO,
-    Expression,
-    add,
-    bits,
-    both,
-    constant,
-    either,
-    equal,
-    less,
-    less_equal,
-    maximum,
-    minimum,
-    modulo,
-    multiply,
-    negation,
-    number_name,
-    rewritten,
-    select,
-    substituted,
-    subtract,
-)
+from symbolic.expressions.expression import ONE, TRUE, ZERO, Expression, rewritten, substituted
 from symbolic.expressions.formulas import INTEGER, Sort, decide
 
-CLEARED: Final = number_name("cleared")
+CLEARED: Final = e.number_name("cleared")
 """How many elements there are up to element i (in a backward scan from it on), in the base and without the lowest digit
 that is not 0."""
-OF_SOURCE: Final = number_name("cleared_of_source")
+OF_SOURCE: Final = e.number_name("cleared_of_source")
 """The same of the element that is taken."""
 Held = tuple[Expression, ...]
 """The ends of what an element holds, over i, d and N."""
@@ -72,7 +50,7 @@ Held = tuple[Expression, ...]
 
 def exists(element: Expression) -> Expression:
     """Return that an element is one of the array."""
-    return both(less_equal(ZERO, element), less(element, SIZE))
+    return e.both(e.less_equal(ZERO, element), e.less(element, SIZE))
 
 
 class OneEnd(Struct, frozen=True):
@@ -88,16 +66,16 @@ class OneEnd(Struct, frozen=True):
     @property
     def whole(self) -> Held:
         """What is held in the end."""
-        return (subtract(SIZE, ONE) if self.backward else ZERO,)
+        return (e.subtract(SIZE, ONE) if self.backward else ZERO,)
 
     def legal(self, step: ScanStep, held: Held) -> Expression:
         """Return that a step keeps the rules, given what is held before it."""
-        neighbour = add(held[0], ONE if self.backward else constant(-1))
-        return either(negation(step.when), both(exists(step.source), equal(step.source, neighbour)))
+        neighbour = e.add(held[0], ONE if self.backward else e.constant(-1))
+        return e.either(e.negation(step.when), e.both(exists(step.source), e.equal(step.source, neighbour)))
 
     def after(self, step: ScanStep, held: Held) -> Held:
         """Return what is held behind a step."""
-        return (select(step.when, substituted(held[0], {"i": step.source, CLEARED.value: OF_SOURCE}), held[0]),)
+        return (e.select(step.when, substituted(held[0], {"i": step.source, CLEARED.value: OF_SOURCE}), held[0]),)
 
     def of(self, held: HeldRanges) -> tuple[Column, ...]:
         """Return the same in numbers."""
@@ -113,12 +91,12 @@ class BothEnds(Struct, frozen=True):
     @property
     def start(self) -> Held:
         """What is held in the beginning."""
-        return ELEMENT, add(ELEMENT, ONE)
+        return ELEMENT, e.add(ELEMENT, ONE)
 
     @property
     def whole(self) -> Held:
         """What is held in the end."""
-        cut = add(ELEMENT, ONE) if self.backward == self.exclusive else ELEMENT
+        cut = e.add(ELEMENT, ONE) if self.backward == self.exclusive else ELEMENT
         return (cut, SIZE) if self.backward else (ZERO, cut)
 
     def legal(self, step: ScanStep, held: Held) -> Expression:
@@ -127,28 +105,28 @@ class BothEnds(Struct, frozen=True):
         for move in step.moves:
             if move.how != "nothing":
                 first, last = _of_source(move, held)
-                beside = equal(last, low) if move.how == "before" else equal(high, first)
-                fits = [] if move.how == "instead" else [either(equal(low, high), equal(first, last), beside)]
-                claims.append(either(negation(move.when), *earlier, both(exists(move.source), *fits)))
+                beside = e.equal(last, low) if move.how == "before" else e.equal(high, first)
+                fits = [] if move.how == "instead" else [e.either(e.equal(low, high), e.equal(first, last), beside)]
+                claims.append(e.either(e.negation(move.when), *earlier, e.both(exists(move.source), *fits)))
             earlier.append(move.when)
-        return both(*claims)
+        return e.both(*claims)
 
     def after(self, step: ScanStep, held: Held) -> Held:
         """Return what is held behind a step."""
         low, high = held
-        alone = equal(low, high)
+        alone = e.equal(low, high)
         for move in reversed(list(step.moves)):
             if move.how == "nothing":
                 nothing = SIZE if self.backward else ZERO
                 ends = nothing, nothing
             else:
                 first, last = ends = _of_source(move, held)
-                none = equal(first, last)
+                none = e.equal(first, last)
                 if move.how == "before":
-                    ends = select(alone, first, select(none, held[0], first)), select(alone, last, held[1])
+                    ends = e.select(alone, first, e.select(none, held[0], first)), e.select(alone, last, held[1])
                 elif move.how == "behind":
-                    ends = select(alone, first, held[0]), select(alone, last, select(none, held[1], last))
-            low, high = (select(move.when, end, own) for end, own in zip(ends, (low, high), strict=True))
+                    ends = e.select(alone, first, held[0]), e.select(alone, last, e.select(none, held[1], last))
+            low, high = (e.select(move.when, end, own) for end, own in zip(ends, (low, high), strict=True))
         return low, high
 
     def of(self, held: HeldRanges) -> tuple[Column, ...]:
@@ -262,7 +240,7 @@ def closed_forms(points: LoopPoints, want: Column, *, backward: bool = False) ->
     """Yield expressions with these values: terms, the greater or lesser of two, then one of two by a condition."""
     if points.mirrored:
         for found in _of_columns(points, points.size - want, backward=backward):
-            yield subtract(SIZE, found)
+            yield e.subtract(SIZE, found)
     else:
         yield from _of_columns(points, want, backward=backward)
 
@@ -291,7 +269,7 @@ def _of_columns(points: LoopPoints, want: Column, *, backward: bool) -> Iterator
             return terms[at].expression
         pair, a = divmod(at - len(terms), len(some))
         lesser, b = divmod(pair, len(light))
-        return (minimum if lesser else maximum)(terms[some[a]].expression, terms[light[b]].expression)
+        return (e.minimum if lesser else e.maximum)(terms[some[a]].expression, terms[light[b]].expression)
 
     whole = np.nonzero(right.all(axis=1))[0]
     for each in whole[np.argsort(weight[whole], kind="stable")].tolist():
@@ -306,7 +284,7 @@ def _of_columns(points: LoopPoints, want: Column, *, backward: bool) -> Iterator
     for a, b in zip(first[lightest], second[lightest], strict=True):
         fits = np.nonzero((masks @ wrong[a] == 0) & ((1 - masks) @ wrong[b] == 0))[0]
         for each in fits[:CHOICES].tolist():
-            yield select(points.conditions.expression(each), built(int(chosen[a])), built(int(chosen[b])))
+            yield e.select(points.conditions.expression(each), built(int(chosen[a])), built(int(chosen[b])))
 
 
 def _cleared(points: LoopPoints, *, backward: bool) -> Column:
@@ -324,7 +302,7 @@ def cleared(numbers: Column, base: int) -> Column:
 
 
 def _reach_of(number: Expression, *, backward: bool) -> Expression:
-    return subtract(subtract(SIZE, ONE), number) if backward else number
+    return e.subtract(e.subtract(SIZE, ONE), number) if backward else number
 
 
 def _telling(right: Mask, weights: Column, most: int) -> Column:
@@ -346,11 +324,11 @@ Claim = tuple[str, Expression, Sequence[Expression]]
 
 
 def _questions(algorithm: Algorithm, reaches: Sequence[Expression]) -> Iterator[Question]:
-    bounds = [less_equal(ZERO, ELEMENT), less(ELEMENT, SIZE)]
+    bounds = [e.less_equal(ZERO, ELEMENT), e.less(ELEMENT, SIZE)]
     claims = list(_claims(algorithm, reaches))
     if algorithm.base == 2:
         for name, claim, premises in claims:
-            given = [*premises, *bounds, less_equal(SIZE, constant(LARGEST)), _power(SIZE), _power(DISTANCE)]
+            given = [*premises, *bounds, e.less_equal(SIZE, e.constant(LARGEST)), _power(SIZE), _power(DISTANCE)]
             yield (
                 name,
                 [masked(each) for each in given],
@@ -361,14 +339,14 @@ def _questions(algorithm: Algorithm, reaches: Sequence[Expression]) -> Iterator[
     names = dict.fromkeys(("i", "N", CLEARED.value, OF_SOURCE.value), INTEGER)
     for power in [1, *sizes(algorithm.base, LARGEST)]:
         multiples = [power * algorithm.base**level for level in range(LEVELS)]
-        larger = multiply(constant(multiples[-1] * algorithm.base), SIZE)  # which N is, or one of these
-        for (name, claim, premises), size in itertools.product(claims, (*map(constant, multiples), larger)):
-            values = {"d": constant(power), "N": size}
+        larger = e.multiply(e.constant(multiples[-1] * algorithm.base), SIZE)  # which N is, or one of these
+        for (name, claim, premises), size in itertools.product(claims, (*map(e.constant, multiples), larger)):
+            values = {"d": e.constant(power), "N": size}
             given = [_without_multiples(substituted(each, values)) for each in (*premises, *bounds)]
             if not any(each.constant and not each.value for each in given):
                 yield (
                     f"{name}, d = {power}",
-                    [*given, less(ZERO, SIZE)],
+                    [*given, e.less(ZERO, SIZE)],
                     [(_without_multiples(substituted(claim, values)), TRUE)],
                     names,
                 )
@@ -381,7 +359,7 @@ def _without_multiples(expression: Expression) -> Expression:
         if node.operator != "%" or not inner[1].constant or inner[0].operator != "+":
             return None
         rest = [each for each in inner[0].arguments if not _multiple(each, inner[1].value)]
-        return modulo(add(*rest), inner[1])
+        return e.modulo(e.add(*rest), inner[1])
 
     return rewritten(expression, without)
 
@@ -393,7 +371,7 @@ def _multiple(node: Expression, number: Any) -> bool:
 
 
 def _power(number: Expression) -> Expression:
-    return both(less(ZERO, number), equal(bits("&", number, subtract(number, ONE)), ZERO))
+    return e.both(e.less(ZERO, number), e.equal(e.bits("&", number, e.subtract(number, ONE)), ZERO))
 
 
 def masked(expression: Expression) -> Expression:
@@ -401,8 +379,8 @@ def masked(expression: Expression) -> Expression:
 
     def mask(node: Expression, inner: list[Expression]) -> Expression | None:
         if node.operator == "//" and inner[1].constant and _two_to(inner[1]):
-            return bits(">>", inner[0], constant(inner[1].value.bit_length() - 1))
-        return bits("&", inner[0], subtract(inner[1], ONE)) if node.operator == "%" and _two_to(inner[1]) else None
+            return e.bits(">>", inner[0], e.constant(inner[1].value.bit_length() - 1))
+        return e.bits("&", inner[0], e.subtract(inner[1], ONE)) if node.operator == "%" and _two_to(inner[1]) else None
 
     return rewritten(expression, mask)
 
@@ -422,20 +400,20 @@ def _claims(algorithm: Algorithm, reaches: Sequence[Expression]) -> Iterator[Cla
     ends, places = ends_of(algorithm), iter(reaches)
     shapes = [[tuple(next(places) for _ in ends.start) for _ in loop.steps] for loop in algorithm.loops]
     least = max(_smallest(loop) for loop in algorithm.loops)
-    large = less_equal(constant(least), SIZE)
+    large = e.less_equal(e.constant(least), SIZE)
     parts = max(loop.base**loop.most for loop in algorithm.loops)
-    share = [large, equal(multiply(constant(parts), DISTANCE), SIZE), *_below(parts)]
+    share = [large, e.equal(e.multiply(e.constant(parts), DISTANCE), SIZE), *_below(parts)]
     before, known = ends.start, tuple[Expression, ...]()
     own_facts = digits_known(algorithm, ELEMENT, CLEARED)
     for number, (loop, own) in enumerate(zip(algorithm.loops, shapes, strict=True), 1):
         first, last = _ends(loop, parts)
         yield f"start of loop {number}", _same(before, _at(own[0], first)), [*share, *known, *_at(own_facts, first)]
-        within = [less_equal(constant(loop.base**loop.least), DISTANCE)]
+        within = [e.less_equal(e.constant(loop.base**loop.least), DISTANCE)]
         within += _below(loop.base**loop.most)
         if loop.way == "first":
-            within = [equal(DISTANCE, first)]
+            within = [e.equal(DISTANCE, first)]
         elif loop.way == "last":
-            within += [equal(multiply(constant(loop.base**loop.most), DISTANCE), SIZE)]
+            within += [e.equal(e.multiply(e.constant(loop.base**loop.most), DISTANCE), SIZE)]
         for step, (held, following) in zip(loop.steps, zip(own, [*own[1:], None], strict=True), strict=True):
             facts = [*own_facts, *digits_known(algorithm, step.source, OF_SOURCE)]
             yield f"legal in loop {number}", ends.legal(step, held), [large, *within, *facts]
@@ -443,12 +421,12 @@ def _claims(algorithm: Algorithm, reaches: Sequence[Expression]) -> Iterator[Cla
             if following is not None:
                 yield f"step of loop {number}", _same(after, following), [large, *within, *facts]
         if loop.way == "up":
-            more = less(multiply(constant(loop.base**loop.most), DISTANCE), SIZE)
-            following = _at(own[0], multiply(constant(loop.base), DISTANCE))
+            more = e.less(e.multiply(e.constant(loop.base**loop.most), DISTANCE), SIZE)
+            following = _at(own[0], e.multiply(e.constant(loop.base), DISTANCE))
             yield f"round of loop {number}", _same(after, following), [large, *within, more, *facts]
         elif loop.way == "down":
-            larger = multiply(constant(loop.base), DISTANCE)
-            given = [less_equal(constant(loop.base**loop.least), DISTANCE)]
+            larger = e.multiply(e.constant(loop.base), DISTANCE)
+            given = [e.less_equal(e.constant(loop.base**loop.least), DISTANCE)]
             given += _below(loop.base ** (loop.most + 1))
             yield f"round of loop {number}", _same(_at(after, larger), own[0]), [large, *given, *_at(facts, larger)]
         before, known = _at(after, last), _at(facts, last)
@@ -463,17 +441,17 @@ def digits_known(algorithm: Algorithm, element: Expression, without: Expression)
     if algorithm.base == 2:
         return []
     count = _count(algorithm, element)
-    larger = multiply(constant(algorithm.base), DISTANCE)
-    below, whole = modulo(count, DISTANCE), modulo(count, larger)
-    lower = both(less(ZERO, below), less_equal(subtract(count, below), without), less(without, count))
-    lowest = both(equal(below, ZERO), less(ZERO, whole), equal(without, subtract(count, whole)))
-    higher = both(equal(whole, ZERO), less_equal(ZERO, without), less_equal(without, subtract(count, larger)))
-    return [either(negation(exists(element)), lower, lowest, higher)]
+    larger = e.multiply(e.constant(algorithm.base), DISTANCE)
+    below, whole = e.modulo(count, DISTANCE), e.modulo(count, larger)
+    lower = e.both(e.less(ZERO, below), e.less_equal(e.subtract(count, below), without), e.less(without, count))
+    lowest = e.both(e.equal(below, ZERO), e.less(ZERO, whole), e.equal(without, e.subtract(count, whole)))
+    higher = e.both(e.equal(whole, ZERO), e.less_equal(ZERO, without), e.less_equal(without, e.subtract(count, larger)))
+    return [e.either(e.negation(exists(element)), lower, lowest, higher)]
 
 
 def _count(algorithm: Algorithm, element: Expression) -> Expression:
     """Return how many elements there are up to one; from it on, in a backward scan."""
-    return subtract(SIZE, element) if algorithm.backward else add(element, ONE)
+    return e.subtract(SIZE, element) if algorithm.backward else e.add(element, ONE)
 
 
 def _at(some: Sequence[Expression], distance: Expression) -> tuple[Expression, ...]:
@@ -481,7 +459,7 @@ def _at(some: Sequence[Expression], distance: Expression) -> tuple[Expression, .
 
 
 def _same(some: Held, others: Held) -> Expression:
-    return both(*map(equal, some, others))
+    return e.both(*map(e.equal, some, others))
 
 
 def _smallest(loop: ScanLoop) -> int:
@@ -491,12 +469,12 @@ def _smallest(loop: ScanLoop) -> int:
 
 def _ends(loop: ScanLoop, parts: int) -> tuple[Expression, Expression]:
     """Return a loop's first and last distance, where d is N divided by so many."""
-    low = constant(loop.base**loop.least)
-    high = multiply(constant(parts // loop.base**loop.most), DISTANCE)
+    low = e.constant(loop.base**loop.least)
+    high = e.multiply(e.constant(parts // loop.base**loop.most), DISTANCE)
     return {"up": (low, high), "down": (high, low), "first": (low, low), "last": (high, high)}[loop.way]
 
 
 def _below(parts: int) -> list[Expression]:
     """Return that d is at most N divided by a power of the base, also of words, which wrap to 0 or below."""
-    whole = multiply(constant(parts), DISTANCE)
-    return [less(ZERO, whole), less_equal(whole, SIZE)]
+    whole = e.multiply(e.constant(parts), DISTANCE)
+    return [e.less(ZERO, whole), e.less_equal(whole, SIZE)]

@@ -32,19 +32,8 @@ from swizzle.language.source.kernel_source import KernelSource, kernel_source
 from swizzle.scans.algorithm import DISTANCE, ELEMENT, SIZE, Algorithm, How, ScanLoop, ScanStep
 from swizzle.scans.bank import Skeleton
 from swizzle.scans.network import Network
-from symbolic.expressions.expression import (
-    BUILDERS,
-    ZERO,
-    Expression,
-    both,
-    constant,
-    either,
-    equal,
-    less,
-    less_equal,
-    negation,
-    subtract,
-)
+from symbolic.expressions import expression as e
+from symbolic.expressions.expression import BUILDERS, ZERO, Expression
 
 
 def up(first: int, last: int, base: int = 2) -> range:
@@ -344,7 +333,7 @@ class _Reader:
 
     def _condition(self, node: ast.expr | None) -> Expression | None:
         if node is None:
-            return constant(True)
+            return e.constant(True)
         return None if self._called(node) is when else self._truth(node)
 
     def _source(self, taken: ast.expr) -> Expression | None:
@@ -364,30 +353,32 @@ class _Reader:
     def _truth(self, node: ast.expr) -> Expression:
         match node:
             case ast.BoolOp(op=op, values=values):
-                return (both if isinstance(op, ast.And) else either)(*map(self._truth, values))
+                return (e.both if isinstance(op, ast.And) else e.either)(*map(self._truth, values))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return negation(self._truth(operand))
+                return e.negation(self._truth(operand))
             case ast.Compare(left=left, ops=ops, comparators=others):
                 sides = [self._whole(each) for each in (left, *others)]
-                return both(*(self._compared(node, op, a, b) for op, a, b in zip(ops, sides, sides[1:], strict=False)))
+                return e.both(
+                    *(self._compared(node, op, a, b) for op, a, b in zip(ops, sides, sides[1:], strict=False))
+                )
             case ast.Constant(value=bool(value)):
-                return constant(value)
+                return e.constant(value)
         self._unreadable(node, "a condition: comparisons of whole numbers, `and`, `or`, `not`")
 
     def _compared(self, node: ast.AST, op: ast.cmpop, a: Expression, b: Expression) -> Expression:
         match op:
             case ast.Eq():
-                return equal(a, b)
+                return e.equal(a, b)
             case ast.NotEq():
-                return negation(equal(a, b))
+                return e.negation(e.equal(a, b))
             case ast.Lt():
-                return less(a, b)
+                return e.less(a, b)
             case ast.LtE():
-                return less_equal(a, b)
+                return e.less_equal(a, b)
             case ast.Gt():
-                return less(b, a)
+                return e.less(b, a)
             case ast.GtE():
-                return less_equal(b, a)
+                return e.less_equal(b, a)
         self._unreadable(node, "a comparison: ==, !=, <, <=, > or >=")
 
     def _whole(self, node: ast.expr) -> Expression:
@@ -404,21 +395,21 @@ class _Reader:
                 return self.names[name]
             case ast.Name(id=name):
                 value = self.text.environment.get(name)
-                return constant(value) if isinstance(value, int) and not isinstance(value, bool) else None
+                return e.constant(value) if isinstance(value, int) and not isinstance(value, bool) else None
             case ast.Constant(value=int(value)) if not isinstance(value, bool):
-                return constant(value)
+                return e.constant(value)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 found = self._number_of(operand)
-                return None if found is None else subtract(constant(0), found)
+                return None if found is None else e.subtract(e.constant(0), found)
             case ast.UnaryOp(op=ast.Invert(), operand=operand):
                 found = self._number_of(operand)
-                return None if found is None else subtract(constant(-1), found)
+                return None if found is None else e.subtract(e.constant(-1), found)
             case ast.BinOp(left=left, op=op, right=right):
                 a, b = self._number_of(left), self._number_of(right)
                 if a is None or b is None:
                     return None
                 if isinstance(op, ast.Sub):
-                    return subtract(a, b)
+                    return e.subtract(a, b)
                 return BUILDERS[_BINARY[type(op)]](a, b) if type(op) in _BINARY else None
         return None
 
