@@ -36,23 +36,9 @@ from msgspec.structs import replace
 
 from symbolic.algebra.expansion import in_words
 from symbolic.errors import Place
+from symbolic.ir import program as ir
 from symbolic.ir.index import lanes_of
-from symbolic.ir.program import (
-    Binary,
-    BinaryOp,
-    Compare,
-    Const,
-    DType,
-    Expr,
-    Hole,
-    HoleCall,
-    Logic,
-    Lookup,
-    Program,
-    Select,
-    Unary,
-    Var,
-)
+from symbolic.ir.program import BinaryOp, DType, Expr, Hole, Program
 from symbolic.ir.python_text import BINARY_OPS, COMPARE_OPS, python_text
 from symbolic.ir.walk import rewrite_expression, rewrite_program, subexpressions
 from templates.chooser import Choice
@@ -73,7 +59,7 @@ def plain(hole: Hole, template: Template, choice: Choice) -> Expr:
 def parameters(arguments: Sequence[str]) -> list[Expr]:
     """Return what stands for a hole's arguments in its formula."""
     return [
-        number(int(text), _NOWHERE) if _is_number(text) else Var(str(place), DType.INDEX, _NOWHERE)
+        number(int(text), _NOWHERE) if _is_number(text) else ir.Var(str(place), DType.INDEX, _NOWHERE)
         for place, text in enumerate(arguments)
     ]
 
@@ -82,7 +68,7 @@ def fill(program: Program, formulas: Sequence[Expr]) -> Program:
     """Return the program with every hole replaced by its formula."""
 
     def rule(node: Expr) -> Expr:
-        return applied(formulas[node.hole], node.args, node.place) if isinstance(node, HoleCall) else node
+        return applied(formulas[node.hole], node.args, node.place) if isinstance(node, ir.HoleCall) else node
 
     return in_words(replace(rewrite_program(program, rule), holes=()))
 
@@ -93,7 +79,7 @@ def fill_some(program: Program, formulas: Mapping[int, Expr]) -> Program:
     renumbered = {old: new for new, old in enumerate(kept)}
 
     def rule(node: Expr) -> Expr:
-        if not isinstance(node, HoleCall):
+        if not isinstance(node, ir.HoleCall):
             return node
         if node.hole in formulas:
             return applied(formulas[node.hole], node.args, node.place)
@@ -133,25 +119,25 @@ def length_of(formula: Expr) -> int:
     `k` has 1, `lane + k` 3, `(lane + k) % 32` 5 and `0 if lane >= k else 1` 6: a choice counts as one operator, and so
     does a table beside its entries.
     """
-    return sum(1 + (len(part.entries) if isinstance(part, Lookup) else 0) for part in subexpressions(formula))
+    return sum(1 + (len(part.entries) if isinstance(part, ir.Lookup) else 0) for part in subexpressions(formula))
 
 
 def applied(formula: Expr, arguments: Sequence[Expr], place: Place) -> Expr:
     """Return a formula applied to arguments, as an index expression; a number where all of them are."""
 
     def rule(node: Expr) -> Expr:
-        return arguments[int(node.name)] if isinstance(node, Var) else replace(node, place=place)
+        return arguments[int(node.name)] if isinstance(node, ir.Var) else replace(node, place=place)
 
     found = rewrite_expression(formula, rule)
-    if isinstance(found, Const) or not all(isinstance(argument, Const) for argument in arguments):
+    if isinstance(found, ir.Const) or not all(isinstance(argument, ir.Const) for argument in arguments):
         return found
     value = np.asarray(lanes_of(found, {})).item()
-    return Const(value, DType.BOOL if isinstance(value, bool) else DType.INDEX, place)
+    return ir.Const(value, DType.BOOL if isinstance(value, bool) else DType.INDEX, place)
 
 
 def _spelt(text: str, place: Place) -> Expr:
     """Return an argument as the sketch spells it: a number or a name, whatever it stands for."""
-    return number(int(text), place) if _is_number(text) else Var(text, DType.INDEX, place)
+    return number(int(text), place) if _is_number(text) else ir.Var(text, DType.INDEX, place)
 
 
 def _is_number(text: str) -> bool:
@@ -178,21 +164,21 @@ _ANY_DIVISOR: Final = "any divisor"
 def _condition(node: ast.expr, spelt: _Spelt) -> Expr:
     match node:
         case ast.Constant(value=bool(value)):
-            return Const(value, DType.BOOL, _NOWHERE)
+            return ir.Const(value, DType.BOOL, _NOWHERE)
         case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in COMPARE_OPS:
-            return Compare(COMPARE_OPS[type(op)], _index(left, spelt), _index(right, spelt), _NOWHERE)
+            return ir.Compare(COMPARE_OPS[type(op)], _index(left, spelt), _index(right, spelt), _NOWHERE)
         case ast.BoolOp(op=joint, values=values):
             word: Literal["and", "or"] = "and" if isinstance(joint, ast.And) else "or"
-            return reduce(lambda a, b: Logic(word, a, b, _NOWHERE), [_condition(value, spelt) for value in values])
+            return reduce(lambda a, b: ir.Logic(word, a, b, _NOWHERE), [_condition(value, spelt) for value in values])
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return Unary("not", _condition(operand, spelt), DType.BOOL, _NOWHERE)
+            return ir.Unary("not", _condition(operand, spelt), DType.BOOL, _NOWHERE)
     raise ValueError(f"the formula of the hole has {ast.unparse(node)!r}, which is no condition")
 
 
 def _index(node: ast.expr, spelt: _Spelt) -> Expr:
     argument = spelt.get(ast.dump(node))
     if argument is not None and not isinstance(node, ast.Constant):
-        return Var(str(argument), DType.INDEX, _NOWHERE)
+        return ir.Var(str(argument), DType.INDEX, _NOWHERE)
     match node:
         case ast.Constant(value=value) if type(value) is int and value < _LARGEST:
             return number(value, _NOWHERE)
@@ -200,7 +186,7 @@ def _index(node: ast.expr, spelt: _Spelt) -> Expr:
             return number(-value, _NOWHERE)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             found = _index(operand, spelt)
-            return _positive(found) if isinstance(found, Const) else Unary("-", found, DType.INDEX, _NOWHERE)
+            return _positive(found) if isinstance(found, ir.Const) else ir.Unary("-", found, DType.INDEX, _NOWHERE)
         case ast.BinOp(left=left, op=way, right=right) if type(way) in BINARY_OPS and type(way) is not ast.Div:
             made = binary(BINARY_OPS[type(way)], _index(left, spelt), _index(right, spelt))
             safe = _ANY_DIVISOR in spelt or _divides(made.right, made.op)
@@ -209,21 +195,23 @@ def _index(node: ast.expr, spelt: _Spelt) -> Expr:
             return made
         case ast.IfExp(test=test, body=then, orelse=otherwise):
             parts = _condition(test, spelt), _index(then, spelt), _index(otherwise, spelt)
-            return Select(*parts, DType.INDEX, _NOWHERE)
+            return ir.Select(*parts, DType.INDEX, _NOWHERE)
         case ast.Subscript(value=ast.Tuple(elts=elements), slice=index) if elements:
             entries = tuple(each.value for each in elements if isinstance(each, ast.Constant))
             if len(entries) == len(elements) and all(type(each) is int and each < _LARGEST for each in entries):
-                return Lookup(entries, _index(index, spelt), _NOWHERE)  # type: ignore[arg-type]
+                return ir.Lookup(entries, _index(index, spelt), _NOWHERE)  # type: ignore[arg-type]
     raise ValueError(f"the formula of the hole has {ast.unparse(node)!r}, which is neither an argument nor a number")
 
 
 def _divides(node: Expr, op: BinaryOp) -> bool:
     """Say whether an operand may stand on the right of `//`, `%`, `<<` or `>>`: a number, or a place in a word."""
     match node:
-        case Const(value=value):
+        case ir.Const(value=value):
             limits = (1, _LARGEST) if op in ("//", "%") else (0, 31)
             return limits[0] <= value < limits[1]
-        case Binary(op="*", left=Binary(op="%", right=Const(value=modulus)), right=Const(value=factor)):  # of a table
+        case ir.Binary(
+            op="*", left=ir.Binary(op="%", right=ir.Const(value=modulus)), right=ir.Const(value=factor)
+        ):  # of a table
             return op == ">>" and modulus > 0 and factor >= 0 and (modulus - 1) * factor < 32
     return False
 
@@ -231,12 +219,12 @@ def _divides(node: Expr, op: BinaryOp) -> bool:
 # ---- what expressions are built with ---------------------------------------------------------------------------
 
 
-def number(value: int, place: Place) -> Const:
-    return Const(value, DType.INDEX, place)
+def number(value: int, place: Place) -> ir.Const:
+    return ir.Const(value, DType.INDEX, place)
 
 
-def binary(op: BinaryOp, left: Expr, right: Expr) -> Binary:
-    return Binary(op, left, right, DType.INDEX, left.place)
+def binary(op: BinaryOp, left: Expr, right: Expr) -> ir.Binary:
+    return ir.Binary(op, left, right, DType.INDEX, left.place)
 
 
 def signed(factor: int, modulus: int) -> int:
@@ -244,7 +232,7 @@ def signed(factor: int, modulus: int) -> int:
 
 
 def times(factor: int, node: Expr) -> Expr | None:
-    if factor == 0 or (isinstance(node, Const) and node.value == 0):
+    if factor == 0 or (isinstance(node, ir.Const) and node.value == 0):
         return None
     if factor == 1:
         return node
@@ -257,9 +245,9 @@ def total(terms: Sequence[Expr | None], place: Place, offset: int = 0) -> Expr:
     for term in terms:
         if term is None:
             continue
-        if isinstance(term, Const):
+        if isinstance(term, ir.Const):
             offset += int(term.value)
-        elif isinstance(term, Binary) and term.op == "*" and isinstance(term.left, Const) and term.left.value < 0:
+        elif isinstance(term, ir.Binary) and term.op == "*" and isinstance(term.left, ir.Const) and term.left.value < 0:
             split.append((-1, term))
         else:
             split.append((1, term))
@@ -271,7 +259,7 @@ def total(terms: Sequence[Expr | None], place: Place, offset: int = 0) -> Expr:
         if way > 0:
             found = term if place_in_sum == 0 else binary("+", found, term)
         elif place_in_sum == 0:
-            found = Unary("-", _positive(term), DType.INDEX, place) if _factor(term) == -1 else term
+            found = ir.Unary("-", _positive(term), DType.INDEX, place) if _factor(term) == -1 else term
         else:
             found = binary("-", found, _positive(term))
     return found
@@ -279,20 +267,20 @@ def total(terms: Sequence[Expr | None], place: Place, offset: int = 0) -> Expr:
 
 def _factor(term: Expr) -> int:
     """Return the constant that a term is a multiple of."""
-    return int(term.left.value) if isinstance(term, Binary) and isinstance(term.left, Const) else 1
+    return int(term.left.value) if isinstance(term, ir.Binary) and isinstance(term.left, ir.Const) else 1
 
 
 def _positive(term: Expr) -> Expr:
     """Return the negation of a negative term."""
-    if isinstance(term, Const):
+    if isinstance(term, ir.Const):
         return number(-int(term.value), term.place)
-    assert isinstance(term, Binary)
+    assert isinstance(term, ir.Binary)
     factor = -_factor(term)
     return term.right if factor == 1 else replace(term, left=number(factor, term.place))
 
 
 def remainder(node: Expr, modulus: int) -> Expr:
-    if isinstance(node, Const):
+    if isinstance(node, ir.Const):
         return number(int(node.value) % modulus, node.place)
     if modulus == 1:
         return number(0, node.place)

@@ -29,20 +29,10 @@ from symbolic.algebra.choices import is_choice
 from symbolic.algebra.conversions import WIDEN
 from symbolic.algebra.numbers import NUMPY_DTYPES, Lanes, Numbers, as_numbers, float_limits
 from symbolic.algebra.terms import UNWRITTEN, Term
+from symbolic.ir import program as ir
 from symbolic.ir.functions import ChoiceFunction, Gather, MathFunction, WordFunction, row_of
 from symbolic.ir.matrices import MatrixProduct
-from symbolic.ir.program import (
-    Apply,
-    Binary,
-    Cast,
-    Const,
-    DeclareAccumulator,
-    DType,
-    FunctionName,
-    Program,
-    Store,
-    WarpInstruction,
-)
+from symbolic.ir.program import DType, Program
 from symbolic.ir.walk import own_expressions, statements, subexpressions
 from symbolic.machine.machine import Machine
 
@@ -76,7 +66,7 @@ class Errors(Numbers):
                 return self._largest([a, b])
         raise _NoBound
 
-    def apply(self, function: FunctionName, operands: Sequence[Lanes], dtype: DType) -> Lanes:
+    def apply(self, function: ir.FunctionName, operands: Sequence[Lanes], dtype: DType) -> Lanes:
         if str(function) == "fma":
             a, b, c = operands
             return self.binary("+", self.binary("*", a, b, dtype), c, dtype)
@@ -250,7 +240,7 @@ class Rounding:
             waiting.pop()
             memo[part] = any(memo[arg] for arg in below)
             compares = is_choice(op)
-            converts = not isinstance(op, FunctionName) and op.startswith("to_") and not DType(op[3:]).is_float
+            converts = not isinstance(op, ir.FunctionName) and op.startswith("to_") and not DType(op[3:]).is_float
             if not memo[part] and (compares or converts) and any(map(self._is_float, below[: 2 if compares else 1])):
                 try:
                     sides = list(map(known.of, below[: 2 if compares else 1]))
@@ -291,7 +281,7 @@ class Rounding:
 
     def spreads(self) -> bool:
         """Tell whether a NaN in an input reaches the outputs: there are no extremes, which may leave it out."""
-        return not any(op in ("min", "max") or isinstance(op, FunctionName) for op, _ in self.meaning.terms.nodes)
+        return not any(op in ("min", "max") or isinstance(op, ir.FunctionName) for op, _ in self.meaning.terms.nodes)
 
     def keeps_infinities(self) -> bool:
         """Tell whether infinities in the inputs are infinities or no numbers in each precision: a function of
@@ -382,9 +372,9 @@ def _combined(
             errors = max(n.error for n in v)
         case "abs":
             value, magnitude = abs(v[0].value), v[0].magnitude
-        case FunctionName(row=Gather(array=array)):
+        case ir.FunctionName(row=Gather(array=array)):
             return _exact(float(given[array][int(v[0].value)]))
-        case FunctionName(row=ChoiceFunction() | MathFunction() | WordFunction() as row):
+        case ir.FunctionName(row=ChoiceFunction() | MathFunction() | WordFunction() as row):
             value, errors, magnitude = _function(row, [(n.value, n.error) for n in v], u, tiny, dtype)
         case _:
             raise _Unknown
@@ -445,16 +435,16 @@ def _computed_in(program: Program) -> DType | None:
     stored = {p.name for p in outputs(program)}
     found = set[DType]()
     for stmt in statements(program.body):
-        if isinstance(stmt, DeclareAccumulator):
+        if isinstance(stmt, ir.DeclareAccumulator):
             found.add(stmt.dtype)
-        if isinstance(stmt, WarpInstruction) and isinstance(stmt.row, MatrixProduct):
+        if isinstance(stmt, ir.WarpInstruction) and isinstance(stmt.row, MatrixProduct):
             found |= {stmt.operands[-1].dtype} | ({DType.BF16} if stmt.row.a == "tf32" else set())
         for expr in own_expressions(stmt):
-            rounds = expr if isinstance(stmt, Store) and expr is stmt.value and stmt.array in stored else None
+            rounds = expr if isinstance(stmt, ir.Store) and expr is stmt.value and stmt.array in stored else None
             found |= {
                 part.dtype
                 for part in subexpressions(expr)
-                if isinstance(part, Binary | Apply) or (isinstance(part, Cast) and part is not rounds)
+                if isinstance(part, ir.Binary | ir.Apply) or (isinstance(part, ir.Cast) and part is not rounds)
             }
     return max(filter(lambda dtype: dtype.is_float, found), key=lambda dtype: float_limits(dtype).eps, default=None)
 
@@ -475,8 +465,8 @@ def _products(program: Program, divisors: set[float]) -> Literal["none", "last",
     """
     found = list(products(program))
     for stmt, quotient in found:
-        assert isinstance(quotient.right, Const)
-        stored = isinstance(stmt, Store) and quotient is stmt.value
+        assert isinstance(quotient.right, ir.Const)
+        stored = isinstance(stmt, ir.Store) and quotient is stmt.value
         if not stored or _mantissa(float(quotient.right.value)) not in divisors:
             return "anywhere"
     return "last" if found else "none"

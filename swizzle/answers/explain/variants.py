@@ -19,26 +19,8 @@ from msgspec.structs import replace
 
 from swizzle.answers.explain.explanation import TrialKind
 from symbolic.errors import Place
-from symbolic.ir.program import (
-    Accumulate,
-    Assign,
-    Barrier,
-    Binary,
-    Const,
-    Coordinate,
-    DeclareArray,
-    DType,
-    Expr,
-    For,
-    Hole,
-    HoleCall,
-    Load,
-    Logic,
-    Program,
-    Stmt,
-    Store,
-    Var,
-)
+from symbolic.ir import program as ir
+from symbolic.ir.program import DType, Expr, Hole, Program, Stmt
 from symbolic.ir.sites import walk
 from symbolic.ir.walk import (
     assigned_in,
@@ -65,13 +47,13 @@ def swap(body: tuple[Stmt, ...], old: Stmt, new: tuple[Stmt, ...]) -> tuple[Stmt
 
 def replace_accumulate(body: tuple[Stmt, ...], number: int, new: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """Return a body with its accumulate of this number, in the order of the text, replaced."""
-    accumulates = [s for s, _ in within_loops(body) if isinstance(s, Accumulate)]
+    accumulates = [s for s, _ in within_loops(body) if isinstance(s, ir.Accumulate)]
     return swap(body, accumulates[number], new)
 
 
 def list_with_accumulate(body: tuple[Stmt, ...], number: int) -> tuple[Stmt, ...]:
     """Return the list of statements that contains the accumulate of this number."""
-    wanted = [s for s, _ in within_loops(body) if isinstance(s, Accumulate)][number]
+    wanted = [s for s, _ in within_loops(body) if isinstance(s, ir.Accumulate)][number]
     blocks = [body, *(inner for node in statements(body) for inner in bodies(node))]
     return next(block for block in blocks if any(node is wanted for node in block))
 
@@ -101,7 +83,7 @@ def variants(program: Program) -> Iterator[Variant]:
 def _more_registers(program: Program) -> Iterator[Variant]:
     for array in program.body:
         if (
-            not isinstance(array, DeclareArray)
+            not isinstance(array, ir.DeclareArray)
             or array.memory != "local"
             or array.name not in _indexed_by_hole(program)
         ):
@@ -118,21 +100,21 @@ def _indexed_by_hole(program: Program) -> set[str]:
     """Return the arrays of which a hole chooses an element."""
     found = set()
     for _, node in walk(program):
-        if isinstance(node, Load) and any(isinstance(i, HoleCall) for i in node.indices):
+        if isinstance(node, ir.Load) and any(isinstance(i, ir.HoleCall) for i in node.indices):
             found.add(node.array)
     return found
 
 
-def _grow(program: Program, array: DeclareArray, axis: int) -> Program | None:
+def _grow(program: Program, array: ir.DeclareArray, axis: int) -> Program | None:
     """Return the program with one more element along an axis: filled, and within reach of the holes that choose."""
     extent, filled = array.shape[axis], False
 
     def statement(node: Stmt) -> tuple[Stmt, ...]:
         nonlocal filled
-        if isinstance(node, For) and node.stop == Const(extent, DType.INDEX, node.stop.place) and _counts(node):
+        if isinstance(node, ir.For) and node.stop == ir.Const(extent, DType.INDEX, node.stop.place) and _counts(node):
             variable = node.variable
-            stores = [s for s, _ in within_loops(node.body) if isinstance(s, Store) and s.array == array.name]
-            if any(isinstance(s.indices[axis], Var) and s.indices[axis].name == variable for s in stores):  # type: ignore[union-attr]
+            stores = [s for s, _ in within_loops(node.body) if isinstance(s, ir.Store) and s.array == array.name]
+            if any(isinstance(s.indices[axis], ir.Var) and s.indices[axis].name == variable for s in stores):  # type: ignore[union-attr]
                 filled = True
                 return (replace(node, stop=replace(node.stop, value=extent + 1)),)
         return (node,)
@@ -146,10 +128,10 @@ def _grow(program: Program, array: DeclareArray, axis: int) -> Program | None:
     body = [replace(s, shape=_longer(array.shape, axis)) if s is array else s for s in body]
     holes = list(program.holes)
     for _, node in walk(program):
-        if isinstance(node, Load) and node.array == array.name:
+        if isinstance(node, ir.Load) and node.array == array.name:
             index = node.indices[axis]
             if (
-                isinstance(index, HoleCall)
+                isinstance(index, ir.HoleCall)
                 and holes[index.hole].size == extent
                 and kind_of(holes[index.hole]).gives is DType.INDEX
             ):
@@ -157,29 +139,29 @@ def _grow(program: Program, array: DeclareArray, axis: int) -> Program | None:
     return replace(program, body=tuple(body), holes=tuple(holes))
 
 
-def _counts(loop: For) -> bool:
-    return [isinstance(e, Const) and e.value for e in (loop.start, loop.step)] == [0, 1]
+def _counts(loop: ir.For) -> bool:
+    return [isinstance(e, ir.Const) and e.value for e in (loop.start, loop.step)] == [0, 1]
 
 
 def _longer(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return (*shape[:axis], shape[axis] + 1, *shape[axis + 1 :])
 
 
-def _second_round(program: Program, array: DeclareArray) -> list[Stmt]:
+def _second_round(program: Program, array: ir.DeclareArray) -> list[Stmt]:
     """Fill a second register where a load helper fills the only one: with the elements one warp further on."""
     found: list[Stmt] = []
     before: Stmt | None = None
     for node in program.body:
         found.append(node)
-        helper = isinstance(node, Store) and node.array == array.name and isinstance(before, Assign)
+        helper = isinstance(node, ir.Store) and node.array == array.name and isinstance(before, ir.Assign)
         if helper and before is not None and before.place == node.place:
-            assert isinstance(node, Store) and isinstance(before, Assign)
+            assert isinstance(node, ir.Store) and isinstance(before, ir.Assign)
             place = node.place
-            further = Binary("+", before.value, Const(program.warp_size, DType.INDEX, place), DType.INDEX, place)
-            found.append(Assign(before.name + AGAIN, further, place))
+            further = ir.Binary("+", before.value, ir.Const(program.warp_size, DType.INDEX, place), DType.INDEX, place)
+            found.append(ir.Assign(before.name + AGAIN, further, place))
             renamed = rewrite_statement(node, _renaming({before.name}))
-            assert isinstance(renamed, Store)
-            found.append(replace(renamed, indices=(Const(1, DType.INDEX, place),)))
+            assert isinstance(renamed, ir.Store)
+            found.append(replace(renamed, indices=(ir.Const(1, DType.INDEX, place),)))
         before = node
     return found
 
@@ -189,7 +171,7 @@ def _second_round(program: Program, array: DeclareArray) -> list[Stmt]:
 
 def _more_iterations(program: Program) -> Iterator[Variant]:
     """One more iteration of each loop that accumulates; what is accumulated gets a condition of its own."""
-    for loop in [s for s, _ in within_loops(program.body) if isinstance(s, For)]:
+    for loop in [s for s, _ in within_loops(program.body) if isinstance(s, ir.For)]:
         inside = _accumulates_in(loop)
         trips = trips_of(loop)
         if not inside or not trips:
@@ -209,37 +191,37 @@ def _more_iterations(program: Program) -> Iterator[Variant]:
         )
 
 
-def _wrapped(loop: For, trips: range, holes: Sequence[Hole]) -> For:
+def _wrapped(loop: ir.For, trips: range, holes: Sequence[Hole]) -> ir.For:
     """Return a loop with one more iteration; where a hole wants the variable itself, it starts again."""
 
     def rule(node: Expr) -> Expr:
-        if isinstance(node, HoleCall) and kind_of(holes[node.hole]).moves:
+        if isinstance(node, ir.HoleCall) and kind_of(holes[node.hole]).moves:
             first = node.args[0]
-            if isinstance(first, Var) and first.name == loop.variable and trips.stop >= holes[node.hole].size:
-                size = Const(holes[node.hole].size, DType.INDEX, node.place)
-                return replace(node, args=(Binary("%", first, size, DType.INDEX, node.place), *node.args[1:]))
+            if isinstance(first, ir.Var) and first.name == loop.variable and trips.stop >= holes[node.hole].size:
+                size = ir.Const(holes[node.hole].size, DType.INDEX, node.place)
+                return replace(node, args=(ir.Binary("%", first, size, DType.INDEX, node.place), *node.args[1:]))
         return node
 
     made = rewrite_statement(loop, rule)
-    assert isinstance(made, For) and isinstance(loop.stop, Const)
+    assert isinstance(made, ir.For) and isinstance(loop.stop, ir.Const)
     return replace(made, stop=replace(loop.stop, value=trips.stop + trips.step))
 
 
-def _accumulates_in(loop: For) -> list[tuple[Accumulate, tuple[For, ...]]]:
-    return [(s, around) for s, around in within_loops(loop.body) if isinstance(s, Accumulate)]
+def _accumulates_in(loop: ir.For) -> list[tuple[ir.Accumulate, tuple[ir.For, ...]]]:
+    return [(s, around) for s, around in within_loops(loop.body) if isinstance(s, ir.Accumulate)]
 
 
-def _conditional(statement: Accumulate, loops: Sequence[For], holes: list[Hole]) -> Accumulate:
+def _conditional(statement: ir.Accumulate, loops: Sequence[ir.For], holes: list[Hole]) -> ir.Accumulate:
     """Return an accumulate under a new condition over the lane and the loop variables; the hole is added."""
     place = statement.place
-    lane: Expr = Coordinate("laneid", "x", place)
-    arguments = (lane, *(Var(loop.variable, DType.INDEX, place) for loop in loops))
+    lane: Expr = ir.Coordinate("laneid", "x", place)
+    arguments = (lane, *(ir.Var(loop.variable, DType.INDEX, place) for loop in loops))
     names = ("lane", *(loop.variable for loop in loops))
-    condition: Expr = HoleCall(len(holes), arguments, DType.BOOL, place)
+    condition: Expr = ir.HoleCall(len(holes), arguments, DType.BOOL, place)
     number = 1 + sum(hole.kind == "cond" for hole in holes)
     holes.append(Hole(f"cond{number}", "cond", 2, names, place))
     if statement.condition is not None:
-        condition = Logic("and", statement.condition, condition, place)
+        condition = ir.Logic("and", statement.condition, condition, place)
     return replace(statement, condition=condition)
 
 
@@ -249,7 +231,7 @@ def _conditional(statement: Accumulate, loops: Sequence[For], holes: list[Hole])
 def _more_accumulates(program: Program) -> Iterator[Variant]:
     """A second accumulate beside each one, with holes of its own and a condition."""
     for number, (statement, around) in enumerate(
-        (s, around) for s, around in within_loops(program.body) if isinstance(s, Accumulate)
+        (s, around) for s, around in within_loops(program.body) if isinstance(s, ir.Accumulate)
     ):
         holes = list(program.holes)
         block = list_with_accumulate(program.body, number)
@@ -258,10 +240,10 @@ def _more_accumulates(program: Program) -> Iterator[Variant]:
         copies = [
             _own_holes(replace(renamed, name=a.name + AGAIN), holes)
             for a in fed
-            if isinstance(renamed := rewrite_statement(a, renaming), Assign)
+            if isinstance(renamed := rewrite_statement(a, renaming), ir.Assign)
         ]
         twin = _own_holes(rewrite_statement(statement, renaming), holes)
-        assert isinstance(twin, Accumulate)
+        assert isinstance(twin, ir.Accumulate)
         twin = _conditional(twin, around, holes)
         change = f"one more accumulate like the one at line {statement.place.line}, with holes of its own"
         change += f" and when=?sw_cond({', '.join(holes[-1].arguments)})"
@@ -269,12 +251,12 @@ def _more_accumulates(program: Program) -> Iterator[Variant]:
         yield Variant("accumulate", change, replace(program, body=body, holes=tuple(holes)))
 
 
-def _fed_by(block: Sequence[Stmt], statement: Accumulate) -> list[Assign]:
+def _fed_by(block: Sequence[Stmt], statement: ir.Accumulate) -> list[ir.Assign]:
     """Return the assignments before an accumulate, in its own block, that its operands are made of."""
     wanted = _variables(statement)
-    found: list[Assign] = []
+    found: list[ir.Assign] = []
     for node in reversed(block[: _position(block, statement)]):
-        if isinstance(node, Assign) and node.name in wanted:
+        if isinstance(node, ir.Assign) and node.name in wanted:
             found.append(node)
             wanted |= _variables(node)
     return found[::-1]
@@ -290,7 +272,7 @@ def _variables(statement: Stmt) -> set[str]:
 
 def _renaming(names: set[str]) -> Callable[[Expr], Expr]:
     def rule(node: Expr) -> Expr:
-        return replace(node, name=node.name + AGAIN) if isinstance(node, Var) and node.name in names else node
+        return replace(node, name=node.name + AGAIN) if isinstance(node, ir.Var) and node.name in names else node
 
     return rule
 
@@ -300,7 +282,7 @@ def _own_holes(statement: Stmt, holes: list[Hole]) -> Stmt:
     new: dict[int, int] = {}
 
     def rule(node: Expr) -> Expr:
-        if not isinstance(node, HoleCall):
+        if not isinstance(node, ir.HoleCall):
             return node
         if node.hole not in new:
             new[node.hole] = len(holes)
@@ -337,14 +319,14 @@ class Unfenced(Struct, frozen=True):
 
 def with_barriers(program: Program) -> tuple[Variant, tuple[Unfenced, ...]] | None:
     """Return the program with a barrier at each place that may lack one, and why; None where there is no such place."""
-    shared = {node.name for node in program.body if isinstance(node, DeclareArray) and node.memory == "shared"}
+    shared = {node.name for node in program.body if isinstance(node, ir.DeclareArray) and node.memory == "shared"}
     found = tuple(_in_body(program.body, shared))
     if not found:
         return None
     body, lines = program.body, []
     for each in reversed(found):  # those of a loop come before what is around it, which is changed first
         use, where = (each.first, "behind") if each.next_round else (each.second, "before")
-        barrier = Barrier("block", use.place)
+        barrier = ir.Barrier("block", use.place)
         pair = (use.statement, barrier) if each.next_round else (barrier, use.statement)
         body = swap(body, use.statement, pair)
         line = use.place.line if each.next_round else use.statement.place.line
@@ -356,7 +338,7 @@ def with_barriers(program: Program) -> tuple[Variant, tuple[Unfenced, ...]] | No
 def _in_body(body: Sequence[Stmt], shared: set[str]) -> Iterator[Unfenced]:
     since: list[SharedUse] = []  # the last barrier
     for node in body:
-        if isinstance(node, For):
+        if isinstance(node, ir.For):
             yield from _in_loop(node, shared)
         now = list(_ahead(node, shared))
         meeting = _meeting(since, now)
@@ -366,7 +348,7 @@ def _in_body(body: Sequence[Stmt], shared: set[str]) -> Iterator[Unfenced]:
         since = list(_behind(node, shared)) if _has_barrier(node) else since + now
 
 
-def _in_loop(loop: For, shared: set[str]) -> Iterator[Unfenced]:
+def _in_loop(loop: ir.For, shared: set[str]) -> Iterator[Unfenced]:
     inside = list(_in_body(loop.body, shared))
     yield from inside
     fenced = {id(each.second.statement) for each in inside}
@@ -393,7 +375,7 @@ def _behind(node: Stmt, shared: set[str]) -> Iterator[SharedUse]:
 def _up_to_barrier(node: Stmt, shared: set[str], step: int) -> Iterator[SharedUse]:
     if not _has_barrier(node):
         yield from _uses(node, shared)
-    elif isinstance(node, For):
+    elif isinstance(node, ir.For):
         for each in node.body[::step]:
             yield from (replace(use, statement=node) for use in _up_to_barrier(each, shared, step))
             if _has_barrier(each):
@@ -407,16 +389,16 @@ def _meeting(before: Sequence[SharedUse], after: Sequence[SharedUse]) -> tuple[S
 
 
 def _has_barrier(node: Stmt) -> bool:
-    return any(isinstance(each, Barrier) and each.scope == "block" for each in statements((node,)))
+    return any(isinstance(each, ir.Barrier) and each.scope == "block" for each in statements((node,)))
 
 
 def _uses(node: Stmt, shared: set[str]) -> Iterator[SharedUse]:
     for each in statements((node,)):
         for expression in own_expressions(each):
             for part in subexpressions(expression):
-                if isinstance(part, Load) and part.array in shared:
+                if isinstance(part, ir.Load) and part.array in shared:
                     yield SharedUse(part.array, False, part.place, node)
-        if isinstance(each, Store) and each.array in shared:
+        if isinstance(each, ir.Store) and each.array in shared:
             yield SharedUse(each.array, True, each.place, node)
 
 
@@ -437,22 +419,22 @@ def doubled_steps(program: Program) -> Iterator[tuple[str, Program]]:
             yield "; ".join(words), changed
 
 
-def _with_steps(program: Program, loop: For, *, halves: bool) -> tuple[Program, list[str]]:
+def _with_steps(program: Program, loop: ir.For, *, halves: bool) -> tuple[Program, list[str]]:
     """Return the program whose holes in a loop take a step instead of the loop's variable, and this in words."""
     first, op = (1 << (_rounds(loop) - 1), ">>") if halves else (1, "<<")
     step = f"{first} {op} {loop.variable}"
     holes, given = list(program.holes), dict[str, None]()
 
     def rule(node: Expr) -> Expr:
-        if not isinstance(node, HoleCall):
+        if not isinstance(node, ir.HoleCall):
             return node
         hole = holes[node.hole]
         arguments, names = list(node.args), list(hole.arguments)
         for position in range(1 if kind_of(hole).moves else 0, len(arguments)):
             argument = arguments[position]
-            if isinstance(argument, Var) and argument.name == loop.variable:
-                start = Const(first, DType.INDEX, node.place)
-                arguments[position] = Binary(op, start, argument, DType.INDEX, node.place)  # type: ignore[arg-type]
+            if isinstance(argument, ir.Var) and argument.name == loop.variable:
+                start = ir.Const(first, DType.INDEX, node.place)
+                arguments[position] = ir.Binary(op, start, argument, DType.INDEX, node.place)  # type: ignore[arg-type]
                 names[position] = step
                 given[f"{hole.name} (line {hole.place.line})"] = None
         holes[node.hole] = replace(hole, arguments=tuple(names))
@@ -463,25 +445,25 @@ def _with_steps(program: Program, loop: For, *, halves: bool) -> tuple[Program, 
     return replace(program, body=swap(program.body, loop, (changed,)), holes=tuple(holes)), words
 
 
-def _loops(program: Program) -> list[For]:
-    return [node for node in statements(program.body) if isinstance(node, For)]
+def _loops(program: Program) -> list[ir.For]:
+    return [node for node in statements(program.body) if isinstance(node, ir.For)]
 
 
-def _rounds(loop: For) -> int:
+def _rounds(loop: ir.For) -> int:
     """Return how often a loop over `range(n)` runs, 0 where that is no number of rounds for a step that doubles."""
-    bounds = [bound.value for bound in (loop.start, loop.stop, loop.step) if isinstance(bound, Const)]
+    bounds = [bound.value for bound in (loop.start, loop.stop, loop.step) if isinstance(bound, ir.Const)]
     return int(bounds[1]) if bounds[::2] == [0, 1] and 2 <= bounds[1] <= MOST_ROUNDS else 0
 
 
-def _goes_on(program: Program, loop: For) -> bool:
+def _goes_on(program: Program, loop: ir.For) -> bool:
     """Tell whether a loop's rounds read what the rounds before have left in a variable or in an array."""
     inside = list(statements(loop.body))
     read = [part for node in inside for expr in own_expressions(node) for part in subexpressions(expr)]
-    within = {node.name for node in inside if isinstance(node, DeclareArray)}
-    arrays = {node.array for node in inside if isinstance(node, Store)} - within
-    if arrays & {part.array for part in read if isinstance(part, Load)}:
+    within = {node.name for node in inside if isinstance(node, ir.DeclareArray)}
+    arrays = {node.array for node in inside if isinstance(node, ir.Store)} - within
+    if arrays & {part.array for part in read if isinstance(part, ir.Load)}:
         return True
     own = {id(node) for node in inside}
-    before = {node.name for node in statements(program.body) if isinstance(node, Assign) and id(node) not in own}
+    before = {node.name for node in statements(program.body) if isinstance(node, ir.Assign) and id(node) not in own}
     names = assigned_in(loop.body) & before
-    return bool(names & {part.name for part in read if isinstance(part, Var)})
+    return bool(names & {part.name for part in read if isinstance(part, ir.Var)})

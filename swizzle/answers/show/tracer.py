@@ -24,26 +24,11 @@ from swizzle.solving.solution.answered import WrittenHole
 from symbolic.algebra.canonical import Canonical
 from symbolic.algebra.terms import Terms
 from symbolic.errors import Place
+from symbolic.ir import program as ir
 from symbolic.ir.copies import has_copies, synchronous
 from symbolic.ir.index import flat_index
 from symbolic.ir.matrices import MATRIX_ROWS, ROW_BYTES, MatrixMove
-from symbolic.ir.program import (
-    Accumulate,
-    AccumulatorValue,
-    Assign,
-    DeclareArray,
-    Expr,
-    For,
-    HoleCall,
-    Load,
-    Program,
-    Select,
-    Shuffle,
-    Stmt,
-    Store,
-    Var,
-    WarpInstruction,
-)
+from symbolic.ir.program import Expr, Program, Stmt
 from symbolic.ir.python_text import python_text
 from symbolic.ir.sites import Site
 from symbolic.ir.walk import children, rewrite_expression
@@ -97,10 +82,10 @@ def alias(top: Top) -> Threads | None:
 
 def _is_choice(node: Expr) -> bool:
     match node:
-        case Select(then=then, otherwise=otherwise):
+        case ir.Select(then=then, otherwise=otherwise):
             return _is_choice(then) and _is_choice(otherwise)
         case _:
-            return isinstance(node, Var | Load | Shuffle | AccumulatorValue)
+            return isinstance(node, ir.Var | ir.Load | ir.Shuffle | ir.AccumulatorValue)
 
 
 _HELPER: Final = "helper "  # begins the name of a loop that the sketch does not spell out
@@ -135,11 +120,11 @@ class Tracer(Machine):
         self.tops = []
         before = len(self.rows)
         match statement:
-            case For(variable):
+            case ir.For(variable):
                 self.loop_names.append(_HELPER + variable if is_helper(statement) else variable)
                 super().execute(statement, mask)
                 self.loop_names.pop()
-            case Assign(name, value) if value.dtype.is_data:
+            case ir.Assign(name, value) if value.dtype.is_data:
                 super().execute(statement, mask)
                 (top,) = self.tops
                 new = alias(top)
@@ -149,13 +134,13 @@ class Tracer(Machine):
                 elif len(self.rows) > before and (new.row[top.on] == len(self.rows) - 1).all():
                     self.rows[-1] = replace(self.rows[-1], title=f"{name} = {self.rows[-1].title}")
                 self.variables[name] = new.over(self.variables.get(name))
-            case Assign(name, value):
+            case ir.Assign(name, value):
                 super().execute(statement, mask)
                 self.steered[name] = self._holes([value])
-            case Store():
+            case ir.Store():
                 super().execute(statement, mask)
                 self._stored(statement, mask)
-            case Accumulate():
+            case ir.Accumulate():
                 added = len(self.result.accumulated)
                 super().execute(statement, mask)
                 if len(self.result.accumulated) > added:
@@ -163,7 +148,7 @@ class Tracer(Machine):
             case _:
                 super().execute(statement, mask)
 
-    def _stored(self, node: Store, mask: Vector) -> None:
+    def _stored(self, node: ir.Store, mask: Vector) -> None:
         (top,) = self.tops
         access, address = self._access(node, mask, writes=True)
         title = f"{self._cell(node)} = {self._text(node.value)}"
@@ -175,7 +160,7 @@ class Tracer(Machine):
         writers.row[address[on]] = made.row[on]
         writers.thread[address[on]] = made.thread[on]
 
-    def _accumulated(self, node: Accumulate, on: Vector) -> None:
+    def _accumulated(self, node: ir.Accumulate, on: Vector) -> None:
         declared, _ = self.accumulators[node.accumulator]
         total: Any = self.tops[0].value
         for top in self.tops[1:]:
@@ -203,9 +188,9 @@ class Tracer(Machine):
             return super().value(node, mask)
         self.depth += 1
         match node:
-            case Load(indices=()):  # a scalar parameter, which nothing moves
+            case ir.Load(indices=()):  # a scalar parameter, which nothing moves
                 found = super().value(node, mask)
-            case Var() | Load() | Shuffle() | AccumulatorValue():
+            case ir.Var() | ir.Load() | ir.Shuffle() | ir.AccumulatorValue():
                 found, leaf = self._leaf(node, mask)
                 self.leaves += [leaf] if leaf else []
             case _:
@@ -217,24 +202,26 @@ class Tracer(Machine):
             self.leaves = []
         return found
 
-    def _leaf(self, node: Var | Load | Shuffle | AccumulatorValue, mask: Vector) -> tuple[Any, Threads | None]:
+    def _leaf(
+        self, node: ir.Var | ir.Load | ir.Shuffle | ir.AccumulatorValue, mask: Vector
+    ) -> tuple[Any, Threads | None]:
         """Evaluate what a row stands for, and make the row."""
         on = self._mine(mask)
         saved, self.leaves = self.leaves, []
         found = super().value(node, mask)
         inner, self.leaves = self.leaves, saved
         match node:
-            case Var(name):
+            case ir.Var(name):
                 known = self.variables.get(name)
                 return found, None if known is None else known.where(on)
-            case Load(array):
+            case ir.Load(array):
                 access, address = self._access(node, mask, writes=False)
                 writers, cell = self._writers(array), np.maximum(address, 0)
                 inner = [Threads(writers.row[cell], writers.thread[cell]).where(on)]
                 return found, self._row_of("load", node, inner, found, on, access)
-            case Shuffle(value=value):
+            case ir.Shuffle(value=value):
                 # Shuffled themselves, the threads' numbers say whom each thread asks.
-                asking = replace(node, value=Var(_THREAD, node.dtype, node.place))
+                asking = replace(node, value=ir.Var(_THREAD, node.dtype, node.place))
                 self.rules.sites.stand_in(asking, node)
                 self.rules.sites.stand_in(asking.value, value)
                 asked = super().value(asking, mask)
@@ -245,7 +232,7 @@ class Tracer(Machine):
                     offered = self._row("compute", self._text(value), value.place, [top], top.value, on, [value])
                 inner = [Threads(offered.row[giver], giver).where(on)]
                 return found, self._row_of("shuffle", node, inner, found, on)
-            case AccumulatorValue():
+            case ir.AccumulatorValue():
                 name = self._accumulator(node.accumulator, node.indices, mask)
                 inner = [some.where(on) for some in self.added.get(name, [])]
                 return found, self._row_of("result", node, inner, found, on, accumulator=name)
@@ -305,7 +292,7 @@ class Tracer(Machine):
         )
         return Threads(np.where(on, number, -1), self.threads)
 
-    def _together(self, node: WarpInstruction, mask: Vector) -> None:
+    def _together(self, node: ir.WarpInstruction, mask: Vector) -> None:
         """Run an instruction of a whole warp; what it takes of shared memory are the rows that lanes name."""
         row = row_operand(node)
         if row is not None:
@@ -319,7 +306,7 @@ class Tracer(Machine):
         super()._together(node, mask)
         self.names_rows_of = ""
 
-    def _access(self, node: Load | Store, mask: Vector, *, writes: bool) -> tuple[WarpAccess | None, Lanes]:
+    def _access(self, node: ir.Load | ir.Store, mask: Vector, *, writes: bool) -> tuple[WarpAccess | None, Lanes]:
         """Return the block's access, and the address of each thread of the block (-1 where it is off).
 
         Of an instruction that names rows, the first element has the access, and the others none.
@@ -352,11 +339,11 @@ class Tracer(Machine):
         found: list[int] = []
         for node in nodes:
             match node:
-                case HoleCall(hole=hole):
+                case ir.HoleCall(hole=hole):
                     found.append(hole)
-                case Var(name=name):
+                case ir.Var(name=name):
                     found += self.steered.get(name, ())
-            if not isinstance(node, Load | Shuffle | AccumulatorValue):
+            if not isinstance(node, ir.Load | ir.Shuffle | ir.AccumulatorValue):
                 found += self._holes(children(node))
         return tuple(dict.fromkeys(found))
 
@@ -366,8 +353,8 @@ class Tracer(Machine):
             return name
         return f"{name}[{', '.join(str(self._uniform(i, mask)) for i in indices)}]"
 
-    def _cell(self, node: Store) -> str:
-        return self._text(Load(node.array, node.indices, node.value.dtype, node.place))
+    def _cell(self, node: ir.Store) -> str:
+        return self._text(ir.Load(node.array, node.indices, node.value.dtype, node.place))
 
     def _text(self, node: Expr) -> str:
         """Return an expression as text in which a hole goes by its name."""
@@ -375,12 +362,12 @@ class Tracer(Machine):
         return text.replace("cuda.shfl_", "shfl_").replace("cuda.FULL_MASK, ", "")
 
     def _named(self, node: Expr) -> Expr:
-        if isinstance(node, HoleCall):
-            return Var(self.program.holes[node.hole].name, node.dtype, node.place)
+        if isinstance(node, ir.HoleCall):
+            return ir.Var(self.program.holes[node.hole].name, node.dtype, node.place)
         return node
 
 
-def is_helper(loop: For) -> bool:
+def is_helper(loop: ir.For) -> bool:
     """Tell whether a loop stands for a helper such as `warp_load`: its body is at the place of its head."""
     return all(statement.place == loop.place for statement in loop.body)
 
@@ -389,7 +376,7 @@ def memory_kinds(program: Program) -> dict[str, MemoryKind]:
     """Return where each array of a program lives."""
     kinds: dict[str, MemoryKind] = {parameter.name: "global" for parameter in program.parameters}
     for statement in program.body:  # an array is declared at the top of a kernel
-        if isinstance(statement, DeclareArray):
+        if isinstance(statement, ir.DeclareArray):
             kinds[statement.name] = statement.memory
     return kinds
 
