@@ -1,9 +1,12 @@
-"""Terms gone through from their leaves up, however deep they are: Python's stack ends after a thousand of them."""
+"""Terms gone through from their leaves up, or from a root on, however deep they are.
+
+Python's stack ends after a thousand of them.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
@@ -41,6 +44,22 @@ def bottom_up(
         pending.pop()
         known[node] = make(node, [known[each] for each in inner])
     return known[root]
+
+
+def reached(start: Iterable[Node], more: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:
+    """Yield nodes, those that each of them leads to, those that these lead to, and so on, each once.
+
+    >>> sorted(reached([10], lambda n: [n // 2, n // 3]))
+    [0, 1, 2, 3, 5, 10]
+    """
+    pending = list(dict.fromkeys(start))
+    seen = set(pending)
+    while pending:
+        node = pending.pop()
+        yield node
+        new = [each for each in dict.fromkeys(more(node)) if each not in seen]
+        seen.update(new)
+        pending += new
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from swizzle.operators.carrier import Carrier
-from swizzle.operators.loop import Loop, closed, name_of, unused
+from swizzle.operators.loop import Loop, name_of, unused
+from symbolic.bottom_up import reached
 from symbolic.expressions.expression import Expression, both, substituted
 from symbolic.ir.program import DType
 
@@ -24,7 +25,7 @@ def subgraphs(loop: Loop) -> list[tuple[str, ...]]:
 
     The subgraphs of an arg-minimum in two dimensions, whose words are m, i and j, are (m, i) and (m, j).
     """
-    reached = {word: closed([word], lambda each: loop.step[each].names & loop.state.keys()) for word in loop.live}
+    reached = {word: set(reached([word], lambda each: loop.step[each].names & loop.state.keys())) for word in loop.live}
     widest = [found for found in reached.values() if not any(found < other for other in reached.values())]
     return [tuple(word for word in loop.live if word in found) for found in dict.fromkeys(map(frozenset, widest))]
 

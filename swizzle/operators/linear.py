@@ -19,8 +19,9 @@ from typing import Any, Final, TypeAlias
 
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.linear_machine import UNIT, Control, LinearMachine, NotFound, machines
-from swizzle.operators.loop import BOOL, Domain, Loop, closed, name_of, sort_in
+from swizzle.operators.loop import BOOL, Domain, Loop, name_of, sort_in
 from swizzle.operators.samples import random_rows
+from symbolic.bottom_up import reached
 from symbolic.expressions import expression as e
 from symbolic.expressions.expression import GREATEST, LEAST, TRUE, Expression, substituted
 from symbolic.expressions.formulas import decide
@@ -261,9 +262,11 @@ def _carrier(machine: LinearMachine, live: Sequence[str], domain: Domain) -> Car
     state = {name: _after(words, name) for name in live}
     labels = {words.label(head): head for head in dict.fromkeys(words.heads.values())}
     asked = [*state.values(), *([words.within("a")] if len(machine.states) > 1 else [])]
-    needed = closed(
-        (name.partition(".")[2] for each in asked for name in each.names),
-        lambda label: {name.partition(".")[2] for name in words.product(labels[label]).names},
+    needed = set(
+        reached(
+            (name.partition(".")[2] for each in asked for name in each.names),
+            lambda label: {name.partition(".")[2] for name in words.product(labels[label]).names},
+        )
     )
     ordered = [label for label in labels if label in needed]
     spelled = _spelled(machine, [labels[label] for label in ordered])

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from symbolic.bottom_up import reached
 from symbolic.errors import Place
 from symbolic.expressions import expression as e
 from symbolic.expressions.expression import GREATEST, LEAST, TRUE, Expression, decided, subexpressions, substituted
@@ -39,17 +40,6 @@ def sort_in(domain: Domain, dtype: DType, *, mixed: bool = False) -> Sort:
     if domain == "integers" or mixed:
         return INTEGER
     return Sort("word", int(dtype.value[1:]), dtype.value[0] == "i")
-
-
-def closed(words: Iterable[str], reads: Callable[[str], Iterable[str]]) -> set[str]:
-    """Return words, those that they read, those that these read, and so on."""
-    found, pending = set[str](), list(words)
-    while pending:
-        word = pending.pop()
-        if word not in found:
-            found.add(word)
-            pending += reads(word)
-    return found
 
 
 def unused(wish: str, taken: Container[str], first: int = 1) -> str:
@@ -102,7 +92,7 @@ class Loop:
     def live(self) -> tuple[str, ...]:
         """The words of the state that the result depends on."""
         asked = {name for each in self.result for name in each.names}
-        found = closed(asked, lambda word: self.step[word].names & self.state.keys())
+        found = set(reached(asked, lambda word: self.step[word].names & self.state.keys()))
         return tuple(name for name in self.state if name in found)
 
     @cached_property

@@ -19,9 +19,9 @@ from typing import Any, Final, TypeAlias
 from swizzle.operators.carrier import Carrier
 from swizzle.operators.linear import deduced
 from swizzle.operators.linear_machine import NotFound, NotLinear
-from swizzle.operators.loop import BOOL, Domain, Loop, closed, name_of
+from swizzle.operators.loop import BOOL, Domain, Loop, name_of
 from swizzle.operators.samples import random_parts
-from symbolic.bottom_up import bottom_up
+from symbolic.bottom_up import bottom_up, reached
 from symbolic.expressions import expression as e
 from symbolic.expressions.expression import (
     BUILDERS,
@@ -337,7 +337,7 @@ def _without_repetitions(carrier: Carrier) -> Carrier:
              for side in "ab" for word, each in values.items()}  # fmt: skip
     needed = {name for each in carrier.state.values() for name in substituted(each, values).names}
     combine = {word: substituted(each, sides) for word, each in carrier.combine.items() if word not in values}
-    needed = closed(needed, lambda word: {name.rpartition(".")[2] for name in combine[word].names})
+    needed = set(reached(needed, lambda word: {name.rpartition(".")[2] for name in combine[word].names}))
     state = {name: substituted(each, values) for name, each in carrier.state.items()}
     return replace(
         carrier, words={word: each for word, each in carrier.words.items() if word in needed},

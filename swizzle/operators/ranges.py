@@ -315,12 +315,7 @@ def _arithmetic(
 
 def _names(expression: Expression) -> set[str]:
     """Return the names that stand in an expression."""
-    waiting, seen = [expression], {expression}
-    while waiting:
-        new = [each for each in waiting.pop().arguments if each not in seen]
-        seen.update(new)
-        waiting += new
-    return {str(node.value) for node in seen if node.operator == "name"}
+    return {str(node.value) for node in subexpressions(expression) if node.operator == "name"}
 
 
 def _holds(dtype: DType, other: DType) -> bool:

@@ -20,7 +20,7 @@ from swizzle.language.surface import ELEMENT_TYPES
 from swizzle.operators.exact import ExactNames, asks_for, check_comparisons, exact_body
 from swizzle.operators.loop import BOOL, Loop, Promise, name_of
 from swizzle.operators.parts import first_use, names_assigned, names_read, own_statements, parts_of
-from symbolic.bottom_up import bottom_up, deep_stack
+from symbolic.bottom_up import bottom_up, deep_stack, reached
 from symbolic.core.obligations import obligations
 from symbolic.core.value_types import Boolean, Real, as_condition, describe
 from symbolic.core.values import bitvector, boolean, integer, real
@@ -477,15 +477,9 @@ def _is_real(expression: Expression, types: Mapping[str, DType], *, infinite: bo
 
 
 def _numbers_in(expression: Expression) -> Iterable[Expression]:
-    """Yield a number and those that it is made of, but for those in its conditions."""
-    seen, pending = {expression}, [expression]
-    while pending:
-        node = pending.pop()
-        if not node.truth:
-            yield node
-            inner = [each for each in node.arguments if each not in seen]
-            seen.update(inner)
-            pending.extend(inner)
+    """Return a number and those that it is made of, but for those in its conditions."""
+    nodes = reached([expression], lambda node: () if node.truth else node.arguments)
+    return (node for node in nodes if not node.truth)
 
 
 def numbers_of(expression: Expression) -> Iterable[str]:

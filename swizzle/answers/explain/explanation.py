@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from swizzle.solving.problem.problem import Output, Problem
 from swizzle.solving.solution.solution import Result, SpaceName, Status
 from symbolic.algebra.terms import Term, Terms
+from symbolic.bottom_up import reached
 from symbolic.errors import Place
 from symbolic.ir.index import cell_name, with_indices
 from symbolic.ir.program import Accumulate, Expr, For, Stmt, Store
@@ -357,10 +358,9 @@ class PartNames:
 
 def atoms_of(terms: Terms, *some: Term) -> frozenset[Term]:
     """Return the input elements in some terms; each part of them is looked at once."""
-    seen, stack = set(some), list(some)
-    while stack:
-        op, args = terms.nodes[stack.pop()]
-        if op not in ("atom", "const", "unwritten"):
-            stack += (new := [arg for arg in dict.fromkeys(args) if arg not in seen])
-            seen.update(new)
-    return frozenset(term for term in seen if terms.nodes[term][0] == "atom")
+
+    def parts(term: Term) -> Sequence[Term]:
+        op, args = terms.nodes[term]
+        return () if op in ("atom", "const", "unwritten") else args
+
+    return frozenset(term for term in reached(some, parts) if terms.nodes[term][0] == "atom")

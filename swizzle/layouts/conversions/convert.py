@@ -26,6 +26,7 @@ from swizzle.layouts.conversions.network import (
     NetworkNode,
     Tokens,
     Transposition,
+    sources_of,
     start,
     transposed,
 )
@@ -244,7 +245,7 @@ def _transposing(network: ExchangeNetwork, last: bool) -> ExchangeNetwork:
         return ExchangeNetwork(network.words, network.per, tuple(nodes), tuple(some[n] for n in network.outputs))
     words = network.words
     used = sorted(
-        {n for node in nodes for n in _sources(node) if n < words} | {n for n in network.outputs if n < words}
+        {n for node in nodes for n in sources_of(node) if n < words} | {n for n in network.outputs if n < words}
     )
     assert all(nodes[n] == Input(n) for n in range(words))
     at = {n: words + k for k, n in enumerate(used)} | {n: n + len(used) for n in range(words, len(nodes))}
@@ -256,16 +257,6 @@ def _transposing(network: ExchangeNetwork, last: bool) -> ExchangeNetwork:
             case Mix(first, second, picks):
                 made.append(Mix(at[first], at[second], picks))
     return ExchangeNetwork(words, network.per, tuple(made), tuple(at[n] for n in network.outputs))
-
-
-def _sources(node: NetworkNode) -> tuple[int, ...]:
-    match node:
-        case Input():
-            return ()
-        case Mix(first, second):
-            return first, second
-        case _:
-            return (node.source,)
 
 
 def _lands(network: ExchangeNetwork, source: Cells, target: Cells, bits: int) -> bool:

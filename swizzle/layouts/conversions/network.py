@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from symbolic.bottom_up import reached
 from symbolic.ir.program import LANES
 
 Tokens = npt.NDArray[np.int64]
@@ -286,20 +287,20 @@ def _parities() -> tuple[int, ...]:
 PARITIES = _parities()
 
 
+def sources_of(node: NetworkNode) -> tuple[int, ...]:
+    """Return the nodes that a node reads."""
+    match node:
+        case Input():
+            return ()
+        case Mix(first, second):
+            return first, second
+        case _:
+            return (node.source,)
+
+
 def _without_dead(network: ExchangeNetwork) -> ExchangeNetwork:
     """Leave out what no output needs, except inputs."""
-    used = set()
-    stack = list(network.outputs)
-    while stack:
-        n = stack.pop()
-        if n in used:
-            continue
-        used.add(n)
-        match network.nodes[n]:
-            case LaneExchange(source):
-                stack.append(source)
-            case Mix(first, second):
-                stack += [first, second]
+    used = set(reached(network.outputs, lambda n: sources_of(network.nodes[n])))
     numbers: dict[int, int] = {}
     nodes: list[NetworkNode] = []
     for n, node in enumerate(network.nodes):
