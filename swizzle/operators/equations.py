@@ -17,18 +17,7 @@ from typing import Any, Final, TypeAlias
 from swizzle.operators.residues import same_residue
 from symbolic.bottom_up import bottom_up
 from symbolic.expressions import expression as e
-from symbolic.expressions.expression import (
-    BUILDERS,
-    FALSE,
-    ONE,
-    TRUE,
-    ZERO,
-    Expression,
-    decided,
-    subexpressions,
-    substituted,
-    terms,
-)
+from symbolic.expressions.expression import BUILDERS, FALSE, ONE, TRUE, ZERO, Expression, subexpressions, substituted
 from symbolic.expressions.formulas import TRUTH, Answered, Sort, decide
 from symbolic.expressions.quotients import TooManyTerms, expanded, same_ratio
 
@@ -180,8 +169,8 @@ def _is_atom(node: Expression, some: Sequence[Expression]) -> bool:
 
 def _by_factors(p: Expression, q: Expression, signs: Signs, below: set[KnownOrder]) -> bool:
     """Tell whether a product is at most another one of the same sign, as its factors are in order, each with one."""
-    (a, x), *rest = terms(p)
-    (b, y), *more = terms(q)
+    (a, x), *rest = e.terms(p)
+    (b, y), *more = e.terms(q)
     if rest or more or a != b or (sign := _sign(p, signs)) is None or sign != _sign(q, signs):
         return False
     mine, its = (list(each.arguments) if each.operator == "*" else [each] for each in (x, y))
@@ -340,7 +329,7 @@ def _same_polynomials(
 
         def under(node: Expression, known: Any = known, numbers: Any = numbers) -> Expression:
             for atom, holds in known.items():
-                node = decided(node, atom, holds)
+                node = e.decided(node, atom, holds)
             return expanded(substituted(node, numbers))
 
         if any(under(each) is FALSE for each in premises):

@@ -23,17 +23,7 @@ from swizzle.operators.loop import BOOL, Domain, Loop, name_of
 from swizzle.operators.samples import random_parts
 from symbolic.bottom_up import bottom_up, reached
 from symbolic.expressions import expression as e
-from symbolic.expressions.expression import (
-    BUILDERS,
-    GREATEST,
-    LEAST,
-    ZERO,
-    Expression,
-    decided,
-    replaced,
-    substituted,
-    terms,
-)
+from symbolic.expressions.expression import BUILDERS, GREATEST, LEAST, ZERO, Expression, substituted
 from symbolic.expressions.formulas import decide
 from symbolic.ir.program import DType
 
@@ -180,7 +170,7 @@ class _Packing:
         """Return a pair of the old state as a number over the words of the new loop."""
         if key.infinite:
             return key
-        for coefficient, what in terms(key):
+        for coefficient, what in e.terms(key):
             rest = e.add(key, e.multiply(e.constant(-coefficient), what))
             if what.operator == "select":
                 return self._chosen(what.arguments[0], [
@@ -194,7 +184,7 @@ class _Packing:
                     self._pair(e.add(rest, e.multiply(e.constant(coefficient), each)), _where_it_is(place, what, each))
                     for each in what.arguments
                 ))  # fmt: skip
-        for coefficient, what in terms(place):
+        for coefficient, what in e.terms(place):
             if what.operator == "select":
                 rest = e.add(place, e.multiply(e.constant(-coefficient), what))
                 sides = [(key, e.add(rest, e.multiply(e.constant(coefficient), side))) for side in what.arguments[1:]]
@@ -204,7 +194,7 @@ class _Packing:
 
     def _chosen(self, test: Expression, sides: list[PlacePair]) -> Expression:
         """Return a choice between pairs: by a test of elements and flags, or by the greater key."""
-        yes, no = (self._pair(*(decided(each, test, holds) for each in side))
+        yes, no = (self._pair(*(e.decided(each, test, holds) for each in side))
                    for side, holds in zip(sides, (True, False), strict=True))  # fmt: skip
         state = test.names & self.loop.state.keys()
         return e.select(test, yes, no) if all(self.loop.state[each] is BOOL for each in state) else e.maximum(yes, no)
@@ -213,7 +203,7 @@ class _Packing:
         """Return a sum as what it is of the old state, and what else."""
         old = self.loop.state.keys()
         state, rest = list[Expression](), list[Expression]()
-        for coefficient, what in terms(sum_of):
+        for coefficient, what in e.terms(sum_of):
             if what.names & old and what.operator != "name":
                 raise NotLinear
             (state if what.names & old else rest).append(e.multiply(e.constant(coefficient), what))
@@ -259,8 +249,8 @@ def _where_it_is(place: Expression, extreme: Expression, one: Expression) -> Exp
     """Return what goes with an extreme where it is one of its numbers."""
     for other in (each for each in extreme.arguments if each is not one):
         a, b = (one, other) if extreme.operator == "min" else (other, one)  # a is below b
-        place = decided(decided(place, e.less(a, b), True), e.less(b, a), False)
-    return replaced(place, {extreme: one})
+        place = e.decided(e.decided(place, e.less(a, b), True), e.less(b, a), False)
+    return e.replaced(place, {extreme: one})
 
 
 @dataclass(frozen=True)
