@@ -1,20 +1,25 @@
-"""`?sw_cond(v, ...)`: one comparison of two indices, or of one and a number (paper, section 5.1)."""
+"""`?sw_cond(v, ...)`: one comparison of two indices, or of one and a number (paper, section 5.1); and what is made of
+it.
+
+Two conditions that both hold, or of which one holds, are what the border of a tile needs. `?sw_part(n, v, ...)` is: if
+?sw_cond then 0 elif ?sw_cond then 1 ... else n - 1 (paper, section 5.2).
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 from msgspec import Struct
 
 from symbolic.errors import Place
-from symbolic.ir.program import Compare, Const, DType, Expr
-from templates.chooser import Choice, Chooser
+from symbolic.ir.program import Compare, Const, DType, Expr, Logic, Select
+from templates.chooser import Choice, Chooser, ColumnChooser
 from templates.formula import binary, number, sum_of, total
-from templates.template import Point, Template, TemplateFamily, columns_of, distinct_rows, integers
+from templates.template import Point, Shifted, Template, TemplateFamily, columns_of, distinct_rows, integers
 
 T = TypeVar("T")
 CONSTANTS = ("left", "sign", "right", "equal", "negated", "threshold")
@@ -209,4 +214,187 @@ FAMILY = TemplateFamily(
     "cond",
     lambda size, arity, points, space: Cond(arity, points, space),
     saved=lambda size, arity, points: Cond(arity, (), "3"),
+)
+
+
+MOST: Final = 700  # different conditions, of which two are taken
+LARGE: Final = 200_000  # points, times the largest argument: beyond it there is no such template
+
+
+class Both(Template):
+    """`c and c'`, or `c or c'`: conditions of `templates/cond.py`, told apart by what they are at the points.
+
+    They are comparisons by `<=` and its like, and those by `==` too where these are few.
+    """
+
+    def __init__(self, arity: int, points: Sequence[Point], conditions: Sequence[CondChoice]) -> None:
+        self.single = Cond(arity, (), "3")
+        self.components = (tuple(conditions), tuple(conditions), ("and", "or"))
+
+    def at(self, chooser: Chooser[T], point: Point) -> T:
+        first, second = (chooser.pick(place, lambda one: bool(one.holds(point))) for place in (0, 1))
+        held = chooser.both(lambda a, b: a + b, first, second)
+        return chooser.both(lambda held, word: held > (word == "and"), held, chooser.pick(2, lambda word: word))
+
+    def apply(self, choice: Choice, arguments: Sequence[Any]) -> Any:
+        first, second, word = choice
+        held = first.holds(arguments), second.holds(arguments)
+        return np.logical_and(*held) if word == "and" else np.logical_or(*held)
+
+    def weight(self, choice: Choice) -> tuple[Any, ...]:
+        first, second, word = choice
+        long = first.weight[0] + second.weight[0]
+        return (long, sorted((first.weight, second.weight)), word, first.weight)
+
+    # -- how a choice reads ---------------------------------------------------------------------------------
+
+    def constants(self, choice: Choice) -> Mapping[str, int]:
+        first, second, word = choice
+        found = {"both": 1, "or": int(word == "or")}
+        for place, one in enumerate((first, second)):
+            own = self.single.constants(_parts(one))
+            found |= {f"{name}_{place}": value for name, value in own.items()}
+        return found
+
+    def parse(self, constants: Mapping[str, object]) -> Choice:
+        (word,) = integers(constants, ("or",))
+        some = [self.single.parsed(constants, [f"{name}_{place}" for name in CONSTANTS]) for place in (0, 1)]
+        return (*map(self.single.named, some), "or" if word else "and")
+
+    def expression(self, choice: Choice, arguments: Sequence[Expr], place: Place) -> Expr:
+        first, second, word = choice
+        left, right = (self.single.expression(_parts(one), arguments, place) for one in (first, second))
+        return Logic(word, left, right, place)
+
+    def words(self, choice: Choice, names: Sequence[str]) -> str:
+        first, second, word = choice
+        return f"keep when {f' {word} '.join(self.single.when(_parts(one), names) for one in (first, second))}"
+
+
+def _parts(one: CondChoice) -> Choice:
+    return (one.left, one.sign, one.right), (one.relation, one.negated), one.threshold
+
+
+def make_both(size: int, arity: int, points: tuple[Point, ...], space: str) -> Both | None:
+    """Return the template; where too many conditions differ there is none."""
+    if not points or not points[0] or len(points) * (1 + max(abs(v) for point in points for v in point)) > LARGE:
+        return None
+    every = Cond(arity, points, "3")
+    rows = ColumnChooser.everything(every.components)
+    held = np.stack([np.array(c.values)[c.codes] for c in (every.at(rows, point) for point in points)])
+    varied = np.flatnonzero(held.any(axis=0) & ~held.all(axis=0)).tolist()
+    lines = [line.tobytes() for line in np.packbits(held, axis=0).T]
+    for relations in (("<=", "=="), ("<=",)):
+        found: dict[bytes, CondChoice] = {}
+        for row in varied:
+            one, line = every.named(rows.choice(row)), lines[row]
+            if one.relation in relations and (line not in found or one.weight < found[line].weight):
+                found[line] = one
+        if len(found) <= MOST:
+            some = sorted(found.values(), key=lambda one: one.weight)
+            return Both(arity, points, some) if len(some) > 1 else None
+    return None
+
+
+BOTH = TemplateFamily("both", "cond", make_both, saved=lambda size, arity, points: Both(arity, (), []))
+
+
+class Part(Template):
+    """`?sw_part(n, v, ...)`: n - 1 conditions, of which the first that holds decides."""
+
+    def __init__(self, n: int, arity: int, points: Sequence[Point], space: str) -> None:
+        self.n = n
+        self._set(Cond(arity, points, space))
+
+    def _set(self, condition: Cond) -> None:
+        self.conditions = [condition] * (self.n - 1)
+        self.components = condition.components * (self.n - 1) or ((None,),)
+
+    def restricted(self, strides: bool = False) -> Template:
+        if not self.conditions:
+            return self
+        found = copy(self)
+        found._set(self.conditions[0].restricted(strides))
+        return found
+
+    def slices(self) -> list[slice]:
+        """Return where each condition's components stand among all."""
+        width = len(self.conditions[0].components) if self.conditions else 0
+        return [slice(j * width, (j + 1) * width) for j in range(len(self.conditions))]
+
+    def at(self, chooser: Chooser[T], point: Point) -> T:
+        if not self.conditions:
+            return chooser.pick(0, lambda _: 0)
+        value: T | None = None
+        for j, (condition, part) in reversed(list(enumerate(zip(self.conditions, self.slices(), strict=True)))):
+            chosen = condition.at(Shifted(chooser, part.start), point)
+            if value is None:
+                value = chooser.both(lambda c, _, j=j: j if c else j + 1, chosen, chosen)  # type: ignore[misc]
+            else:
+                value = chooser.both(lambda c, rest, j=j: j if c else rest, chosen, value)  # type: ignore[misc]
+        assert value is not None
+        return value
+
+    def apply(self, choice: Choice, arguments: Sequence[Any]) -> Any:
+        value: Any = self.n - 1
+        for j, part in reversed(list(enumerate(self.slices()))):
+            value = np.where(self.conditions[j].apply(choice[part], arguments), j, value)
+        return value
+
+    def simplest(self, points: Sequence[Point], values: Sequence[Any]) -> Choice | None:
+        if not self.conditions:
+            return (None,)
+        choice: Choice = ()
+        for j, condition in enumerate(self.conditions):
+            wanted = [None if v is None or v < j else v == j for v in values]
+            found = condition.simplest(points, wanted)
+            if found is None:
+                return None
+            choice += found
+        return choice
+
+    # -- how a choice reads ---------------------------------------------------------------------------------
+
+    def constants(self, choice: Choice) -> Mapping[str, int]:
+        return {
+            f"{name}_{j}": value
+            for j, (condition, part) in enumerate(zip(self.conditions, self.slices(), strict=True))
+            for name, value in condition.constants(choice[part]).items()
+        }
+
+    def parse(self, constants: Mapping[str, object]) -> Choice:
+        choice: Choice = ()
+        for j, condition in enumerate(self.conditions):
+            choice += condition.parsed(constants, [f"{name}_{j}" for name in CONSTANTS])
+        return choice
+
+    def expression(self, choice: Choice, arguments: Sequence[Expr], place: Place) -> Expr:
+        value: Expr = number(self.n - 1, place)
+        for j, part in reversed(list(enumerate(self.slices()))):
+            condition = self.conditions[j].expression(choice[part], arguments, place)
+            if isinstance(condition, Const):
+                value = number(j, place) if condition.value else value
+            elif not (isinstance(value, Const) and value.value == j):
+                value = Select(condition, number(j, place), value, DType.INDEX, place)
+        return value
+
+    def words(self, choice: Choice, names: Sequence[str]) -> str:
+        """Return `0 when lane >= k, else 1`, or `always 1`."""
+        parts: list[str] = []
+        last = len(self.conditions)
+        for j, (condition, part) in enumerate(zip(self.conditions, self.slices(), strict=True)):
+            when = condition.when(choice[part], names)
+            if when == "always":
+                last = j
+                break
+            if when != "never":
+                parts.append(f"{j} when {when}")
+        return ", else ".join([*parts, str(last)]) if parts else f"always {last}"
+
+
+PART = TemplateFamily(
+    "part",
+    "part",
+    lambda size, arity, points, space: Part(size, arity, points, space),
+    saved=lambda size, arity, points: Part(size, arity, (), "3"),
 )

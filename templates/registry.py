@@ -14,7 +14,7 @@ from msgspec import Struct
 from symbolic.errors import SwizzleError, near
 from symbolic.extensions import extension, extension_names
 from symbolic.ir.program import Hole
-from templates import both, column_major, comparison, compose, cond, constant_table, naive, pad, part, table, xform, xor
+from templates import column_major, comparison, compose, cond, naive, pad, table, xform, xor
 from templates.chooser import Choice
 from templates.either import Either
 from templates.formula import atom
@@ -27,24 +27,24 @@ FAMILIES: Final[dict[str, TemplateFamily]] = {
     family.name: family
     for family in (
         xform.FAMILY,
-        part.FAMILY,
+        cond.PART,
         cond.FAMILY,
         xor.FAMILY,
         comparison.REMAINDER,
         comparison.SCALED,
-        both.FAMILY,
+        cond.BOTH,
         naive.FAMILY,
         xform.ROTATE,
         pad.FAMILY,
         column_major.FAMILY,
         compose.FAMILY,
         table.FAMILY,
-        constant_table.FAMILY,
+        table.CONSTANT,
     )
 }
-ON_REQUEST: Final = (column_major.FAMILY.name, compose.FAMILY.name, constant_table.FAMILY.name)
+ON_REQUEST: Final = (column_major.FAMILY.name, compose.FAMILY.name, table.CONSTANT.name)
 """Families of ours that are in no space unless they are named: too many functions for a proof that there is none."""
-TABLES: Final = (table.FAMILY.name, constant_table.FAMILY.name)
+TABLES: Final = (table.FAMILY.name, table.CONSTANT.name)
 """The last resort, in this order: they are in the last space only."""
 
 

@@ -21,10 +21,9 @@ from symbolic.algebra.terms import Terms
 from symbolic.errors import Place
 from symbolic.ir.program import Hole
 from templates.chooser import ColumnChooser, OneChoice
-from templates.cond import Cond
+from templates.cond import Cond, Part
 from templates.holes import HOLE_KINDS, SPACES, Point
 from templates.naive import naive_xform
-from templates.part import Part
 from templates.registry import template
 from templates.template import Template
 from templates.xform import Xform

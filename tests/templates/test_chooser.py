@@ -8,9 +8,8 @@ import pytest
 
 from templates import xform_functions, xform_lists
 from templates.chooser import Choice, Functions, OneChoice, Rows, Simplest
-from templates.cond import Cond
+from templates.cond import Cond, Part
 from templates.holes import Point
-from templates.part import Part
 from templates.template import Template
 from templates.xform import Xform
 from templates.xform_functions import Xforms

@@ -16,7 +16,7 @@ from swizzle import Limits, Result, load, solve
 from swizzle.commands.process import execute
 from symbolic.errors import Place
 from symbolic.ir.program import Hole
-from templates import both
+from templates import cond
 from templates.cond import Cond
 from templates.either import Either
 from templates.formula import formula_of_text, formula_text, length_of, plain, values_of
@@ -107,9 +107,9 @@ def test_constants_that_are_no_condition_are_refused() -> None:
 def test_too_many_conditions_are_not_joined() -> None:
     """Where more than 700 differ, those by `==` are left out; where still more do, there are no two at once."""
     points: list[Point] = [(i,) for i in range(200)]
-    some = both.make(2, 1, tuple(points), "4")
+    some = cond.make_both(2, 1, tuple(points), "4")
     assert some is not None and {one.relation for one in some.components[0]} == {"<="}
-    assert both.make(2, 1, tuple((i,) for i in range(400)), "4") is None
+    assert cond.make_both(2, 1, tuple((i,) for i in range(400)), "4") is None
     assert {type(part).__name__ for part in hole_of(hole(points), points[:9], "4").groups[0].rows} == {
         "CondHole",
         "RemainderHole",

@@ -16,9 +16,8 @@ from symbolic.solve.answer import Possible
 from symbolic.solve.guard_solver import GuardSolver
 from symbolic.values.guard import Guards
 from templates.chooser import ColumnChooser, OneChoice, OpenChooser
-from templates.cond import Cond
+from templates.cond import Cond, Part
 from templates.holes import BY_SPELLING, HOLE_KINDS, SPACES, Point
-from templates.part import Part
 from templates.registry import FAMILIES
 from templates.template import Template, matching
 from templates.xform import Xform

@@ -11,9 +11,8 @@ import pytest
 
 from symbolic.errors import Place
 from symbolic.ir.program import Hole
-from templates.cond import Cond
+from templates.cond import Cond, Part
 from templates.holes import SPACES
-from templates.part import Part
 from templates.registry import FilledHole, template
 from templates.template import Template
 from templates.xform import Xform

@@ -18,7 +18,7 @@ from swizzle.solving.solution.solution import Result, Solution, SpaceName, Statu
 from symbolic.ir.program import Assign, Hole, HoleCall, Program
 from symbolic.ir.walk import names_in, own_expressions, statements, subexpressions
 from symbolic.limits import Interruption, OutOfTime
-from templates import constant_table, table
+from templates import table
 from templates.holes import SPACES
 from templates.registry import register
 from templates.template import HolePoints, Point
@@ -104,7 +104,7 @@ def _unused(program: Program, points: Sequence[Sequence[Point]]) -> list[str]:
 
 def _no_table(hole: Hole, points: Sequence[Point]) -> dict[str, int]:
     """Return what the smallest table of a hole that asks for one would need, if it is too large to be looked at."""
-    if table.NAME not in hole.families or constant_table.NAME in hole.families:
+    if table.NAME not in hole.families or table.CONSTANT_NAME in hole.families:
         return {}
     asked = hole.size, len(hole.arguments), HolePoints.of(points)
     if size := table.too_large(*asked):
