@@ -2,9 +2,9 @@
 
 The text was printed by Swizzle and may have been edited by hand since.
 
-Nothing is refused here; a character that begins no token is one of the kind `other`, and so is what does not end. Which
-texts are read in one way only says `cuda_out.c.same_text`: no line of those goes on in the next one, so that a token is
-where it stands.
+Nothing is refused here; a character that begins no token is one of the kind `other`, and so are what does not end and
+blanks that are not ASCII, which not every compiler passes over. Which texts are read in one way only says
+`cuda_out.c.same_text`: no line of those goes on in the next one, so that a token is where it stands.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TOKEN: Final = re.compile(
         |[-+*/%&|^]=|[-+*/%&|^~!=<>?:;,.(){}\[\]\#])
     | (?P<other>[^\s])
     """,
-    re.VERBOSE | re.DOTALL,
+    re.VERBOSE | re.DOTALL | re.ASCII,
 )
 _DIRECTIVE: Final = re.compile(r"(?:[^\n/]|/(?![/*]))*")
 assert {*_TOKEN.groupindex, "directive"} == {*get_args(Kind)}

@@ -25,6 +25,7 @@ from cuda_out.c.kernel_text import CudaToken, NoKernel, kernel_extent, tokens
 
 _MEMBER: Final = (".", "->", "::")
 _TYPE: Final = re.compile(r"auto|bool|char|double|float|int|long|short|signed|unsigned|void")
+_WORD: Final = re.compile(r"\S+", re.ASCII)
 _AFTER_A_NAME: Final = ("=", ";", ",", ")", "[", "{", ":")
 _OPENING: Final = ("(", "[", "{")
 _CLOSING: Final = (")", "]", "}")
@@ -164,7 +165,8 @@ def _may_be_taken(name: str) -> bool:
 
 
 def _spelled(token: CudaToken) -> str:
-    return " ".join(token.text.split()) if token.kind == "directive" else token.text
+    """Return a token's text, with single blanks in a directive; other blanks than those of ASCII stay."""
+    return " ".join(_WORD.findall(token.text)) if token.kind == "directive" else token.text
 
 
 def _difference(text: str, found: CudaToken | None, printed: CudaToken | None) -> TextDifference:
@@ -174,7 +176,7 @@ def _difference(text: str, found: CudaToken | None, printed: CudaToken | None) -
 
 
 _GUARD: Final = "if defined(__CUDACC__) && !defined(__CUDACC_RTC__)"
-_PLAIN: Final = re.compile(r"pragma once|pragma unroll(\s*\(?\s*\d+\s*\)?)?|include <cuda_(fp16|bf16)\.h>")
+_PLAIN: Final = re.compile(r"pragma once|pragma unroll(\s*\(?\s*\d+\s*\)?)?|include <cuda_(fp16|bf16)\.h>", re.ASCII)
 _GPU_CODE: Final = ("__global__", "__device__", "__constant__", "__shared__")
 _RESERVED: Final = re.compile(r"__|_[A-Z]")
 _CUDA: Final = re.compile(
@@ -269,7 +271,7 @@ def _unlike_printed(text: str, entry: str, printed: str) -> Directive | None:
     (kernel_start, kernel_end), inside = kernel_extent(text, entry), False
     for token, following in pairwise([*tokens(text), _END]):
         if token.kind == "directive":
-            said = " ".join(token.text.replace("%:", "#").lstrip("#").split())
+            said = _spelled(token).replace("%:", "#").lstrip("# ")
             alone = _REST.match(text, token.end) is not None
             if alone and said == _GUARD and not inside and token.at > kernel_end:
                 inside = True

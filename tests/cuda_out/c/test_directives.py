@@ -97,6 +97,12 @@ TEXT = 'extern "C" __global__ void k(float* y) {\n  y[0] = 1.0f;\n}\n' + HOST
         ("inline", "#define k(y) k(y + 1)\ninline", 6, "#define k(y) k(y + 1)"),
         ("inline", "__device__ int more;\ninline", 6, "__device__"),
         ("#endif", "#else\nint other;\n#endif", 7, "#else"),
+        ("  y[0]", "  return\u00a0; y[0]", 2, "\u00a0"),
+        ("return", "return\u3000", 6, "\u3000"),
+        ("extern", "#pragma\u00a0once\nextern", 1, "#pragma\u00a0once"),
+        ("  y[0]", "  #pragma unroll\u2003\n  y[0]", 2, "#pragma unroll\u2003"),
+        ("  y[0]", "  #pragma unroll \u0664\n  y[0]", 2, "#pragma unroll \u0664"),
+        ("#if def", "#if\u00a0def", 5, "#if\u00a0defined(__CUDACC__) && !defined(__CUDACC_RTC__)"),
         ("&& !defined", "|| !defined", 5, "#if defined(__CUDACC__) || !defined(__CUDACC_RTC__)"),
     ],
 )

@@ -121,6 +121,7 @@ def test_directives_are_compared() -> None:
         ("#pragma once", "#pragma unroll", False),
         ("#include <", " #include  <", True),
         ("#pragma once", "#pragma\tonce  // a note", True),
+        ("#pragma once", "#pragma\u00a0once", False),
     ]
     for old, new, same in edits:
         edited = printed.replace(old, new)

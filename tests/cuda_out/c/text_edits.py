@@ -158,6 +158,8 @@ PATTERNS = (
     ("the guard is shut", r"#if defined[^\n]*", "#if 0"),
     ("another branch", r"#endif", "#else\nint other;\n#endif"),
     ("a line goes on", r"(///[^\n]*)\n", "\\1 \\\\\n"),
+    ("a blank that is no blank of C++", r"return cuda", "return\u00a0cuda"),
+    ("a directive with such a blank", r"#(if|endif|pragma) ?", "#\\1\u2003"),
     ("a return is alone", r"\n(inline cudaError_t)", "\r\\1"),
     ("a comment takes a line", r"\n(  if \([^\n]*)", r"\n  // \1"),
     ("a comment takes some", r"(\n  (?:if|const)[^\n]*\n)", r"\n/*\1*/"),
