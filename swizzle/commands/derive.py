@@ -35,7 +35,6 @@ from swizzle.derive.patterns.deriving import (
     solved,
 )
 from swizzle.derive.patterns.search import PatternSearch, searched
-from swizzle.derive.patterns.written import user_function
 from swizzle.solving.solution.in_words import cost_text, count
 from symbolic.errors import SwizzleError, printable
 from symbolic.patterns.text import pattern_text
@@ -313,7 +312,7 @@ def _report(made: LoweredDerivation, answer: DerivedAnswer, files: list[str], se
     lines += [f"  wrote   {printable(file)}" for file in files]
     if sizes := _sizes(said):
         lines.append(f"  sizes   {sizes}")
-    spec = user_function(made.declared.spec).__name__
+    spec = made.declared.function.name
     lines += [f"          {line}" for line in goes_on_lines(spec, _goes_on(made, said))]
     return "\n".join(lines) + "\n"
 

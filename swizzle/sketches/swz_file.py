@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import ast
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from msgspec import Struct
 
 from swizzle.language.cuda_namespace import device_function
 from swizzle.language.element_types import (
     VECTOR_TYPES,
     ArrayType,
     ElementType,
+    OpenArrayType,
     VectorType,
     checked_shape,
     limit_behind,
+    open_shape,
     second_shape,
 )
 from swizzle.language.host_arrays import HostArray, Launches
@@ -77,6 +81,18 @@ TOP_LEVEL: Final = (
     "parameters, choices, requirements, constants, functions, @spec functions, @serial loops, "
     "@cuda.jit(device=True) functions, @sketch(...) kernels and @host(...) functions"
 )
+
+
+class DerivationText(Struct, frozen=True, eq=False):
+    """A derivation as it is written: its function and decorator, the decorator's values, what a constant is."""
+
+    source: Source
+    node: ast.FunctionDef
+    decorator: ast.Call
+    given: Mapping[str, Any]
+    evaluate: Callable[[ast.expr], Any]
+
+
 ROLES: Final[dict[str, Role]] = {"in": "in", "const": "const", "by_value": "by_value", "out": "out", "inout": "inout"}
 
 
@@ -269,6 +285,9 @@ class SwzReader:
                 )
             case [ast.Call(func=ast.Name(id="host")) as decorator]:
                 self.parameters.made(node.name, lambda: self._host(node, decorator))
+            case [ast.Call(func=ast.Name(id="derivation")) as decorator]:
+                made = self.parameters.made(node.name, lambda: self._derivation(node, decorator))
+                self._bind(node.name, made, node)
             case [ast.Name(id="sketch") as bare]:
                 self._fail(
                     bare,
@@ -357,6 +376,23 @@ class SwzReader:
 
         return evaluate(node, self.source, names_of(ChainMap(dict(names), self.names), self.operators))
 
+    def _derivation(self, node: ast.FunctionDef, decorator: ast.Call) -> DerivationText:
+        """Read what stands above a derivation; `derive` reads its steps."""
+        if decorator.args or any(keyword.arg is None for keyword in decorator.keywords):
+            self._fail(
+                decorator, "an argument of @derivation without a name", 'spec=, x=f32["n"], n=64, ...', "name it"
+            )
+        given: dict[str, Any] = {}
+        for keyword in decorator.keywords:
+            name, value = str(keyword.arg), keyword.value
+            if name == "out":
+                some = value.elts if isinstance(value, ast.Tuple) else [value]
+                words = tuple(each.value if isinstance(each, ast.Constant) else None for each in some)
+                given[name] = words if isinstance(value, ast.Tuple) else words[0]
+            else:
+                given[name] = self._option(value)
+        return DerivationText(self.source, node, decorator, given, self._evaluate)
+
     def _refuse_twice(self, node: ast.FunctionDef) -> None:
         made = [*(each.name for each in self.sketches), *(each.name for each in self.hosts)]
         if node.name in RESERVED or node.name in self.names or node.name in made:
@@ -430,8 +466,14 @@ class SwzReader:
             return self._below(element, node, call)
         if not isinstance(node, ast.Subscript):
             return element
-        shape = self._evaluate(node.slice)
         spelled = root.id if role == "in" else f"{root.id}.{role}"
+        sizes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if any(isinstance(each, ast.Constant) and isinstance(each.value, str) for each in sizes):
+            named = tuple(
+                each.value if isinstance(each, ast.Constant) else self._evaluate(each) for each in sizes
+            )  # fmt: skip
+            return OpenArrayType(element.dtype, open_shape(named, spelled, self.source.place(node)), ROLES[role])
+        shape = self._evaluate(node.slice)
         return ArrayType(element.dtype, checked_shape(shape, spelled, self.source.place(node)), ROLES[role])
 
     def _vector_type(self, node: ast.expr) -> tuple[VectorType | None, ast.expr | None]:

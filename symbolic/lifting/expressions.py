@@ -354,7 +354,7 @@ class Expressions(Iteration):
         sequence, index = self.value(node.value, state), self.value(node.slice, state)
         if type(sequence) is Items and type(index) is int and 0 <= index < len(sequence):
             return sequence.at(index)
-        if shape_of(sequence):
+        if shape_of(sequence) or hasattr(type(sequence), "gather"):
             return self.element(node, sequence, index, state)
         if self.budget.limited:
             self.check_index(node, index)

@@ -26,11 +26,12 @@ EATERS: Final = ("all", "any", "sum", "min", "max", "list", "tuple", "sorted", "
 
 
 class TextOrigin(Struct, frozen=True):
-    """Where a syntax tree comes from: the file, and how far its lines and columns are off."""
+    """Where a syntax tree comes from: the file, how far its lines and columns are off, and what it has of `LAZY`."""
 
     file: str
     line: int = 0
     column: int = 0
+    lazy: tuple[str, ...] = LAZY
 
     def place(self, node: ast.AST, function: str = "", called_from: Place | None = None) -> Place:
         """Return the place of a node; what spans several lines ends with its first."""
@@ -258,7 +259,7 @@ def _check(node: Definition, text: TextOrigin, name: str, eaters: Container[str]
                     text.place(each, name), "a generator, of which it is not known how far it will be asked",
                     "a list", f"[{ast.unparse(each)[1:-1]}]",
                 )  # fmt: skip
-            case ast.Call(func=ast.Name(id=lazy)) if lazy in LAZY and id(each) not in eaten:
+            case ast.Call(func=ast.Name(id=lazy)) if lazy in text.lazy and id(each) not in eaten:
                 _refuse(
                     text.place(each, name), f"`{lazy}` is kept, which Python runs over once, and only when it is asked",
                     "a list", f"list({ast.unparse(each)})",

@@ -2,7 +2,7 @@
 
 from swizzle.derive.patterns.declared import derivation
 from swizzle.derive.patterns.steps import hole
-from swizzle.derive.patterns.surface import (
+from swizzle.language.specs.patterns import (
     add,
     iterate,
     join,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import FunctionType
 from typing import Any
 
-from swizzle.derive.patterns.traced import trace
 from swizzle.language.specs.spec import Spec
+from swizzle.language.specs.traced import trace
+from swizzle.language.specs.user_function import user_function
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import NAME, Expression, add, constant, number_name, substituted, subtract
 from symbolic.ir.program import Program
@@ -31,14 +31,15 @@ def goes_on_lines(name: str, found: Mapping[str, tuple[int, bool]]) -> list[str]
 
 def solved_goes_on(spec: Spec, program: Program, sizes: Mapping[str, Any]) -> list[str]:
     """Return these lines of a sketch's specification, if it is of patterns; `sizes` are those of the solution."""
-    if not isinstance(spec.function, FunctionType) or spec.constants or not sizes.get("any_length"):
+    function = user_function(spec)
+    if function is None or spec.constants or not sizes.get("any_length"):
         return []
     types = {
         own.name: read_type(f"{own.dtype.value}[{', '.join(sizes['shapes'].get(own.name, ()))}]".removesuffix("[]"))
         for own in program.parameters if own.role != "out"
     }  # fmt: skip
     try:
-        specification, _ = trace(spec.function, types)
+        specification, _ = trace(function, types)
         blocks = {name: own["block"] for name, own in sizes["lengths"].items()}
         said = {name: continues_along(specification, types, name, block) for name, block in blocks.items()}
         return goes_on_lines(spec.name, {name: (blocks[name], each.proved) for name, each in said.items() if each})

@@ -20,13 +20,14 @@ from typing import Any, Final
 from msgspec import Struct
 
 from swizzle.derive.patterns.launches import LoweringRequest, at_lengths, lengths_in, type_at
-from swizzle.derive.patterns.steps import DerivationCursor, DerivationProgress
-from swizzle.derive.patterns.traced import PatternTracer, trace
-from swizzle.derive.patterns.written import IMPORTED, user_function
+from swizzle.derive.patterns.steps import DerivationCursor, DerivationProgress, steps_of
+from swizzle.derive.patterns.written import IMPORTED
 from swizzle.language.element_types import ArrayType, OpenArrayType, caller_place
 from swizzle.language.parameters import MODULE_KEY, Parameters
-from swizzle.language.specs.spec import Spec
+from swizzle.language.specs.traced import PatternTracer, trace
+from swizzle.language.specs.user_function import UserFunction, user_function
 from swizzle.sketches.declaration import OPTIONS
+from swizzle.sketches.swz_file import DerivationText
 from symbolic.errors import Place, SwizzleError, definition_place, users_code
 from symbolic.patterns.reading import read_type
 from symbolic.patterns.terms import Term, term
@@ -53,6 +54,11 @@ class DeclaredDerivation(Struct, frozen=True, eq=False):
         return f"<derivation {self.name} at {self.place}>"
 
     @property
+    def function(self) -> UserFunction:
+        """The specification."""
+        return _function(self.spec)
+
+    @property
     def types(self) -> dict[str, ValueType]:
         """The inputs' types, with the lengths that are names."""
         return {name: read_type(_type_text(kind)) for name, kind in self.inputs.items()}
@@ -62,14 +68,14 @@ class DeclaredDerivation(Struct, frozen=True, eq=False):
 
         That these are equal is not believed: what is derived is compared with the specification.
         """
-        made, tracer = trace(user_function(self.spec if self.start is None else self.start), self.types)
+        made, tracer = trace(self.function if self.start is None else _function(self.start), self.types)
         tracer.typing.type_of(made, tracer.names)
         return made, tracer
 
     def begun(self) -> DerivationProgress:
         """Return the derivation before its first step."""
         made, _ = self.traced()
-        return DerivationProgress(PatternDerivation(made, self.types), set(), [])
+        return DerivationProgress(PatternDerivation(made, self.types), set())
 
     def derived(self) -> DerivationProgress:
         """Return the expression that the steps lead to."""
@@ -139,10 +145,11 @@ def _declared(
 
     if bare or spec is None:
         raise refuse("@derivation without a specification", '@derivation(spec=..., x=f32["n"], n=1024)', "give it one")
-    function, first = (each.function if isinstance(each, Spec) else each for each in (spec, start or spec))
-    for each, what in ((function, "specification"), (first, "start")):
-        if not isinstance(each, FunctionType):
-            raise refuse(f"the {what} is {each!r}", "a function of patterns", "write the function's name")
+    function, first = user_function(spec), user_function(start or spec)
+    for each, own, what in ((function, spec, "specification"), (first, start, "start")):
+        if each is None:
+            raise refuse(f"the {what} is {own!r}", "a function of patterns", "write the function's name")
+    assert function is not None and first is not None
     inputs, lengths = dict[str, ArrayType | OpenArrayType](), dict[str, int]()
     for name, value in given.items():
         if isinstance(value, ArrayType | OpenArrayType):
@@ -156,14 +163,18 @@ def _declared(
             lengths[name] = value
         else:
             raise refuse(f"{name}={value!r}", 'an array type, f32["n"], or a length, n=1024', "declare it so")
-    for each in (function, first):
-        own = each.__code__.co_varnames[: each.__code__.co_argcount]
-        if tuple(inputs) != own and (each is function or len(inputs) != len(own)):
+    for each, wanted in ((function, tuple(inputs)), (first, None)):
+        if each.inputs != wanted and (wanted is not None or len(inputs) != len(each.inputs)):
             raise refuse(
-                f"inputs {', '.join(inputs) or 'none'}", f"those of {each.__name__}, in order: {', '.join(own)}",
+                f"inputs {', '.join(inputs) or 'none'}", f"those of {each.name}, in order: {', '.join(each.inputs)}",
                 "declare each input by its name",
             )  # fmt: skip
-    if not isinstance(derives, FunctionType) or derives.__code__.co_argcount != 1:
+    if isinstance(derives, DerivationText):
+        name, at, takes = derives.node.name, derives.source.place(derives.node), steps_of(derives)
+    elif isinstance(derives, FunctionType) and derives.__code__.co_argcount == 1:
+        code = derives.__code__
+        name, at, takes = derives.__name__, Place(code.co_filename, code.co_firstlineno, 1), derives
+    else:
         raise SwizzleError(
             f"@derivation on {getattr(derives, '__name__', repr(derives))}",
             place=definition_place(derives.__code__) if isinstance(derives, FunctionType) else place,
@@ -175,13 +186,26 @@ def _declared(
         raise refuse(f"threads={threads!r}", "one to three counts", "write threads=256, or threads=(32, 8)")
     if not isinstance(names, tuple) or not all(isinstance(each, str) for each in names):
         raise refuse(f"out={out!r}", "the results' names", 'write out="y", or out=("u", "v")')
-    for each in (*inputs, *names, derives.__name__):
-        if not each.isidentifier() or iskeyword(each) or each in (*OPTIONS, *IMPORTED, function.__name__):
+    for word in (*inputs, *names, name):
+        if not word.isidentifier() or iskeyword(word) or word in (*OPTIONS, *IMPORTED, function.name):
             raise refuse(
-                f"{each!r} as the name of an input, a result or a derivation",
+                f"{word!r} as the name of an input, a result or a derivation",
                 "a name that sketches, the specification and Swizzle do not use otherwise", "choose another",
             )  # fmt: skip
-    code = derives.__code__
-    at = Place(code.co_filename, code.co_firstlineno, 1)
     sizes = dict(zip(AXES, along, strict=False))
-    return DeclaredDerivation(derives.__name__, derives, spec, start, inputs, lengths, sizes, names, at)
+    return DeclaredDerivation(name, takes, spec, start, inputs, lengths, sizes, names, at)
+
+
+def declared_by(text: DerivationText) -> DeclaredDerivation:
+    """Return a derivation of a `.swz` file."""
+    given = dict(text.given)
+    known = [
+        given.pop(name, default) for name, default in (("spec", None), ("start", None), ("threads", ()), ("out", ()))
+    ]
+    return _declared(text, (), *known, given, text.source.place(text.decorator))
+
+
+def _function(given: object) -> UserFunction:
+    found = user_function(given)
+    assert found is not None
+    return found

@@ -11,11 +11,12 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from swizzle.derive.patterns.declared import DeclaredDerivation
+from swizzle.derive.patterns.declared import DeclaredDerivation, declared_by
 from swizzle.derive.patterns.launches import LoweredKernels, kernels
 from swizzle.derive.patterns.steps import HOLES, DerivationProgress
-from swizzle.derive.patterns.written import file_text, require_known, spec_text, specified, user_function
+from swizzle.derive.patterns.written import file_text, spec_text, specified
 from swizzle.sketches.loading import load_names
+from swizzle.sketches.swz_file import DerivationText
 from symbolic.errors import SwizzleError, near
 from symbolic.patterns.reading import read_pattern
 from symbolic.patterns.terms import canonical
@@ -33,6 +34,11 @@ class LoweredDerivation(Struct, frozen=True):
     kernels: LoweredKernels
     text: str
 
+    @property
+    def file(self) -> str:
+        """The name of the file: of the kind that the derivation's own is."""
+        return self.declared.name + Path(self.declared.place.file).suffix
+
 
 def derivations_of(
     path: str, selector: str | None, overrides: Mapping[str, int], mistakes: list[SwizzleError] | None = None
@@ -46,7 +52,8 @@ def derivations_of(
         if mistakes is None:
             raise next(iter(refused.values()))
         mistakes += refused.values()
-    found = {each.name: each for each in names.values() if isinstance(each, DeclaredDerivation)}
+    every = [declared_by(each) if isinstance(each, DerivationText) else each for each in names.values()]
+    found = {each.name: each for each in every if isinstance(each, DeclaredDerivation)}
     if not found and not mistakes:
         raise SwizzleError(
             f"{path} has no derivation", fix="docs/derive.md begins with one",
@@ -63,10 +70,10 @@ def derivations_of(
 def lowered(declared: DeclaredDerivation, progress: DerivationProgress) -> LoweredDerivation:
     """Return the file of a derivation's kernels; nothing of it is proved yet."""
     asked = declared.request(progress)
-    of = specified(declared.spec, Typing().type_of(progress.derivation.start, declared.types))
+    of = specified(declared.function, Typing().type_of(progress.derivation.start, declared.types))
     name, spec = spec_text(of, [declared.name])
-    made = kernels(asked, name, user_function(declared.spec).__globals__)
-    require_known(declared.spec, declared.place)
+    made = kernels(asked, name, declared.function.known)
+    declared.function.require_named(declared.place)
     title = f"{declared.name}, derived from {of.name} in {len(progress.derivation.steps)} steps by swizzle derive."
     return LoweredDerivation(declared, progress, made, file_text(title, of, spec, made))
 
@@ -101,7 +108,7 @@ def replayed(declared: DeclaredDerivation, script: Any, file: str) -> Derivation
         raise SwizzleError(
             f"{file} is no derivation: {error}", expected="what `swizzle derive -o` wrote", fix="write it again"
         ) from None
-    return DerivationProgress(found, set(holes), [])
+    return DerivationProgress(found, set(holes))
 
 
 # ---- solving -----------------------------------------------------------------------------------------------------
@@ -119,7 +126,7 @@ def solved(made: LoweredDerivation, solve: Callable[[str, Path], tuple[int, str]
     """Write a derived file apart, have it solved by `solve`, which gets FILE:NAME and a folder; return the answer."""
     name = made.declared.name
     with TemporaryDirectory(prefix="swizzle-derive-") as folder:
-        path = Path(folder) / f"{name}.py"
+        path = Path(folder) / made.file
         path.write_text(made.text, encoding="utf-8")
         try:
             status, said = solve(f"{path}:{name}", Path(folder))

@@ -199,12 +199,12 @@ def _lowered(declared: DeclaredDerivation, candidate: PatternCandidate) -> Lower
             derivation.apply_at(path, "reorder_stride", stride=stride.replace("n", length, 1))
     lengths = {**declared.lengths, **candidate.sizes}
     sized = replace(declared, lengths=lengths)
-    return lowered(sized, DerivationProgress(derivation, set(), []))
+    return lowered(sized, DerivationProgress(derivation, set()))
 
 
 def _cost(made: LoweredDerivation) -> float:
     """Return what the warps of all kernels move, shared among those that work at once."""
-    file = read_text(f"{made.declared.name}.py", made.text).instance({})
+    file = read_text(made.file, made.text).instance({})
     programs = [
         each.program for each in file.sketches.values() if not file.hosts or each.program.name in made.kernels.names
     ]

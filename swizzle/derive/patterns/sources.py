@@ -7,6 +7,7 @@ import builtins
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from swizzle.sketches.swz_file import parsed_swz
 from symbolic.errors import SwizzleError
 from symbolic.files import file_text
 
@@ -14,7 +15,7 @@ from symbolic.files import file_text
 def needed_text(path: str, names: Iterable[str]) -> str:
     """Return the statements of a file's top level that some names need, in their order, as the file has them."""
     text = file_text(Path(path))
-    tree = ast.parse(text)
+    tree = parsed_swz(text, path)[0] if path.endswith(".swz") else ast.parse(text)
     defined: dict[str, list[ast.stmt]] = {}
     for node in tree.body:
         for name in _defines(node):

@@ -7,14 +7,16 @@ shorter ones. What is derived, and every step, is `symbolic/rewriting`'s.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 from msgspec import Struct
 
 from swizzle.derive.patterns.scope import only_moves
-from swizzle.derive.patterns.traced import user_line
-from symbolic.errors import Place, SwizzleError, near, shown
+from swizzle.language.specs.traced import reading, user_line
+from swizzle.sketches.swz_file import DerivationText
+from symbolic.errors import SwizzleError, near, shown
 from symbolic.expressions.expression import Expression
 from symbolic.patterns.lengths import length, length_text, quotient
 from symbolic.patterns.reading import read_length
@@ -29,11 +31,10 @@ HOLES: Final = ("lanes", "layout", "exchange")
 
 
 class DerivationProgress(Struct):
-    """A derivation; what is left to Swizzle in the kernel; the lines that made the steps."""
+    """A derivation, and what is left to Swizzle in the kernel."""
 
     derivation: PatternDerivation
     holes: set[str]
-    places: list[Place]
 
 
 class DerivationCursor:
@@ -90,7 +91,6 @@ class DerivationCursor:
             _refuse(f"{name}: {error}", f"{name}({', '.join(rule.arguments)})", "give it its arguments")
         except SwizzleError as error:
             raise SwizzleError(error.found, place=place, expected=error.expected, fix=error.fix) from None
-        self._progress.places.append(place)
         return self
 
     # -- shorter names -----------------------------------------------------------------------------------------------
@@ -242,6 +242,55 @@ class DerivationCursor:
 
 AXES: Final = ("x", "y", "z")
 SHORT: Final = tuple(vars(DerivationCursor))
+
+
+def steps_of(text: DerivationText) -> Callable[[DerivationCursor], None]:
+    """Return how the steps are taken that a `.swz` file writes: calls of the position's methods, one after the other.
+
+    Nothing of the file is run: names of methods are looked up here, and their arguments are constants.
+    """
+
+    def refuse(node: ast.AST, found: str, expected: str = 'steps: d.at("dot").chunks(32).to_blocks()') -> NoReturn:
+        text.source.mistake(node, f"{found} in a derivation", expected, "write each step as a call on the position")
+
+    def value(node: ast.expr) -> Any:
+        match node:
+            case ast.Name(id="hole"):
+                return hole
+            case ast.Constant(value=str(word)):
+                return word
+        return text.evaluate(node)
+
+    def position(node: ast.expr, name: str, first: DerivationCursor) -> DerivationCursor:
+        match node:
+            case ast.Name(id=known) if known == name:
+                return first
+            case ast.Call(func=ast.Attribute(value=inner, attr=method)) if not method.startswith("_"):
+                named = {str(each.arg): value(each.value) for each in node.keywords}
+                given = [value(each) for each in node.args]
+                before = position(inner, name, first)
+                with reading(text.source.place(node), ""):
+                    made = getattr(before, method)
+                    try:
+                        return made(*given, **named)
+                    except TypeError as error:
+                        refuse(node, f"a wrong call of {method}: {error}")
+        refuse(node, f"`{ast.unparse(node)}`")
+
+    def take(first: DerivationCursor) -> None:
+        parameters = text.node.args.args
+        if len(parameters) != 1:
+            refuse(text.node, f"{len(parameters)} parameters", "one, the position at which steps begin")
+        for statement in text.node.body:
+            match statement:
+                case ast.Expr(value=ast.Constant()) | ast.Pass():
+                    pass
+                case ast.Expr(value=node):
+                    position(node, parameters[0].arg, first)
+                case _:
+                    refuse(statement, f"`{type(statement).__name__.lower()}`")
+
+    return take
 
 
 def _undecided(node: Term) -> bool:

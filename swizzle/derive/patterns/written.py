@@ -5,16 +5,14 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Sequence
-from types import FunctionType
 from typing import Final
 
 from msgspec import Struct
 
 from swizzle.derive.patterns.launches import LoweredKernels
 from swizzle.derive.patterns.sources import needed_text
-from swizzle.language.specs.spec import Spec
+from swizzle.language.specs.user_function import UserFunction
 from swizzle.sketches.loading import SketchFile
-from symbolic.errors import Place, SwizzleError, definition_place
 from symbolic.ir.walk import FreshNames
 from symbolic.patterns.types import ArrayOf, TupleOf, ValueType
 
@@ -50,35 +48,9 @@ def _innermost(kind: ValueType) -> ValueType:
     return kind
 
 
-def user_function(given: object) -> FunctionType:
-    """Return the user's function, with `@spec` above it or not."""
-    made = given.function if isinstance(given, Spec) else given
-    assert isinstance(made, FunctionType)
-    return made
-
-
-def specified(function: object, returns: ValueType) -> PatternSpecification:
+def specified(function: UserFunction, returns: ValueType) -> PatternSpecification:
     """Return a user's function as a specification."""
-    made = user_function(function)
-    inputs = made.__code__.co_varnames[: made.__code__.co_argcount]
-    return PatternSpecification(made.__code__.co_filename, made.__name__, isinstance(function, Spec), inputs, returns)
-
-
-def require_known(function: object, place: Place) -> None:
-    """Refuse a specification that its file does not know by its name at its end: the written text would be another."""
-    made = user_function(function)
-    name, line = made.__name__, definition_place(made.__code__).line
-    now = made.__globals__.get(name)
-    now = now.function if isinstance(now, Spec) else now
-    if now is made:
-        return
-    another = isinstance(now, FunctionType)
-    raise SwizzleError(
-        f"{name} is another function than the specification" if another else f"no {name} at the file's top level",
-        place=definition_place(now.__code__) if isinstance(now, FunctionType) else place,
-        expected=f"{name} of line {line} alone: what is derived is compared with it by name",
-        fix="define the specification at the file's top level, under a name of its own",
-    )
+    return PatternSpecification(function.place.file, function.name, function.marked, function.inputs, returns)
 
 
 def spec_text(of: PatternSpecification, taken: Sequence[str]) -> tuple[str, str]:
@@ -108,6 +80,11 @@ def _nested(kind: ValueType, place: int, of: str = "found", depth: int = 0) -> s
 def file_text(title: str, of: PatternSpecification, spec: str, made: LoweredKernels) -> str:
     """Return the text of a file."""
     user = needed_text(of.file, [of.name])
+    if of.file.endswith(".swz"):
+        marked = re.sub(r"(?<![\w.?])sw_(?=\w+\()", "?sw_", made.text)
+        return "\n".join(
+            [f'"""{title}"""\n\n', user.strip("\n"), "", *filter(None, (spec, "")), "", marked.strip("\n"), ""]
+        )
     parts = [part for part in (spec, made.text) if part]
     used = {name for name in IMPORTED if re.search(rf"(?<![\w.]){name}\b", "\n".join(parts))}
     used -= {name.strip() for line in re.findall(r"^from swizzle import (.*)$", user, re.M) for name in line.split(",")}

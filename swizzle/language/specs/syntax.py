@@ -88,6 +88,9 @@ def check_sequential(tree: ast.FunctionDef | ast.expr, source: Source) -> None:
     docstrings = {
         id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     } | {id(node.msg) for node in ast.walk(tree) if isinstance(node, ast.Assert)}
+    for node in ast.walk(tree):  # what lies beyond an array's ends
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "pad":
+            docstrings |= set(map(id, node.args))
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt | ast.expr):
             _check_node(node, tree, source, docstrings)

@@ -21,7 +21,8 @@ from swizzle.derive.patterns import (
     transpose,
     zip,
 )
-from swizzle.derive.patterns.traced import trace
+from swizzle.language.specs.traced import trace
+from swizzle.language.specs.user_function import user_function
 from symbolic.elements import DType
 from symbolic.patterns.text import pattern_text
 from symbolic.patterns.types import F32, array_of
@@ -36,7 +37,7 @@ def gemv(A, x, z, a, b):
 
 
 def text(function, **types) -> str:
-    made, _ = trace(function, types)
+    made, _ = trace(user_function(function), types)
     return pattern_text(made, list(types)).splitlines()[-1]
 
 

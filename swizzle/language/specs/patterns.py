@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import builtins
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn, get_args
 
-from swizzle.derive.patterns.traced import TracedValue, lifted, tracer, user_line
+from swizzle.language.specs.traced import TracedValue, lifted, tracer, user_line
 from symbolic.errors import SwizzleError
 from symbolic.patterns import terms as t
 from symbolic.patterns.lengths import length
@@ -157,6 +157,12 @@ def let(value: Any, function: Callable[[Any], Any]) -> Any:
     made = tracer().function(function, [value.kind])
     return tracer().value(t.Let(made.parameters[0], value.term, made.body))
 
+
+PATTERN_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    each.__name__: each
+    for each in (add, iterate, join, let, map, mul, pad, reduce, reorder, scan, slide, split, transpose, zip)
+}
+"""What a `.swz` file has by these names."""
 
 # ---- of traced values --------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """A function of patterns, called on names: what it computes becomes an expression (`symbolic/patterns`).
 
 While a function is traced, its arguments are `Traced` values. Arithmetic on them, `swizzle.math`, `where`, `gather` and
-the functions of `surface.py` make terms; each is typed at once, so that what does not fit is an error at the line that
+the functions of `patterns.py` make terms; each is typed at once, so that what does not fit is an error at the line that
 says it. A pattern is labelled with the user's function in which it was called, which names its position in derivations.
 """
 
@@ -10,12 +10,14 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from swizzle.language.specs.user_function import UserFunction
 from symbolic.algebra.datum import DataComparison
-from symbolic.errors import Place, SwizzleError, definition_place, shown, users_code
+from symbolic.errors import Place, SwizzleError, shown, users_code
 from symbolic.expressions import expression as e
 from symbolic.expressions.expression import Expression, number_name
 from symbolic.ir.functions import ChoiceFunction, FunctionName
@@ -50,7 +52,8 @@ class PatternTracer:
 
     def value(self, made: Term) -> TracedValue:
         """Return a term as a value, typed; it stands where the user called Swizzle."""
-        self.places.setdefault(made, user_line()[0])
+        if (place := user_line()[0]) is not None:
+            self.places.setdefault(made, place)
         return TracedValue(made, self.typing.type_of(made, self.names))
 
     def function(self, called: Callable[..., Any], given: Sequence[ValueType]) -> Lambda:
@@ -81,21 +84,41 @@ def tracer() -> PatternTracer:
     return found
 
 
-def trace(function: Callable[..., Any], types: Mapping[str, ValueType]) -> tuple[Term, PatternTracer]:
+_READING: Final[ContextVar[tuple[Place | None, str] | None]] = ContextVar("_READING", default=None)
+
+
+@contextmanager
+def reading(place: Place | None, name: str) -> Iterator[None]:
+    """Say which line of a file that is read, and not run, stands for the line that is running: `user_line`."""
+    token = _READING.set((place, name))
+    try:
+        yield
+    finally:
+        _READING.reset(token)
+
+
+def trace(function: UserFunction, types: Mapping[str, ValueType]) -> tuple[Term, PatternTracer]:
     """Return what a function computes of inputs of these names and types."""
     found = PatternTracer()
     found.names.update(types)
-    token = _TRACING.set(found)
+    token, subject = _TRACING.set(found), f"{function.name}, called on names,"
+    values = [TracedValue(Variable(each), kind) for each, kind in types.items()]
+    read = reading(None, function.name) if function.is_read else nullcontext()
     try:
-        with users_code(f"{function.__name__}, called on names,", function, "a function of patterns of its inputs"):
-            made = function(*(TracedValue(Variable(each), kind) for each, kind in types.items()))
-        return lifted(made, definition_place(function.__code__)), found
+        with users_code(subject, function.called, "a function of patterns of its inputs"), read:
+            made = function.called(*(each.taken_apart if function.is_read else each for each in values))
+        return lifted(made, function.place), found
     finally:
         _TRACING.reset(token)
 
 
-def user_line() -> tuple[Place, str]:
-    """Return the line of the user's that is running, and the name of the innermost function of theirs that has one."""
+def user_line() -> tuple[Place | None, str]:
+    """Return the line of the user's that is running, and the name of the innermost function of theirs that has one.
+
+    In a file that is read the place is None where nothing but the interpreter knows it.
+    """
+    if (read := _READING.get()) is not None:
+        return read
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_ours(frame):
         frame = frame.f_back
@@ -130,7 +153,8 @@ def lifted(value: Any, place: Place | None = None) -> Term:
     if isinstance(value, TracedValue):
         return value.term
     if isinstance(value, tuple) and len(value) > 1:
-        return Tupled(tuple(lifted(each, place) for each in value))
+        made = Tupled(tuple(lifted(each, place) for each in value))
+        return _together(made) or made
     large = isinstance(value, int) and value.bit_length() > 1000
     if (isinstance(value, bool | int | float) and not large) or (
         type(value).__module__ == "numpy" and not getattr(value, "ndim", 1)
@@ -142,6 +166,15 @@ def lifted(value: Any, place: Place | None = None) -> Term:
         expected="a value made of the inputs by patterns and arithmetic, a number, or a tuple of two or more such",
         fix="write lists as map(f, x), and loops as reduce(f, x, start)",
     )  # fmt: skip
+
+
+def _together(made: Tupled) -> Term | None:
+    """Return the value whose items a tuple has, all of them in order."""
+    first = made.items[0]
+    if not isinstance(first, Item) or made.items != tuple(Item(first.of, at) for at in range(len(made.items))):
+        return None
+    kind = tracer().typing.type_of(first.of, tracer().names)
+    return first.of if isinstance(kind, TupleOf) and len(kind.items) == len(made.items) else None
 
 
 class TracedComparison(DataComparison):
@@ -258,6 +291,13 @@ class TracedValue:
             return tracer().value(self.term.items[place])
         made = Item(self.term, place) if isinstance(self.kind, TupleOf) else Indexed(self.term, number(place))
         return tracer().value(made)
+
+    @property
+    def taken_apart(self) -> Any:
+        """The value, a tuple where it is one: an interpreter takes tuples apart itself."""
+        if not isinstance(self.kind, TupleOf):
+            return self
+        return tuple(self[place].taken_apart for place in range(len(self.kind.items)))
 
     @property
     def shape(self) -> tuple[Expression, ...]:
