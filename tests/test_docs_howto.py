@@ -160,7 +160,7 @@ def test_an_installed_operator_is_known_to_the_command_line(tmp_path: Path, monk
 def test_the_places_to_change_are_there() -> None:
     """Each file that the table of extend.md names exists."""
     named = re.findall(r"`((?:symbolic|swizzle|templates|tests|cuda_out|docs|editors)/[\w./-]*)`", text_of("extend.md"))
-    assert len(named) >= 12
+    assert len(named) >= 8
     assert [path for path in named if not (DOCS.parent / path).exists()] == []
 
 
