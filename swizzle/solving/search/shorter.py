@@ -56,7 +56,8 @@ def with_shorter_formulas(reading: Reading, best: Candidate, cost: BoundedCost) 
     """Return a filling that costs no more, with shorter formulas where a few tries find some."""
     problem = reading.problem
     many = Many(problem)
-    best = _with_rounds_in_order(reading, many, best, cost)
+    values = many.chosen(problem.templates(best.space), best.choices)
+    best = _shortest(reading, many, best, values, cost, list(_orders(problem, many, values)))
     best = _with_items_dealt_anew(reading, many, best, cost)
     fits = min(FUNCTIONS, THREADS // LaunchShape.of(problem.program).count)
     for number, hole in enumerate(problem.program.holes):
@@ -74,44 +75,33 @@ def with_shorter_formulas(reading: Reading, best: Candidate, cost: BoundedCost) 
             some = np.broadcast_to(np.asarray(light.apply(choice, arguments)), len(values[number]))
             others.setdefault(some.astype(np.int64).tobytes(), (*values[:number], some, *values[number + 1 :]))
         others |= {some[number].astype(np.int64).tobytes(): some for some in _agreeing(reading, number, values)}
-        costs = many.costs(list(others.values()), cost.of_copies)
-        for other, costing in zip(others.values(), costs, strict=True):
-            own = reading.choice_of(best.space, number, other[number].tolist()) if costing == best.cost else None
-            if own is not None:
-                choices = (*best.choices[:number], own, *best.choices[number + 1 :])
-                candidate = Candidate(best.space, choices, best.cost, other)
-                if length_of(reading.formulas(candidate)[number]) < length:
-                    best, length = candidate, length_of(reading.formulas(candidate)[number])
+        best = _shortest(reading, many, best, values, cost, list(others.values()))
     return best
 
 
-def _with_rounds_in_order(reading: Reading, many: Many, best: Candidate, cost: BoundedCost) -> Candidate:
-    """Return a filling whose loops go through what a hole reads from first to last, if formulas are shorter by that.
+def _shortest(
+    reading: Reading, many: Many, best: Candidate, values: Values, cost: BoundedCost, others: Sequence[Values]
+) -> Candidate:
+    """Return the filling with the shortest formulas, of the best, which has these values, and others at its cost."""
+    found = [best]
+    for other, costing in zip(others, many.costs(others, cost.of_copies), strict=True):
+        own = [
+            choice if new is old else reading.choice_of(best.space, number, new.tolist())
+            for number, (choice, new, old) in enumerate(zip(best.choices, other, values, strict=True))
+            if costing == best.cost
+        ]
+        choices = tuple(choice for choice in own if choice is not None)
+        if len(choices) == len(values):
+            found.append(Candidate(best.space, choices, best.cost, other))
+    return min(found, key=reading.length)
+
+
+def _orders(problem: Problem, many: Many, values: Values) -> Iterator[Values]:
+    """Yield what the holes give with the rounds of a loop in the order in which one of its holes counts up.
 
     Where the order of rounds makes no difference, a search ends with any: all holes of a loop read in round k what they
     read in round p(k). So p is taken back, in all of them together, for each hole that it shows in.
     """
-    problem = reading.problem
-    values = many.chosen(problem.templates(best.space), best.choices)
-    others = list(_orders(problem, many, values))
-    length = reading.length(best)
-    for other, costing in zip(others, many.costs(others, cost.of_copies), strict=True):
-        if costing != best.cost:
-            continue
-        own = [
-            choice if new is old else reading.choice_of(best.space, number, new.tolist())
-            for number, (choice, new, old) in enumerate(zip(best.choices, other, values, strict=True))
-        ]
-        choices = tuple(choice for choice in own if choice is not None)
-        if len(choices) == len(own):
-            candidate = Candidate(best.space, choices, best.cost, other)
-            shorter = reading.length(candidate)
-            best, length = (candidate, shorter) if shorter < length else (best, length)
-    return best
-
-
-def _orders(problem: Problem, many: Many, values: Values) -> Iterator[Values]:
-    """Yield what the holes give with the rounds of a loop in the order in which one of its holes counts up."""
     columns: dict[tuple[str, int], list[tuple[int, int]]] = {}  # of a loop: its holes, and which argument it is
     for stmt, loops in within_loops(problem.program.body):
         variables = {loop.variable: number for number, loop in enumerate(loops)}
@@ -171,16 +161,15 @@ def _with_items_dealt_anew(reading: Reading, many: Many, best: Candidate, cost: 
             continue
         left, slots = _left(group, values), sum(map(_rounds, group))
         likely = [_likely(problem, statement, left, slots - _rounds(statement)) for statement in group]
-        others = []
+        others: list[Values] = []
         for dealt in itertools.islice(_deals(problem, likely, left, iter(range(NODES))), DEALS):
-            own = {number: reading.choice_of(best.space, number, given) for number, given in dealt.items()}
-            chosen = [own.get(number, choice) for number, choice in enumerate(best.choices)]
-            choices = tuple(choice for choice in chosen if choice is not None)
-            if len(choices) == len(chosen):
-                others.append(Candidate(best.space, choices, best.cost, many.chosen(templates, choices)))
-        costs = many.costs([other.values or () for other in others], cost.of_copies)
-        same = [other for other, costing in zip(others, costs, strict=True) if costing == best.cost]
-        best = min([best, *same], key=reading.length)
+            found = ((number, reading.choice_of(best.space, number, given)) for number, given in dealt.items())
+            own = {number: choice for number, choice in found if choice is not None}
+            if len(own) == len(dealt):
+                made = many.chosen(templates, [own.get(number, choice) for number, choice in enumerate(best.choices)])
+                others.append([made[number] if number in own else old for number, old in enumerate(values)])
+        best = _shortest(reading, many, best, values, cost, others)
+        values = many.chosen(templates, best.choices)
     return best
 
 
