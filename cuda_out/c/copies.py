@@ -44,13 +44,15 @@ def _one(stmt: ir.CopyAsync, printed: ExpressionPrinter, facts: Facts) -> str:
     inside = printed.inside(stmt.load.array, stmt.load.indices, facts)
     asked += [inside] if inside else []
     condition = asked[0] if len(asked) == 1 else " && ".join(f"({each})" for each in asked)
-    into, given = (printed.element(each.array, each.indices, facts) for each in (stmt, stmt.load))
+    into = printed.element(stmt.array, stmt.indices, facts)
     if stmt.bytes < LEAST:
+        given = printed.element(stmt.load.array, stmt.load.indices, facts)
         zero = literal(0, stmt.load.dtype)
         return f"{into} = {f'{condition} ? {given} : {zero}' if condition else given};"
     name = f"copy_async_or_zero_{stmt.bytes}" if condition else f"copy_async_{stmt.bytes}"
     printed.helpers.add(name)
-    return f"{name}(&{into}, &{given}{f', {condition}' if condition else ''});"
+    given = printed.address(stmt.load.array, stmt.load.indices, facts)
+    return f"{name}(&{into}, {given}{f', {condition}' if condition else ''});"
 
 
 def _together(stmt: ir.CopyAsync, printed: ExpressionPrinter, facts: Facts) -> str:

@@ -13,13 +13,14 @@ An index is a `long long` in the text unless the ranges show that it and every i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 from typing_extensions import assert_never
 
+from cuda_out.analysis.registers import is_static
 from cuda_out.c.emitter import c_name
 from cuda_out.c.types import C_TYPE, HALF_BITS, OF_HALF, TO_HALF, literal, nearest_half, reciprocal
 from cuda_out.passes.packed_words import WordMove, per_word
@@ -128,6 +129,8 @@ class ExpressionPrinter(Struct):
     words: Mapping[str, ir.DeclareArray] = {}  # the arrays of small elements that are words, several to a word
     table: str = "table_"  # what the names of tables begin with
     tables: dict[tuple[int, ...], str] = field(default_factory=dict)  # those that the text looks numbers up in
+    static: frozenset[str] = frozenset()  # the variables that compilers know once they unroll loops
+    declared: Mapping[str, ir.DeclareArray | ir.DeclareAccumulator] = {}
     guarded: set[Axis] = field(default_factory=set)  # the axes along which only blocks that are not whole need bounds
 
     def text(self, expr: Expr, facts: Facts, level: int = LOOSEST) -> str:
@@ -217,13 +220,20 @@ class ExpressionPrinter(Struct):
         name = self.names[array]
         if array not in self.shapes or not indices:
             return name + "".join(f"[{self.text(index, facts)}]" for index in indices)
+        flat = self._flat(array, indices, self.shapes[array], facts)
+        if self.tiles and array not in self.tiles.moved and (begin := self.tiles.offset(array)):
+            flat = CText(begin if flat.text == "0" else f"{begin} + {flat.inside('+', 12)}", 12, "+")
+        return f"{name}[{flat.text}]"
+
+    def _flat(self, array: str, indices: Sequence[Expr], shape: Sequence[int | str], facts: Facts) -> CText:
+        """Return the place of an element, row-major, in an array of a shape."""
         flat, count = self.print(indices[0], facts), 1
-        for extent in self.shapes[array]:
+        for extent in shape:
             count *= extent if isinstance(extent, int) else 1
-        first = self.tiles.span(array, 0) if self.tiles else None
+        first = self.tiles.span(array, 0) if self.tiles and array in self.shapes else None
         if (count > 2**31 - 1 or (first and first.axis == "k")) and len(indices) > 1:
             flat = CText(f"static_cast<long long>({flat.text})", PRIMARY)
-        for index, extent in zip(indices[1:], self.shapes[array][1:], strict=True):
+        for index, extent in zip(indices[1:], shape[1:], strict=True):
             if flat.text != "0" and extent != 1:
                 flat = CText(f"{flat.at(13)} * {extent}" if flat.text != "1" else str(extent), 13)
             if isinstance(index, ir.Const) and index.value == 0:
@@ -231,9 +241,18 @@ class ExpressionPrinter(Struct):
             # Index sums associate, so the right operand needs no parentheses of its own.
             last = self.print(index, facts)
             flat = last if flat.text == "0" else CText(f"{flat.at(12)} + {last.inside('+', 12)}", 12, "+")
-        if self.tiles and array not in self.tiles.moved and (begin := self.tiles.offset(array)):
-            flat = CText(begin if flat.text == "0" else f"{begin} + {flat.inside('+', 12)}", 12, "+")
-        return f"{name}[{flat.text}]"
+        return flat
+
+    def address(self, array: str, indices: tuple[Expr, ...], facts: Facts) -> str:
+        """Return a pointer to an element. What loops add that compilers unroll is added to a pointer to the rest: sums
+        of pointers have constants apart, and those of indices of 32 bits have not."""
+        parts = [steady_and_moved(index, self.static) for index in indices]
+        kept, moved = zip(*parts, strict=True) if parts else ((), ())
+        bounded = all(range_of(part, facts).lo >= 0 for pair in parts for part in pair)
+        if not bounded or all(map(_is_number, kept)) or all(map(_is_number, moved)):
+            return f"&{self.element(array, indices, facts)}"
+        shape = self.shapes[array] if array in self.shapes else self.declared[array].shape
+        return f"&(&{self.element(array, kept, facts)})[{self._flat(array, moved, shape, facts).text}]"
 
     def word(self, array: str, number: int | Expr, facts: Facts) -> str:
         """Return a word of an array of words."""
@@ -466,6 +485,22 @@ class ExpressionPrinter(Struct):
                 mask = converted(self.text(expr.mask, facts), DType.U32)
         width = "" if self.warp_size == 32 else f", {self.warp_size}"
         return f"{call[expr.mode]}({mask}, {offered}, {lane}{width})"
+
+
+def steady_and_moved(index: Expr, static: Set[str]) -> tuple[Expr, Expr]:
+    """Return what an index is the sum of: what no loop moves that compilers unroll, and what only such loops do."""
+    zero = ir.Const(0, DType.INDEX, index.place)
+    match index:
+        case _ if is_static(index, static):
+            return zero, index
+        case ir.Binary(op="+", left=left, right=right) if is_static(right, static):
+            return left, right
+        case _:
+            return index, zero
+
+
+def _is_number(expr: Expr) -> bool:
+    return isinstance(expr, ir.Const)
 
 
 def in_single_precision(expr: Expr) -> Expr:

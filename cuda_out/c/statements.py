@@ -19,7 +19,7 @@ from cuda_out.analysis.placement import (
     dynamic_shared,
     placements,
 )
-from cuda_out.analysis.registers import loops_to_unroll
+from cuda_out.analysis.registers import loops_to_unroll, static_names
 from cuda_out.c.copies import copy_lines
 from cuda_out.c.emitter import Emitter, c_names
 from cuda_out.c.expressions import (
@@ -160,6 +160,8 @@ class StatementPrinter:
             ieee_division=program.ieee_division,
             whole=tiles.whole if tiles and whole else "",
             words=self.words.arrays,
+            static=static_names(program),
+            declared=self.declared,
         )
 
     def kernel_body(self) -> None:
@@ -339,7 +341,7 @@ class StatementPrinter:
         elif row is None:
             fragments.reverse()
         else:
-            fragments.append(f"&{self.expressions.element(row.array, row.indices, facts)}")
+            fragments.append(self.expressions.address(row.array, row.indices, facts))
         self.out.line(f"{function_of(stmt)}({', '.join(fragments)});")
 
     def _store(self, stmt: ir.Store, facts: Facts) -> None:

@@ -8,7 +8,7 @@ from cuda_out.passes.barrel import rotate_registers
 from cuda_out.passes.distribute import distribute
 from cuda_out.passes.packed_words import write_out_words
 from cuda_out.passes.permutations import split_permutations
-from cuda_out.passes.references import plain_coordinates, reuse_names, see_through_names, separate_names
+from cuda_out.passes.references import plain_coordinates, reuse_names, see_through_names, separate_names, steady_first
 from cuda_out.passes.share import merge_copies, share_values
 from cuda_out.passes.shuffles import legal_shuffles, plain_lanes
 from cuda_out.passes.simplify import drop_dead, inline_finals, reduce_strength, simplify
@@ -26,6 +26,7 @@ _ORDER: tuple[Callable[[Program], Program], ...] = (
     distribute,
     simplify,
     see_through_names,
+    steady_first,
     plain_lanes,
     write_out_words,
     vectorize,

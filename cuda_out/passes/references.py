@@ -17,7 +17,9 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cuda_out.analysis.registers import is_static, static_names
 from cuda_out.analysis.values import is_computable
+from cuda_out.passes.index_rules import sum_of, terms_of
 from cuda_out.passes.rotation import Loops
 from cuda_out.passes.share import operation_count
 from cuda_out.passes.simplify import simplify_expression
@@ -41,6 +43,7 @@ from symbolic.ir.walk import (
     substitute,
     trips_of,
 )
+from symbolic.ir.warp_meaning import row_operand
 
 Definitions: TypeAlias = dict[str, Expr]  # the value of a variable, where it has not changed since
 
@@ -289,21 +292,68 @@ def see_through_names(program: Program) -> Program:
     With `row = 16 * m + lane % 16`, `row // 2 % 4` is `lane // 2 % 4`, which a loop over m does not change. The
     variable of a loop counts as a multiple of its step, where its start is one.
     """
-    return replace(program, body=_seen_through(program.body, launch_facts(program), {}))
+
+    def change(stmt: Stmt, facts: Facts, known: Definitions) -> Stmt:
+        return map_own(stmt, lambda expr: _divided(expr, facts, known))
+
+    return replace(program, body=_seen_through(program.body, launch_facts(program), {}, change, _stepped))
 
 
-def _seen_through(body: Body, facts: Facts, known: Definitions) -> Body:
+def steady_first(program: Program) -> Program:
+    """Return the same program, in which the indices of what is copied, and of rows that lanes name, are sums of what no
+    loop changes that compilers unroll, and behind it, of what only such loops do."""
+    static = static_names(program)
+
+    def apart(index: Expr, known: Definitions) -> Expr:
+        moves = {name: value for name, value in known.items() if names_in(value) & static and name not in static}
+        terms = list(terms_of(_expand(index, moves)))
+        scaled = [each for each in terms if not isinstance(each, int)]
+        moved = [each for each in scaled if is_static(each.atom, static)]
+        if len(moved) in (0, len(scaled)):
+            return index
+        steady = sum_of([each for each in scaled if each not in moved], 0, index.place)
+        behind = sum_of(moved, sum(each for each in terms if isinstance(each, int)), index.place)
+        return ir.Binary("+", steady, behind, DType.INDEX, index.place)
+
+    def change(stmt: Stmt, facts: Facts, known: Definitions) -> Stmt:
+        def loaded(expr: Expr) -> Expr:
+            if isinstance(expr, ir.Load):
+                return replace(expr, indices=tuple(apart(index, known) for index in expr.indices))
+            return rebuild(expr, loaded)
+
+        match stmt:
+            case ir.CopyAsync(source=source):
+                return replace(stmt, source=loaded(source))
+            case ir.WarpInstruction(operands=operands):
+                row = row_operand(stmt)
+                return replace(stmt, operands=tuple(loaded(each) if each is row else each for each in operands))
+            case _:
+                return stmt
+
+    return replace(program, body=_seen_through(program.body, launch_facts(program), {}, change, lambda _: {}))
+
+
+def _seen_through(
+    body: Body,
+    facts: Facts,
+    known: Definitions,
+    change: Callable[[Stmt, Facts, Definitions], Stmt],
+    of_loop: Callable[[ir.For], Definitions],
+) -> Body:
+    """Return the body with each statement changed by the definitions that hold there, and those of loops around."""
     found: list[Stmt] = []
     for stmt in body:
-        changed = map_own(stmt, lambda expr, facts=facts: _divided(expr, facts, known))  # type: ignore[misc]
+        changed = change(stmt, facts, known)
         match changed:
             case ir.For(body=inner):
                 forget(known, assigned_in((stmt,)))
-                within = {**known, **_stepped(changed)}
-                changed = replace(changed, body=_seen_through(inner, loop_facts(changed, facts), within))
+                within = {**known, **of_loop(changed)}
+                changed = replace(
+                    changed, body=_seen_through(inner, loop_facts(changed, facts), within, change, of_loop)
+                )
             case ir.If(condition=condition, then=then, otherwise=otherwise):
                 sides = [
-                    _seen_through(side, facts_where(condition, truth, facts), dict(known))
+                    _seen_through(side, facts_where(condition, truth, facts), dict(known), change, of_loop)
                     for side, truth in ((then, True), (otherwise, False))
                 ]
                 changed = replace(changed, then=sides[0], otherwise=sides[1])
