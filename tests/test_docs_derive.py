@@ -65,3 +65,15 @@ def test_rows_and_tiles_are_proved_with_what_is_left_to_the_solver() -> None:
     assert found == ["in_blocks", "in_warps", "one_head", "in_lanes", "through_shared", "in_registers"]
     assert "  index1 = column ^ row\n  cost    0 conflicts, proved minimal\n" in out.getvalue()
     assert re.search(r"^  home1 = \w+$", out.getvalue(), re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_scans_in_chunks_are_three_kernels_that_are_proved(tmp_path: Path) -> None:
+    """The chunk that a block scans is cut again among its threads; no array keeps what is only passed on."""
+    out, err = io.StringIO(), io.StringIO()
+    file = DOCS / "examples" / "derive" / "scans.py"
+    assert execute(["derive", str(file), "-o", str(tmp_path)], out, err) == 0, err.getvalue()
+    found = re.findall(r"^(\w+): derived in \d+ steps, .* for all inputs \((.*)\)$", out.getvalue(), re.MULTILINE)
+    assert [name for name, _ in found] == ["in_blocks", "in_threads", "prefix_maxima"]
+    assert all(kernels.count("then") == 2 for _, kernels in found)
+    assert "cuda.local" not in (tmp_path / "in_blocks.py").read_text()

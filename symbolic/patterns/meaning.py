@@ -186,7 +186,7 @@ class _Machine:
         every = self.folded(term.operator, found, array, names, lanes)
         if isinstance(term, t.Reduce):
             return _each(lambda data: np.expand_dims(data, lanes), every[-1])
-        every = every[1:]
+        every = every[1:] if term.kind == "scan" else every[:-1]
         return (
             _each(lambda *data: np.stack(np.broadcast_arrays(*data), lanes), *every)
             if every

@@ -130,11 +130,13 @@ class PartialReduce(Struct, frozen=True):
 
 
 class PrefixScan(Struct, frozen=True):
-    """T[n] -> T[n], element i is the reduction of elements 0 to i, beginning with `start`."""
+    """T[n] -> T[n], element i is the reduction of elements 0 to i, beginning with `start`; of kind `before`, of those
+    before i."""
 
     operator: Lambda
     start: Term
     array: Term
+    kind: Literal["scan", "before"] = "scan"
     label: str = ""
 
 
@@ -254,8 +256,9 @@ MEMORIES: Final[Mapping[MemorySpace, str]] = {"shared": "toShared", "global": "t
 PATTERNS: Final[Mapping[str, tuple[type[Any], Mapping[str, str]]]] = {
     **{name: (Map, {"kind": kind}) for kind, name in MAPS.items()},
     "reduce": (Reduce, {"kind": "reduce"}), "reduce_seq": (Reduce, {"kind": "seq"}), "part_red": (PartialReduce, {}),
-    "scan": (PrefixScan, {}), "iterate": (Iterate, {}), "split": (Split, {}), "join": (JoinChunks, {}),
-    "transpose": (Transpose, {}), "slide": (Slide, {}), "pad": (PadEnds, {}), "reorder": (Reorder, {}),
+    "scan": (PrefixScan, {"kind": "scan"}), "scan_before": (PrefixScan, {"kind": "before"}), "iterate": (Iterate, {}),
+    "split": (Split, {}), "join": (JoinChunks, {}), "transpose": (Transpose, {}), "slide": (Slide, {}),
+    "pad": (PadEnds, {}), "reorder": (Reorder, {}),
     "reorder_stride": (ReorderStride, {}), "asVector": (AsVector, {}), "asScalar": (AsScalar, {}),
     **{name: (ToMemory, {"memory": memory}) for memory, name in MEMORIES.items()},
 }  # fmt: skip

@@ -78,6 +78,7 @@ CLAIMS: Final[Mapping[str, tuple[RuleClaim, ...]]] = {
         RuleClaim("reduce_seq(lambda a, b: op(a, f(b, b)), z) o map(lambda a: g(a)) o x", {**_V, "z": "f32"}),
     ),
     "scan_map_fusion": (RuleClaim(_OP + "scan(add, z) o map(lambda v: g(v)) o x", {**_V, "z": "f32"}),),
+    "scan_chunks": (RuleClaim(_OP + "scan(add, z) o x", {**_X, "z": "f32"}, {"size": "s"}),),
     "lower_map": tuple(
         RuleClaim("map(lambda v: f(v)) o x", _V, {"kind": kind}) for kind in ("global", "block", "seq")
     ),
@@ -189,6 +190,9 @@ WITHOUT: Final[Mapping[tuple[str, str], RuleClaim]] = {
     ("scan_map_fusion", "alike"): RuleClaim(
         "scan(lambda a, b: a + b, 0) o map(lambda p: p[0] * p[1]) o zip(x, x)", _6
     ),
+    ("scan_chunks", "associative"): RuleClaim(_ODD + "scan(odd, 0) o x", _4, {"size": "2"}),
+    ("scan_chunks", "neutral"): RuleClaim(_ADD + "scan(add, 1) o x", _12, {"size": "4"}),
+    ("scan_chunks", "divides"): RuleClaim(_ADD + "scan(add, 0) o x", _6, {"size": "4"}),
     ("lower_map", "nesting"): RuleClaim("map(lambda v: v + 1) o x", _6, {"kind": "local"}),
     ("to_memory", "nesting"): RuleClaim("map_global(lambda v: v + 1) o x", _6, {"memory": "shared"}),
     ("reorder_stride", "divides"): RuleClaim("reorder o x", _6, {"stride": "4"}),

@@ -112,7 +112,9 @@ class Ranges(Struct):
             return bool(0 <= index.value < size.value)
         if index.operator == NAME and index.value in self.below:
             rest = normal(subtract(size, self.below[index.value]))
-            return all(coefficient >= 0 for coefficient, _ in terms(rest))
+            last = subtract(self.below[index.value], ONE)
+            known = all(coefficient >= 0 for coefficient, _ in terms(rest))
+            return known or (last.operator == NAME and self._is_below(last, size))
         if index.operator == "+":  # i * a + j below m * a, where i is below m and j below a
             for coefficient, what in terms(index):
                 part = multiply(constant(coefficient), what)
@@ -262,7 +264,8 @@ class Elementwise:
         if isinstance(term, t.Reduce):
             return ElementArray(ONE, lambda _: fold(array))
         if isinstance(term, t.PrefixScan):
-            return ElementArray(array.length, lambda i: fold(ElementArray(add(i, ONE), array.at)))
+            more = ONE if term.kind == "scan" else ZERO
+            return ElementArray(array.length, lambda i: fold(ElementArray(add(i, more), array.at)))
         size = quotient(array.length, term.parts)
         return ElementArray(
             term.parts, lambda i: fold(ElementArray(size, lambda j: array.at(add(multiply(i, size), j))))

@@ -79,6 +79,32 @@ def scan_map_fusion(term: Term, here: Surroundings) -> Term:
     another("scan o map_seq")
 
 
+@rule(
+    "scan", "scan(f, z) = join o map(lambda p: map(lambda v: f(p[0], v)) o scan(f, z) o p[1]) o "
+    "zip(scan_before(f, z) o map(lambda c: at(reduce(f, z) o c, 0)) o split(size), split(size))",
+    "associative", "neutral", "divides",
+)  # fmt: skip
+def scan_chunks(term: Term, here: Surroundings, size: Expression) -> Term:
+    """Scan each chunk, then combine with what all chunks before it come to."""
+    if not isinstance(term, t.PrefixScan) or term.kind != "scan":
+        another("scan")
+    if any(isinstance(each, t.Reorder) for each in walk(term.array)):
+        another("scan of elements whose order is known: it is used twice")
+    here.law("associative", term.operator, term.array)
+    here.law("neutral", term.operator, term.array, term.start)
+    here.divides(size, here.array(term.array).length)
+    chunk, pair, element = (parameter(term.operator, term.start, like=like) for like in ("c", "p", "v"))
+    chunks, name = t.Split(size, term.array), t.Variable(chunk)
+    total = t.Reduce(term.operator, term.start, name, label=labelled(term, "total"))
+    totals = t.Map(t.Lambda((chunk,), t.Indexed(total, number(0))), chunks, label=labelled(term, "totals"))
+    before = replace(term, array=totals, kind="before", label=labelled(term, "before"))
+    first, second = term.operator.parameters
+    both = inlined(term.operator, **{first: t.Item(t.Variable(pair), 0), second: t.Variable(element)})
+    each = replace(term, array=t.Item(t.Variable(pair), 1), label=labelled(term, "chunk"))
+    moved = t.Map(t.Lambda((element,), both), each, label=labelled(term, "moved"))
+    return t.JoinChunks(t.Map(t.Lambda((pair,), moved), t.Zip((before, chunks)), label=labelled(term, "chunks")))
+
+
 @rule("join", "map(f) o join = join o map(map(f))")
 def map_of_join(term: Term, here: Surroundings) -> Term:
     """Map chunk by chunk what is in chunks already."""

@@ -216,7 +216,16 @@ class EqualityProver:
         if isinstance(a, ElementArray):
             self.same_index(a.length, b.length, "lengths")
             i = self.ranges.index(a.length)
-            return self.equal(a.at(i), b.at(i))
+            try:
+                return self.equal(a.at(i), b.at(i))
+            except _Unproved:  # chunk by chunk, which is the same index
+                sizes = [size for size in map(number_name, self.sizes) if is_whole(quotient(a.length, size))]
+                if not sizes or a.length is sizes[0]:
+                    raise
+                i = add(
+                    multiply(self.ranges.index(quotient(a.length, sizes[0])), sizes[0]), self.ranges.index(sizes[0])
+                )
+                return self.equal(a.at(i), b.at(i))
         if isinstance(a, Expression):
             return self.same_index(a, b, "numbers")
         if isinstance(a, tuple):
@@ -261,6 +270,8 @@ class EqualityProver:
 
     def flat(self, fold: Any) -> Any:
         """Return a fold over elements that are no folds by the same operator, where lemmas allow it."""
+        if isinstance(fold, Made) and (whole := self.gone_on(fold)) is not None:
+            return whole
         if not isinstance(fold, Fold):
             return fold
         k = self.ranges.index(fold.array.length)
@@ -289,6 +300,23 @@ class EqualityProver:
             self.lemmas.add("one element")
             return self.flat(fold.array.at(ZERO))
         return fold
+
+    def gone_on(self, made: Made) -> Fold | None:
+        """Return the fold that two make, one of elements and one of those behind them, combined by their operator."""
+        match made.arguments:
+            case (Fold() as a, Fold() as b) if a.key is not None and a.key == b.key:
+                a, b = self.flat(a), self.flat(b)
+                one, other = self.accumulator(), self.accumulator()
+                k = self.ranges.index(b.array.length)
+                if (
+                    self.laws >= {"associative", "neutral"}
+                    and a.step(one, other) == Made(made.what, (one, other))
+                    and self.is_same(a.start, b.start)
+                    and self.is_same(a.array.at(add(a.array.length, k)), b.array.at(k))
+                ):
+                    self.lemmas.add("promotion")
+                    return Fold(a.step, a.start, ElementArray(add(a.array.length, b.array.length), a.array.at), a.key)
+        return None
 
     def joined(self, fold: Fold, chunk: Any) -> ElementArray:
         """Return the elements of all chunks."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from swizzle.language.specs.spec import Spec
+from swizzle.language.specs.spec import Spec, user_function
 from swizzle.language.specs.traced import trace
-from swizzle.language.specs.user_function import user_function
 from symbolic.errors import SwizzleError
 from symbolic.expressions.expression import NAME, Expression, add, constant, number_name, substituted, subtract
 from symbolic.ir.program import Program

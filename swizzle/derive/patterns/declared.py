@@ -24,8 +24,8 @@ from swizzle.derive.patterns.steps import DerivationCursor, DerivationProgress, 
 from swizzle.derive.patterns.written import IMPORTED
 from swizzle.language.element_types import ArrayType, OpenArrayType, caller_place
 from swizzle.language.parameters import MODULE_KEY, Parameters
+from swizzle.language.specs.spec import UserFunction, user_function
 from swizzle.language.specs.traced import PatternTracer, trace
-from swizzle.language.specs.user_function import UserFunction, user_function
 from swizzle.sketches.declaration import OPTIONS
 from swizzle.sketches.swz_file import DerivationText
 from symbolic.errors import Place, SwizzleError, definition_place, users_code

@@ -267,7 +267,8 @@ class _Cut:
         moves = moves or (isinstance(node, t.Map) and only_moves(node))
         if spine and moves:
             return replace(node, array=self._rest(operand_of(node), True))
-        if not spine and (moves or (isinstance(node, t.Map) and node.kind in GRID)) and _has_grid(_below(node)):
+        ends = moves or isinstance(node, t.PrefixScan) or (isinstance(node, t.Map) and node.kind in GRID)
+        if not spine and ends and _has_grid(_below(node)):
             name = self.taken.take("part")
             self.handed[name] = term(self._rest(node, True))
             return t.Variable(name)

@@ -33,6 +33,9 @@ class LoweredKernel(KeptPatterns):
         match term:
             case t.Map() if only_moves(term) and not isinstance(term.array, t.Variable):
                 self.write(term.array, self._behind(term, out, scope), scope)
+            case t.Map(kind="map" | "seq", array=t.PrefixScan() as inner):
+                into = view_of(out)
+                self._scan(inner, lambda i, made: self._write_element(term, made, into.at(i), scope), scope)
             case t.Map():
                 asked = "exchange" in self.holes and term.kind in OWNED and _in_registers(term.array)
                 source = self.exchanged(term, scope) if asked else view_of(self.value(term.array, scope))
@@ -56,7 +59,8 @@ class LoweredKernel(KeptPatterns):
                 kind = self.type_of(replace(term, times=term.times - 1), scope)
                 self.write(term.function.body, out, scope.bind(term.function.parameters, [before], [kind]))
             case t.PrefixScan():
-                self._scan(term, view_of(out), scope)
+                into, kind = view_of(out), self._parameter_types(term, scope)[0]
+                self._scan(term, lambda i, made: self.copy(into.at(i), made, kind, []), scope)
             case t.Indexed(array=t.Reduce() as inner, index=t.Formula()) if self._in_place(inner, out, scope):
                 source = view_of(self.value(inner.array, scope))
                 kinds = self._parameter_types(inner, scope)
@@ -93,14 +97,16 @@ class LoweredKernel(KeptPatterns):
             value = value.at(number(0)) if value.length == 1 else value.at(self.indices.name("\x00", value.length))
         return value.text if isinstance(value, ArrayCell) else value
 
-    def _scan(self, term: t.PrefixScan, out: PatternView, scope: PatternScope) -> None:
-        kinds = self._parameter_types(term, scope)
+    def _scan(self, term: t.PrefixScan, store: Callable[[Expr, PatternValue], None], scope: PatternScope) -> None:
         source = view_of(self.value(term.array, scope))
-        acc = self._started(self.value(term.start, scope), kinds[0])
+        acc = self._started(self.value(term.start, scope), self._parameter_types(term, scope)[0])
 
         def step(i: Expr) -> None:
+            if term.kind == "before":
+                store(i, acc)
             self._accumulate(acc, term, source.at(i), scope)
-            self.copy(out.at(i), acc, kinds[0], [])
+            if term.kind == "scan":
+                store(i, acc)
 
         self.out.loop(source.length, step)
 

@@ -99,6 +99,9 @@ class NumberTexts:
             if part.constant and isinstance(part.value, int) and part.value.bit_length() > 63:
                 done[part] = number_name(repr(float(part.value)))  # a sketch's ints have 64 bits
                 return
+            if part.constant and part.infinite:
+                done[part] = number_name("math.inf" if part.value > 0 else "-math.inf")
+                return
             called = self._called(part)
             if called is None:
                 for each in part.arguments:

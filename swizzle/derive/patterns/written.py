@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from swizzle.derive.patterns.launches import LoweredKernels
 from swizzle.derive.patterns.sources import needed_text
-from swizzle.language.specs.user_function import UserFunction
+from swizzle.language.specs.spec import UserFunction
 from swizzle.sketches.loading import SketchFile
 from symbolic.ir.walk import FreshNames
 from symbolic.patterns.types import ArrayOf, TupleOf, ValueType

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from swizzle.language.specs.user_function import UserFunction
+from swizzle.language.specs.spec import UserFunction
 from symbolic.algebra.datum import DataComparison
 from symbolic.errors import Place, SwizzleError, shown, users_code
 from symbolic.expressions import expression as e

@@ -22,7 +22,7 @@ from swizzle.derive.patterns import (
     zip,
 )
 from swizzle.language.specs.traced import trace
-from swizzle.language.specs.user_function import user_function
+from swizzle.language.specs.spec import user_function
 from symbolic.elements import DType
 from symbolic.patterns.text import pattern_text
 from symbolic.patterns.types import F32, array_of
