@@ -199,10 +199,9 @@ def _declared(
 def declared_by(text: DerivationText) -> DeclaredDerivation:
     """Return a derivation of a `.swz` file."""
     given = dict(text.given)
-    known = [
-        given.pop(name, default) for name, default in (("spec", None), ("start", None), ("threads", ()), ("out", ()))
-    ]
-    return _declared(text, (), *known, given, text.source.place(text.decorator))
+    spec, start = given.pop("spec", None), given.pop("start", None)
+    threads, out = given.pop("threads", ()), given.pop("out", ())
+    return _declared(text, (), spec, start, threads, out, given, text.source.place(text.decorator))
 
 
 def _function(given: object) -> UserFunction:

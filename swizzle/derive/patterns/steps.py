@@ -270,7 +270,7 @@ def steps_of(text: DerivationText) -> Callable[[DerivationCursor], None]:
                 given = [value(each) for each in node.args]
                 before = position(inner, name, first)
                 with reading(text.source.place(node), ""):
-                    made = getattr(before, method)
+                    made: Callable[..., DerivationCursor] = getattr(before, method)
                     try:
                         return made(*given, **named)
                     except TypeError as error:

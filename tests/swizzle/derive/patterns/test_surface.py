@@ -21,8 +21,8 @@ from swizzle.derive.patterns import (
     transpose,
     zip,
 )
-from swizzle.language.specs.traced import trace
 from swizzle.language.specs.spec import user_function
+from swizzle.language.specs.traced import trace
 from symbolic.elements import DType
 from symbolic.patterns.text import pattern_text
 from symbolic.patterns.types import F32, array_of
