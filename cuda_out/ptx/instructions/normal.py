@@ -492,25 +492,6 @@ class Normal(Exponentials):
         kind = f"s{width(target)}"
         return self.absolute(kind, self.add(kind, args[0], self.scaled(kind, -1, args[1])))
 
-    def floor_divide(self, kind: str, a: Term, b: Term) -> Term:
-        """Return the floored quotient of integers; by a power of two it is a shift."""
-        op, args = self.terms.nodes[b]
-        if op == "const" and args[0] == 1:
-            return a
-        if op == "const" and args[0] != 0 and self.terms.is_const(a):
-            mask = (1 << width(kind)) - 1 if kind[0] == "u" else -1
-            return self.terms.const(signed((self.terms.nodes[a][1][0] & mask) // (args[0] & mask), width(kind)))
-        if op == "const" and args[0] > 0 and args[0] & args[0] - 1 == 0:
-            return self.shifted_right(kind, a, args[0].bit_length() - 1)
-        return self.terms.apply(f"floordiv.{kind}", (a, b))
-
-    def modulo(self, kind: str, a: Term, b: Term) -> Term:
-        """Return the floored remainder of integers; by a power of two it is a mask."""
-        op, args = self.terms.nodes[b]
-        if op == "const" and args[0] > 0 and args[0] & args[0] - 1 == 0:
-            return self.conjunction(kind, a, self.terms.const(args[0] - 1))
-        return self.add(kind, a, self.scaled(kind, -1, self.multiply(kind, b, self.floor_divide(kind, a, b))))
-
     def _paired(self, kind: str, left: Polynomial, right: Polynomial) -> list[tuple[Factors, Factors]] | None:
         """Pair the products of two sums, those that are the same but for their constants; None where one is left."""
         found, others = [(f, f) for f in left if f in right], dict[Hashable, list[Factors]]()

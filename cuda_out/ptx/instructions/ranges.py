@@ -57,6 +57,8 @@ class TermRanges:
                 return min(sum(map(self._factor_bits, args)), UNBOUNDED)
             case "+" if max(map(self.bound, args)) < UNBOUNDED:
                 return sum((1 << self.bound(arg)) - 1 for arg in args).bit_length()
+        if op.startswith("place of "):
+            return max(map(self.bound, args[::2]))
         name, kind = typed_operator(op)
         if name in ("min", "max") and kind[:1] in ("s", "u") and max(map(self.bound, args)) < UNBOUNDED:
             return (min if name == "min" else max)(map(self.bound, args))

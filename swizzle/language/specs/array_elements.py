@@ -30,6 +30,11 @@ Kind: TypeAlias = Any
 Objects: TypeAlias = npt.NDArray[Any]
 PAGE: Final = "docs/specifications.md"
 _NUMBERS: Final = (int, float, bool)
+NEVER_WRAPS: Final = frozenset({
+    "maximum", "minimum", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "bitwise_and",
+    "bitwise_or", "bitwise_xor",
+})  # fmt: skip
+"""What gives the same in any type that has its operands."""
 
 
 def is_data(value: object) -> bool:
@@ -532,3 +537,16 @@ def summed_products(a: Objects, b: Objects, kinds: tuple[Kind, Kind]) -> tuple[O
 def _base(array: Objects) -> Objects:
     """Return the elements of a broadcast array, each once: along what was repeated, the first."""
     return array[tuple(slice(0, 1) if step == 0 else slice(None) for step in array.strides)]
+
+
+def note_widened(values: Sequence[Any]) -> None:
+    """Note inputs of 8 and 16 bits with which is computed as they are, so not in NumPy's type of them."""
+    for value in values:
+        if isinstance(value, list | tuple):
+            note_widened(value)
+        if not getattr(value, "label", "") or not value.size:
+            continue
+        first = np.ndarray.view(value, np.ndarray).reshape(-1)[0]
+        whole = first.terms.whole if type(first) is Datum else None
+        if whole is not None and first.terms.types[value.label].is_narrow:
+            whole.widened[value.label] = None

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from swizzle.language.specs.array_elements import (
+    NEVER_WRAPS,
     Kind,
     Objects,
     common_kind,
@@ -22,6 +23,7 @@ from swizzle.language.specs.array_elements import (
     is_data,
     kind_of,
     kind_of_type,
+    note_widened,
     objects,
     on_elements,
     plain_numbers,
@@ -30,7 +32,6 @@ from swizzle.language.specs.array_elements import (
     settled,
     with_type,
 )
-from swizzle.language.specs.widened import NEVER_WRAPS, note_widened
 from symbolic.algebra.datum import DataComparison, Datum
 from symbolic.algebra.terms import Terms
 from symbolic.errors import SwizzleError

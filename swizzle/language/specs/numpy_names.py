@@ -17,11 +17,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from swizzle.language.specs import array_products  # noqa: F401  (what it notes in FUNCTIONS)
-from swizzle.language.specs.array_elements import is_data
+from swizzle.language.specs.array_elements import is_data, note_widened
 from swizzle.language.specs.array_functions import filled
 from swizzle.language.specs.data_array import FUNCTIONS, DataArray, array_of, constants, has_arrays
 from swizzle.language.specs.spec import Spec
-from swizzle.language.specs.widened import note_widened
 from symbolic.errors import is_ours
 
 _AS_IT_IS: Final = object()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import types
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
@@ -23,20 +24,20 @@ from cuda_out.ptx.running.machine import STEPS
 from cuda_out.ptx.running.validate import OutputDifference
 from swizzle.language.specs.spec import Spec
 from swizzle.language.specs.specification import own_types
+from swizzle.sketches.loading import load_names
 from swizzle.strangers.proving.launched import LaunchedKernel, chain_of
 from swizzle.strangers.proving.lengths import equal_lengths, every_length
 from swizzle.strangers.proving.proof import Counterexample, KernelProof, ProofFinding, apart
 from swizzle.strangers.proving.reference import KernelReference, ProofReference, SpecificationReference
 from swizzle.strangers.proving.reproducer import write_reproducer
 from swizzle.strangers.proving.running import ChainRun, Undefined, run_chain, with_indices
-from swizzle.strangers.proving.specifications import specification_of
 from swizzle.strangers.proving.subject import Subject, fitted, subject_of
 from swizzle.strangers.proving.trying import WORST, OneTry, counterexample, float_errors
 from swizzle.strangers.reading.compiled import Undecided, own_name
 from swizzle.strangers.reading.files import cuda_text
 from swizzle.strangers.reading.launch import said_chain, said_flags
 from swizzle.strangers.reading.text import CudaText
-from symbolic.errors import SwizzleError
+from symbolic.errors import SwizzleError, near
 from symbolic.ir.index import cell_name
 from symbolic.ir.program import LANES
 
@@ -319,3 +320,34 @@ def _both(
     if not theirs[1] and not said_flags(other):
         theirs = (theirs[0] or [str(own[0].launch)], args[:1])
     return own, chain_of(other, [name] if name and path else [], *theirs)
+
+
+def specification_of(target: str, kernels: Sequence[str]) -> Spec | Callable[..., Any]:
+    """Return the specification that FILE[:NAME] names: what has @spec, or else a plain function of the file; without a
+    name the only one, or the one that is called as one of the kernels is."""
+    head, colon, name = target.rpartition(":")
+    path, selector = (head, name) if colon and name.isidentifier() and not Path(target).exists() else (target, None)
+    names = load_names(path)
+    marked = {key: each for key, each in names.items() if isinstance(each, Spec)}
+    plain = {
+        key: each for key, each in names.items()
+        if isinstance(each, types.FunctionType) and each.__code__.co_filename == str(path) and key[0] != "_"
+    }  # fmt: skip
+    known: dict[str, Spec | Callable[..., Any]] = {**plain, **marked}
+    if selector is not None and selector not in known:
+        raise SwizzleError(
+            f"{path} has no specification {selector}",
+            expected=f"one of {', '.join(known)}" if known else "a function that gives the outputs",
+            fix=near(selector, known) or f"define {selector}",
+        )
+    if selector is not None:
+        return known[selector]
+    some = marked or plain
+    chosen = list(some) if len(some) == 1 else [key for key in some if key in kernels]
+    if len(chosen) != 1:
+        raise SwizzleError(
+            f"{path} has {len(some)} specifications{': ' if some else ''}{', '.join(some)}",
+            expected="one, or one with the kernel's name",
+            fix=f"name it: {path}:{next(iter(some), 'NAME')}",
+        )
+    return some[chosen[0]]

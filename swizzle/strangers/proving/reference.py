@@ -58,11 +58,12 @@ class ProofReference(Protocol):
 
 
 def written_out(terms: Terms, program: Program) -> WrittenOut:
-    """Return a table of terms written out. Where no array holds doubles, a kernel computes in them to lose less, and
-    that they are rounded to floats in the end counts as no more than that floats are rounded."""
+    """Return a table of terms written out, of finite inputs. Where no array holds doubles, a kernel computes in them to
+    lose less, and that they are rounded to floats in the end counts as no more than that floats are rounded."""
     written = WrittenOut(terms, program.parameters)
     if not any(each.dtype is DType.F64 for each in program.parameters):
-        written.deferred.normal.unrounded = frozenset(("f32",))
+        written.normal.unrounded = frozenset(("f32",))
+    written.normal.finite = True
     return written
 
 

@@ -102,3 +102,51 @@ def test_variance_by_moments(tmp_path: Path) -> None:
     normalised = lambda x: (x - x.mean()) / np.sqrt(x.var() + 10)  # noqa: E731
     assert proof_of(tmp_path, MOMENTS.format("mean", n=96), normalised).verdict == "equal"
     assert proof_of(tmp_path, MOMENTS.format("1.f", n=96), normalised).verdict == "different"
+
+
+ARGMAX = """// swizzle prove: --launch 1,16 --args f32[40],i32.out[1],f32.out[1],i32=40
+__global__ void k(const float* x, int* place, float* most, int n) {
+  __shared__ float values[16];
+  __shared__ int places[16];
+  int t = threadIdx.x, at = -1;
+  float best = -INFINITY;
+  for (int i = t; i < n; i += 16) if (x[i] > best) { best = x[i]; at = i; }
+  values[t] = best; places[t] = at;
+  __syncthreads();
+  for (int s = 8; s > 0; s /= 2) {
+    if (t < s && (values[t + s] > values[t] || (values[t + s] == values[t] && places[t + s] < places[t]))) {
+      values[t] = values[t + s]; places[t] = places[t + s];
+    }
+    __syncthreads();
+  }
+  if (t == 0) { *place = places[0]; *most = values[0]; }
+}
+"""
+ARGMIN = """// swizzle prove: --launch 1,16 --args f32[16,5],i32.out[16]
+__global__ void k(const float* x, int* y) {
+  int place = 0;
+  float least = x[5 * threadIdx.x];
+  for (int i = 1; i < 5; ++i) if (x[5 * threadIdx.x + i] < least) { least = x[5 * threadIdx.x + i]; place = i; }
+  y[threadIdx.x] = place;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "verdict"),
+    [
+        (ARGMAX, "", "", "equal"),
+        (ARGMAX, "x[i] > best", "x[i] >= best", "different"),
+        (ARGMAX, " || (values[t + s] == values[t] && places[t + s] < places[t])", "", "different"),
+        (ARGMAX, "places[t + s] < places[t]", "places[t + s] > places[t]", "different"),
+        (ARGMIN, "", "", "equal"),
+        (ARGMIN, "place = i", "place = 4 - i", "different"),
+        (ARGMIN, "i] < least", "i] <= least", "different"),
+        (ARGMIN, "place = 0", "place = 1", "different"),
+    ],
+)
+def test_places_of_extremes(tmp_path: Path, text: str, old: str, new: str, verdict: str) -> None:
+    """Of equal numbers it is the first one's; how the numbers are put together makes no difference."""
+    meant = (lambda x: ([x.argmax()], [x.max()])) if text == ARGMAX else (lambda x: x.argmin(axis=1))
+    found = proof_of(tmp_path, text.replace(old, new) if old else text, meant)
+    assert found.verdict == verdict, found.explained()
