@@ -25,8 +25,8 @@ def subgraphs(loop: Loop) -> list[tuple[str, ...]]:
 
     The subgraphs of an arg-minimum in two dimensions, whose words are m, i and j, are (m, i) and (m, j).
     """
-    reached = {word: set(reached([word], lambda each: loop.step[each].names & loop.state.keys())) for word in loop.live}
-    widest = [found for found in reached.values() if not any(found < other for other in reached.values())]
+    needed = {word: set(reached([word], lambda each: loop.step[each].names & loop.state.keys())) for word in loop.live}
+    widest = [found for found in needed.values() if not any(found < other for other in needed.values())]
     return [tuple(word for word in loop.live if word in found) for found in dict.fromkeys(map(frozenset, widest))]
 
 
