@@ -71,10 +71,10 @@ def with_shorter_formulas(reading: Reading, best: Candidate, cost: BoundedCost) 
         values = many.chosen(problem.templates(best.space), best.choices)
         arguments = list(many.points[number].table.T)
         others: dict[bytes, Values] = {}
-        for choice in itertools.islice(_plainest(light), fits):
-            some = np.broadcast_to(np.asarray(light.apply(choice, arguments)), len(values[number]))
+        plainest = (light.apply(choice, arguments) for choice in itertools.islice(_plainest(light), fits))
+        for given in (*plainest, *(some[number] for some in _agreeing(reading, number, values))):
+            some = np.broadcast_to(np.asarray(given), len(values[number]))
             others.setdefault(some.astype(np.int64).tobytes(), (*values[:number], some, *values[number + 1 :]))
-        others |= {some[number].astype(np.int64).tobytes(): some for some in _agreeing(reading, number, values)}
         best = _shortest(reading, many, best, values, cost, list(others.values()))
     return best
 
