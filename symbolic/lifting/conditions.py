@@ -4,14 +4,16 @@ A guard is a literal as in `symbolic.values.guard`, a non-zero int whose negatio
 Boolean formula that is taken as a whole, or a *cube*, the conjunction of several guards; a disjunction is a negated
 cube. So paths that part at a test and meet again have the condition from before the test, without asking a solver.
 
-Invariant: no cube holds a guard with its negation, a cube itself, a negated cube that its other parts decide, or two
-atoms that say that one term is different constants.
+Invariant: no cube holds a guard with its negation, a cube itself, a negated cube that its other parts decide, two
+atoms that say that one term is different constants, or bounds of a term that exclude or imply each other.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from functools import cache
+from math import inf
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -34,6 +36,17 @@ def conditions() -> Conditions:
     return found
 
 
+@cache
+def _orders() -> dict[int, tuple[bool, str]]:
+    """Return which comparisons are strict, and how they read bits, by PySMT's number."""
+    import pysmt.operators as op
+
+    return {
+        op.LT: (True, ""), op.LE: (False, ""), op.BV_ULT: (True, ""), op.BV_ULE: (False, ""),
+        op.BV_SLT: (True, "signed"), op.BV_SLE: (False, "signed"),
+    }  # fmt: skip
+
+
 class Conditions:
     """The memory that makes equal conditions one guard."""
 
@@ -46,6 +59,8 @@ class Conditions:
         self._both: dict[tuple[Guard, Guard], Guard] = {}
         self._equalities: dict[Guard, tuple[FNode, FNode]] = {}
         """The atoms that say that a term is a constant: of those of one term at most one holds."""
+        self._uppers: dict[Guard, tuple[object, int]] = {}
+        """Of guards that say that a term is at most a number, both; the guard's negation says that it is more."""
 
     # -- guards and formulas ----------------------------------------------------------------------------------
 
@@ -69,6 +84,7 @@ class Conditions:
                 self._formulas[-found] = manager().Not(formula)
                 self._guards[self._formulas[-found]] = -found
                 self._note_equality(found, formula)
+                self._note_bound(found, formula)
             self._guards[formula] = found
         return found
 
@@ -113,6 +129,50 @@ class Conditions:
             term, constant = self._equalities.get(-part, (None, None))
             if term is None or constants.get(term, constant) is constant:
                 yield part
+
+    # -- a term that has bounds -----------------------------------------------------------------------------------
+
+    def _note_bound(self, guard: Guard, formula: FNode) -> None:
+        order = _orders().get(formula.node_type())
+        if order is None:
+            return
+        strict, (left, right) = order[0], formula.args()
+        for constant, term, sign in ((right, left, 1), (left, right, -1)):
+            if constant.is_int_constant() or constant.is_bv_constant():
+                value = constant.bv_signed_value() if order[1] == "signed" else constant.constant_value()
+                # left < c says left <= c - 1; c < right says that right <= c does not hold
+                self._uppers[sign * guard] = (term, order[1]), value - strict if sign > 0 else value - (not strict)
+
+    def _limits(self, parts: Iterable[Guard]) -> dict[object, tuple[float, float]] | None:
+        """Return between which numbers parts say that terms are; None where there is none between them."""
+        found: dict[object, tuple[float, float]] = {}
+        for part in parts:
+            upper, lower = self._uppers.get(part), self._uppers.get(-part)
+            if upper is not None or lower is not None:
+                term, number = upper or lower  # type: ignore[misc]
+                low, high = found.get(term, (-inf, inf))
+                low, high = (low, min(high, number)) if upper is not None else (max(low, number + 1), high)
+                if low > high:
+                    return None
+                found[term] = low, high
+        return found
+
+    def _follows(self, part: Guard, limits: dict[object, tuple[float, float]]) -> bool:
+        """Tell whether a part is implied by what is known of a term's bounds."""
+        upper, lower = self._uppers.get(part), self._uppers.get(-part)
+        if upper is not None:
+            return limits.get(upper[0], (-inf, inf))[1] <= upper[1]
+        return lower is not None and limits.get(lower[0], (-inf, inf))[0] > lower[1]
+
+    def _strongest(self, parts: set[Guard]) -> set[Guard]:
+        """Return parts without bounds that others of them imply."""
+        kept = set(parts)
+        for part in parts:
+            if (part in self._uppers or -part in self._uppers) and self._follows(
+                part, self._limits(kept - {part}) or {}
+            ):  # fmt: skip
+                kept.remove(part)
+        return kept
 
     # -- building ---------------------------------------------------------------------------------------------
 
@@ -185,6 +245,10 @@ class Conditions:
         work.discard(TRUE)
         while changed:
             changed = False
+            limits = self._limits(work)
+            if limits is None:
+                self._by_parts[parts] = FALSE
+                return FALSE
             for guard in list(work):
                 if -guard in work or guard == FALSE:
                     self._by_parts[parts] = FALSE
@@ -192,10 +256,10 @@ class Conditions:
                 denied = self._cubes.get(-guard)
                 if guard > 0 or not denied or guard not in work:
                     continue
-                if not work.isdisjoint(-part for part in denied):
+                if any(-part in work or self._follows(-part, limits) for part in denied):
                     work.discard(guard)
                     continue
-                unknown = denied - work
+                unknown = frozenset(part for part in denied if part not in work and not self._follows(part, limits))
                 if len(unknown) < len(denied):
                     work.discard(guard)
                     work |= self.parts(-self._cube(unknown))
@@ -203,7 +267,7 @@ class Conditions:
         if self._constants(work) is None:
             self._by_parts[parts] = FALSE
             return FALSE
-        key = frozenset(work)
+        key = frozenset(self._strongest(work) if limits else work)
         if len(key) == 1:
             found = next(iter(key))
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import random
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +11,12 @@ from typing import Any
 import pytest
 from pysmt.environment import get_env
 
+from symbolic.core.obligations import obligations
 from symbolic.core.outcome import evaluated
+from symbolic.core.query import solve
 from symbolic.core.values import bitvector, boolean, integer
 from symbolic.lifting.conditions import Conditions, conditions
+from symbolic.lifting.functions import lifted
 from symbolic.lifting.merging import FEW, kind_to_merge, merge
 from symbolic.lifting.states import State, join
 from symbolic.lifting.values import Alternatives, Items, inward, outward
@@ -193,3 +197,44 @@ def test_states_that_meet() -> None:
     assert (found.path, found.names["a"]) == (TRUE, 1)
     assert repr(found.names["b"]) == "one of 2, nothing"
     assert join([None, None]) is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_of_a_term_exclude_and_imply_each_other(seed: int) -> None:
+    """Random guards over comparisons with constants mean what Python says, and are FALSE where no number fits."""
+    table, rng = conditions(), random.Random(seed)
+    n = integer("merging_test_n") if seed else bitvector("merging_test_v", 4, signed=True)
+    compare = [operator.lt, operator.le, operator.gt, operator.ge]
+    values = range(-6, 7)
+    models = [Model(lambda _, value=value: value if seed else value % 16) for value in values]
+    for _ in range(60):
+        made: list[tuple[int, Any]] = []
+        for _ in range(6):
+            how, number = rng.choice(compare), rng.randrange(-3, 4)
+            guard = table.guard(how(n, number).formula)
+            made.append((guard, lambda value, how=how, number=number: how(value, number)))
+        for _ in range(5):
+            (p, f), (q, g) = rng.sample(made, 2)
+            made.append((-p, lambda value, f=f: not f(value)))
+            made.append((table.both(p, q), lambda value, f=f, g=g: f(value) and g(value)))
+            made.append((table.either(p, q), lambda value, f=f, g=g: f(value) or g(value)))
+        for guard, holds in made:
+            wanted = [holds(value) for value in values]
+            assert [model.value(table.formula(guard)) for model in models] == wanted
+        cube = table.all(table.guard(how(n, rng.randrange(-3, 4)).formula) for how in rng.sample(compare, 3))
+        assert (cube == FALSE) == (not any(model.value(table.formula(cube)) for model in models))
+
+
+def test_a_list_over_two_ranges_has_one_case_for_each_length() -> None:
+    """Ends of ranges imply each other, so that no case is made that cannot be: 43 lengths, of 101 at most."""
+
+    @lifted(bound=10)
+    def table_of(n: Any, m: Any) -> Any:
+        return [i * 10 + j for i in range(n) for j in range(m)]
+
+    n, m = integer("merging_test_rows"), integer("merging_test_columns")
+    with obligations():
+        found = table_of(n, m)
+        outcome = solve(n == 7, m == 9)
+    assert len(found.parts) == len({i * j for i in range(11) for j in range(11)}) == 43
+    assert outcome[found] == table_of(7, 9)
