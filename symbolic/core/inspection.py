@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from symbolic.core.obligations import current_place
-from symbolic.core.structures import fields_of, is_record
+from symbolic.core.structures import fields_of, has_fields
 from symbolic.core.value_types import BitVector, Boolean, Integer, IntegerLike, Real, Symbolic, describe
 from symbolic.core.values import Kind, kind_like
 from symbolic.errors import SwizzleError
@@ -69,7 +69,7 @@ def _parts(value: Any) -> Iterator[Any]:
             yield from value
         case dict():
             yield from value.values()
-        case _ if is_record(value):
+        case _ if has_fields(value):
             yield from fields_of(value).values()
         case _:
             for condition, part in union_contents(value):

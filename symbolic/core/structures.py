@@ -1,4 +1,4 @@
-"""Tuples and records, frozen dataclasses, taken apart and put together again."""
+"""Tuples and records, which are dataclasses, taken apart and put together again."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import Any
 
 def is_record(value: Any) -> bool:
     """Tell whether a value is an instance of a frozen dataclass; symbolic values are none, although made as one."""
-    kind = type(value)
-    parameters = getattr(kind, "__dataclass_params__", None)
-    return parameters is not None and bool(parameters.frozen) and not kind.__module__.startswith("symbolic.")
+    return has_fields(value) and bool(type(value).__dataclass_params__.frozen)
+
+
+def has_fields(value: Any) -> bool:
+    """Tell whether a value is an instance of a dataclass of the user's, frozen or not."""
+    return hasattr(type(value), "__dataclass_params__") and not type(value).__module__.startswith("symbolic.")
 
 
 def fields_of(record: Any) -> dict[str, Any]:
@@ -34,7 +37,7 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
         if all(new is old for new, old in zip(items, value, strict=True)):
             return value
         return tuple(items) if type(value) is tuple else type(value)(*items)  # a NamedTuple takes them one by one
-    if is_record(value):
+    if has_fields(value):
         old = fields_of(value)
         new = {name: function(item) for name, item in old.items()}
         return record(type(value), new) if any(new[name] is not old[name] for name in old) else value

@@ -1,8 +1,8 @@
-"""Lists that several names hold: what a change of one does to all who hold it.
+"""Lists and records that several names hold: what a change of one does to all who hold it.
 
-A list is a value with a name (`Items.names`). Where a list is changed that others hold, too, its new version takes the
-place of the old one in all that the state holds. A change of a list that was there before a function was called is kept
-in the state under a `KeptList`, until the function has returned and its caller does the same.
+A list is a value with a name (`Mutable.names`). Where a list is changed that others hold, too, its new version takes
+the place of the old one in all that the state holds. A change of a list that was there before a function was called is
+kept in the state under a `KeptList`, until the function has returned and its caller does the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from symbolic.core.structures import is_record, mapped
 from symbolic.errors import SwizzleError
 from symbolic.lifting.environment import Closure
 from symbolic.lifting.merging import merge
-from symbolic.lifting.values import Alternatives, Items, list_names
+from symbolic.lifting.values import Alternatives, Mutable, list_names
 
 
 class KeptList:
@@ -35,10 +35,13 @@ class KeptList:
         return hash((KeptList, self.number))
 
 
-def only_name(value: Any) -> int | None:
-    """Return the name of the one list that a value is, in whatever version; None where it may be several, or none."""
+def only_name(value: Any, *, of_those_that_change: bool = False) -> int | None:
+    """Return the name of the one list or record that a value is, in whatever version, or is where it is any of those
+    that change; None where it may be several, or none."""
     parts = [part for _, part in value.parts] if isinstance(value, Alternatives) else [value]
-    if not all(isinstance(part, Items) for part in parts):
+    if of_those_that_change:
+        parts = [part for part in parts if isinstance(part, Mutable)]
+    if not all(isinstance(part, Mutable) for part in parts):
         return None
     names = frozenset[int]().union(*(part.names for part in parts))
     return next(iter(names)) if len(names) == 1 else None
@@ -50,9 +53,9 @@ def replaced(value: Any, versions: Mapping[int, Any], met: dict[int, Any] | None
         return value
     met = {} if met is None else met
     match value:
-        case Items():
+        case Mutable():
             if value.names.isdisjoint(versions):
-                return Items((replaced(item, versions, met) for item in value.items), value.names)
+                return value.like((replaced(item, versions, met) for item in value.items), value.names)
             name = only_name(value)
             return versions[name] if name is not None else _ambiguous()
         case Alternatives():
@@ -84,7 +87,7 @@ def refreshed(original: Any, versions: Mapping[int, Any]) -> Any:
         return merge((guard, refreshed(part, versions)) for guard, part in original.parts)
     if original.inner.isdisjoint(versions):
         return original
-    return Items((replaced(item, versions) for item in original.items), original.names)
+    return original.like((replaced(item, versions) for item in original.items), original.names)
 
 
 def with_all_kept(states: Iterable[dict[Any, Any]], kept: Iterable[KeptList]) -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from copy import copy
+from dataclasses import fields
 from functools import partial
 from typing import Any, TypeAlias
 
-from symbolic.errors import Place
+from symbolic.core.structures import is_record
 from symbolic.lifting import calls, operations, sequences
 from symbolic.lifting.aliases import KeptList, only_name, replaced
 from symbolic.lifting.calls import CHANGING, FunctionCalls
@@ -20,18 +22,18 @@ from symbolic.lifting.environment import Closure
 from symbolic.lifting.expressions import OPERATORS
 from symbolic.lifting.merging import merge
 from symbolic.lifting.operations import has_elements, spread
-from symbolic.lifting.running import Running
 from symbolic.lifting.states import PathSite, State
 from symbolic.lifting.values import (
     DIRECT,
     FOREIGN,
     Alternatives,
+    Cell,
+    Fields,
     Items,
     SymbolicRange,
     has_no_aliases,
     kind_of,
     list_names,
-    new_name,
     note_changed,
     said,
     shape_of,
@@ -41,11 +43,6 @@ from symbolic.values.guard import TRUE, Guard
 ListChange: TypeAlias = Callable[..., tuple[Items, Any]]
 
 
-def _extended(site: PathSite, xs: Items, *more: Any) -> tuple[Items, Any]:
-    site.budget.check_length(len(xs) + len(more), site.where)
-    return xs.edited(len(xs), len(xs), more), None
-
-
 class _Shared(Exception):
     """The list that is to be changed is held by others, too."""
 
@@ -53,18 +50,10 @@ class _Shared(Exception):
 class Assignments(FunctionCalls):
     """One call of a function, as far as it changes what names hold."""
 
-    def __init__(
-        self, function: Closure, path: Guard, *, caller: Running | None = None,
-        called_from: Callable[[], Place] | None = None, expanded: object = None,
-    ) -> None:  # fmt: skip
-        super().__init__(function, path, caller=caller, called_from=called_from, expanded=expanded)
-        self.running: list[list[Any]] = []  # what each loop runs over: the rounds' elements, and what has none yet
-        self._start = new_name()
-
     def store(self, target: ast.expr, value: Any, state: State) -> None:
         match target:
             case ast.Name(id=name):
-                state.names[name] = value
+                self.give(name, target, value, state)
             case ast.Tuple(elts=targets) | ast.List(elts=targets) if any(isinstance(t, ast.Starred) for t in targets):
                 for each, item in zip(targets, self._with_rest(target, value, targets, state), strict=True):
                     self.store(each.value if isinstance(each, ast.Starred) else each, item, state)
@@ -73,6 +62,8 @@ class Assignments(FunctionCalls):
                 items = value if fits else self._taken_apart(target, value, len(targets), state)
                 for each, item in zip(targets, items, strict=True):
                     self.store(each, item, state)
+            case ast.Attribute(value=holder, attr=name) if _has_fields(held := self.value(holder, state)):
+                self._store_field(target, held, name, value, state)
             case ast.Subscript() | ast.Attribute():
                 try:
                     if not self._stored(target, value, state):
@@ -86,19 +77,58 @@ class Assignments(FunctionCalls):
                     target, f"an assignment to `{ast.unparse(target)}`", "a name or an element", "name = ..."
                 )
 
+    def give(self, name: str, node: ast.AST, value: Any, state: State) -> None:
+        """Let a name be a value, for all functions that share it."""
+        old = state.names.get(name)
+        if name not in self.code.shared or not isinstance(old, Cell):
+            state.names[name] = value
+            return
+        if not list_names(value).isdisjoint(old.names):
+            raise self.error(node, f"{name} would be a function that sees itself by a name that changes",
+                             "another name", "def f(...): ...")  # fmt: skip
+        self._change(node, old, Cell((value,), old.names), name, state)
+
+    def _store_field(self, target: ast.Attribute, held: Any, name: str, value: Any, state: State) -> None:
+        """Set a field of a record, for all who hold it."""
+        shown = ast.unparse(target.value)
+
+        def changed(at: PathSite, each: Any) -> Any:
+            place = each.place(name) if isinstance(each, Fields) else None
+            if place is None:
+                if isinstance(each, Fields):
+                    raise self.error(
+                        target, f"{each.kind.__name__} has no field {name}",
+                        ", ".join(field.name for field in fields(each.kind)), f"{name}: ... in the class",
+                    )  # fmt: skip
+                at.fail(f"AttributeError: a field of {said(each)} is set")
+            if not list_names(value).isdisjoint(each.names):
+                raise self.error(target, f"{shown} would hold itself", "another value", f"replace({shown})")
+            return each.edited(place, place + 1, (value,))
+
+        self._change(target, held, spread(self.site(target, state), changed, held), shown, state)
+
     def _store_shared(self, target: ast.Subscript, value: Any, state: State) -> None:
         """Store an element of a list that others hold, too."""
         holder, index = self.value(target.value, state), self.value(target.slice, state)
+        if only_name(holder) in list_names(value):
+            shown = ast.unparse(target.value)
+            raise self.error(target, f"{shown} would hold itself", "a list of other values", f"list({shown})")
         changed = spread(self.site(target, state), lambda at, xs: sequences.store(at, xs, index, value), holder)
         self._change(target, holder, changed, ast.unparse(target.value), state)
 
     def _change(self, node: ast.AST, old: Any, new: Any, root: str, state: State) -> None:
         """Let a list be another one, for all who hold it."""
-        number = only_name(old)
-        if number is None or number == FOREIGN:
+        number = only_name(old, of_those_that_change=True)
+        if isinstance(old, Fields) and number == FOREIGN:
             raise self.error(
-                node, f"{root} changes, and it may be one of several lists", "a list of which it is known who holds it",
-                f"new = list({root})",
+                node, f"{root} is changed, which was not made in {self.code.name}", "a record made here, or given",
+                f"new = replace({root})",
+            )  # fmt: skip
+        if number is None or number == FOREIGN:
+            what, copy = ("record", "replace") if isinstance(old, Fields) else ("list", "list")
+            raise self.error(
+                node, f"{root} changes, and it may be one of several {what}s",
+                f"a {what} of which it is known who holds it", f"new = {copy}({root})",
             )  # fmt: skip
         self._let_be({KeptList(number, old): new}, node, root, state, TRUE)
 
@@ -133,8 +163,10 @@ class Assignments(FunctionCalls):
         call, state = self.statement
         if call is not node or not self.direct:
             shown = ast.unparse(node) if isinstance(node, ast.expr) else name
+            kinds: dict[type, str] = {Cell: "a name of the function around it", Fields: "a record"}
+            what = kinds.get(type(next(iter(changes)).original), "a list")
             raise self.error(
-                node, f"{name} changes a list inside of an expression", "a statement of its own", f"result = {shown}"
+                node, f"{name} changes {what} inside of an expression", "a statement of its own", f"result = {shown}"
             )
         guard = TRUE if site.path == state.path else site.path
         self._let_be(changes, node, ast.unparse(node), state, guard)
@@ -240,6 +272,8 @@ class Assignments(FunctionCalls):
                         f"new = list({name})",
                     )  # fmt: skip
                 self.value(ast.copy_location(ast.Name(name, ast.Load()), target), state)
+                if isinstance(state.names.get(name), Cell):
+                    raise _Shared
                 return name, []
             case ast.Subscript(value=below, slice=index):
                 if isinstance(index, ast.Slice):
@@ -247,7 +281,9 @@ class Assignments(FunctionCalls):
                 root, steps = self._way(below, state)
                 return root, [*steps, (target, self.value(index, state))]
             case ast.Attribute(value=below, attr=name):
-                shown = ast.unparse(below)
+                shown, holder = ast.unparse(below), self.value(below, state)
+                if _has_fields(holder):
+                    raise _Shared
                 raise self.error(
                     target, f"a field of {shown} is changed, which is a value", "a new record",
                     f"{shown} = replace({shown}, {name}=...)",
@@ -329,21 +365,20 @@ class Assignments(FunctionCalls):
             raise _Shared
 
     def _augment(self, node: ast.stmt, target: ast.expr, op: ast.operator, value: ast.expr, state: State) -> None:
-        if isinstance(target, ast.Attribute):
+        if isinstance(target, ast.Attribute) and is_record(self.value(target.value, state)):
             self._way(target, state)  # which refuses
-        load: ast.expr = (
-            ast.Subscript(target.value, target.slice, ast.Load())
-            if isinstance(target, ast.Subscript)
-            else ast.Name(target.id if isinstance(target, ast.Name) else "", ast.Load())
-        )
+        load = copy(target)
+        load.ctx = ast.Load()  # type: ignore[attr-defined]
         old, new = self.value(ast.copy_location(load, target), state), self.value(value, state)
         symbol = OPERATORS[type(op)]
         if symbol == "+" and calls.is_list(old):
             more = self.items(self.site(node, state), new)
             known = only_name(old) not in (None, FOREIGN)
             if isinstance(target, ast.Name) or known:
-                root = target.id if isinstance(target, ast.Name) else ""
-                self._changed_by(node, ast.unparse(target), "+=", _extended, old, more, root, state)
+                root = target.id if isinstance(target, ast.Name) and target.id not in self.code.shared else ""
+                self._changed_by(
+                    node, ast.unparse(target), "+=", calls.LIST_CHANGES["extend"], old, [more], root, state
+                )
                 return
             root, _ = self._way(target, state)
             try:
@@ -363,7 +398,7 @@ class Assignments(FunctionCalls):
                 arguments = [self.value(each, state) for each in args]
                 listed = self.value(holder, state)
                 if method == "append" and len(arguments) == 1 and type(listed) is Items and state.path == TRUE and (
-                    root in self.code.local and not node.keywords
+                    root in self.code.local and not node.keywords and not isinstance(state.names.get(root), Cell)
                 ):  # fmt: skip
                     with suppress(_Shared):
                         self._check_own(node, listed, root, state, arguments)
@@ -378,7 +413,8 @@ class Assignments(FunctionCalls):
                         node, f"`.{method}` of a list", "a list that is made anew",
                         f"{root} = sorted({root})" if method == "sort" else "xs = [... for x in xs]",
                     )  # fmt: skip
-                return self._changed_by(node, root, method, change, listed, arguments, root, state)
+                shared = isinstance(state.names.get(root), Cell)
+                return self._changed_by(node, root, method, change, listed, arguments, "" if shared else root, state)
             case ast.Call(func=ast.Attribute(value=holder, attr=method), args=args, keywords=[]) if (
                 method in calls.LIST_CHANGES and only_name(listed := self.value(holder, state)) not in (None, FOREIGN)
             ):
@@ -421,6 +457,13 @@ class Assignments(FunctionCalls):
             ) from None  # fmt: skip
         apart = conditions().apart(path for path, _ in results)
         return merge(zip(apart, (result for _, result in results), strict=True))
+
+
+def _has_fields(value: Any) -> bool:
+    """Tell whether a value may be a record that changes."""
+    return isinstance(value, Fields) or (
+        isinstance(value, Alternatives) and any(isinstance(part, Fields) for _, part in value.parts)
+    )
 
 
 def _is_simple(node: ast.expr) -> bool:

@@ -19,7 +19,7 @@ from functools import reduce
 from types import FunctionType, UnionType
 from typing import Any, Final, Protocol
 
-from symbolic.core.structures import fields_of, is_record, record
+from symbolic.core.structures import fields_of, has_fields, record
 from symbolic.core.value_types import BitVector, Boolean, Integer, IntegerLike, Real, describe
 from symbolic.core.values import all_of, any_of, implies, lookup, select
 from symbolic.errors import SwizzleError
@@ -31,9 +31,11 @@ from symbolic.lifting.operations import spread, stores_only
 from symbolic.lifting.states import Dead, PathSite, State
 from symbolic.lifting.values import (
     DIRECT,
+    Fields,
     Items,
     SymbolicRange,
     as_integer,
+    inward,
     is_plain,
     kind_of,
     outward,
@@ -409,7 +411,7 @@ def _isinstance(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], __
         for own, stands_for, symbolic in _STAND_FOR:
             if isinstance(each, own):
                 return any(kind is symbolic or issubclass(stands_for, kind) for kind in asked)
-        return isinstance(each, asked)
+        return issubclass(each.kind, asked) if isinstance(each, Fields) else isinstance(each, asked)
 
     return spread(site, tell, value)
 
@@ -423,7 +425,7 @@ def _type(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], ___: dic
             return Fraction
         if isinstance(each, Boolean):
             return bool
-        return list if isinstance(each, Items) else type(each)
+        return each.kind if isinstance(each, Fields) else list if isinstance(each, Items) else type(each)
 
     return spread(site, tell, arguments[0])
 
@@ -472,7 +474,9 @@ def _replace(_: Caller, site: PathSite, __: ast.AST, arguments: list[Any], keywo
     (given,) = arguments
 
     def made(at: PathSite, each: Any) -> Any:
-        if not is_record(each):
+        if isinstance(each, Fields):
+            return inward(made(at, each.record))
+        if not has_fields(each):
             raise SwizzleError(
                 f"replace of {said(each)}", place=at.where(), expected="a record", fix="@dataclass(frozen=True)"
             )

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from symbolic.core.structures import is_record
 from symbolic.core.value_types import Boolean, IntegerLike
 from symbolic.errors import Place, SwizzleError
 from symbolic.lifting import builtins, comparisons, operations, sequences, unknowns
@@ -122,7 +123,7 @@ class FunctionCalls(Expressions):
         around = self.function.captured.items()
         captured = {name: state.names.get(name, value) for name, value in around if name not in code.local}
         for name in free.keys() & self.code.local - code.local:
-            if self.code.bindings[name] > 1 and name != code.name:
+            if self.code.bindings[name] > 1 and name != code.name and name not in self.code.shared:
                 raise self.error(
                     free[name], f"{name} changes, and {code.name} sees only what it is here",
                     "a name that is assigned once", f"fixed = {name}",
@@ -247,7 +248,8 @@ class FunctionCalls(Expressions):
             )
         if isinstance(function, type) and stores_only(function):
             try:
-                return function(*arguments, **keywords)
+                made = function(*arguments, **keywords)
+                return made if isinstance(made, tuple) or is_record(made) else inward(made)
             except TypeError as error:
                 raise self.error(
                     node,

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct
 
-from symbolic.core.structures import is_record
+from symbolic.core.structures import has_fields
 from symbolic.core.value_types import BitVector, Boolean, Integer, Real
 from symbolic.errors import Place, SwizzleError
+from symbolic.lifting.aliases import only_name
 from symbolic.lifting.budget import COMPARISON
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.merging import guard_of, same, truth_value
@@ -48,7 +49,9 @@ from symbolic.lifting.operations import (
 from symbolic.lifting.states import Dead, PathSite
 from symbolic.lifting.values import (
     DIRECT,
+    FOREIGN,
     Alternatives,
+    Fields,
     IntegerBounds,
     Items,
     SymbolicRange,
@@ -217,7 +220,16 @@ def equal(site: PathSite, a: Any, b: Any) -> Guard:
             return FALSE
         site.budget.spend(COMPARISON * len(x), site.where)
         return table.all(equal(site, p, q) for p, q in zip(x, y, strict=True))
-    if is_record(a) and type(a) is type(b):
+    if isinstance(a, Fields) and isinstance(b, Fields):
+        if not a.kind.__dataclass_params__.eq and a.kind.__eq__ is object.__eq__:
+            return _identical(site, a, b)
+        if own_method(a.record, "__eq__") or own_method(b.record, "__eq__"):
+            raise SwizzleError(
+                f"records {a.kind.__name__} that change, and compare by an `__eq__` of their own", place=site.where(),
+                expected="records that are equal where their fields are", fix="@dataclass without `__eq__`",
+            )  # fmt: skip
+        a, b = a.record, b.record
+    if has_fields(a) and type(a) is type(b):
         if not type(a).__dataclass_params__.eq:
             raise SwizzleError(
                 f"two records {type(a).__name__}, which Python compares by identity, and they have none here",
@@ -252,7 +264,8 @@ def _ordered(symbol: str, site: PathSite, a: Any, b: Any) -> bool | Boolean:
         said_so = asked(site, name, one, other)
         if said_so is not UNSAID:
             return truth_value(table, truth(site, said_so))
-    if is_record(a) and type(a) is type(b) and type(a).__dataclass_params__.order:
+    a, b = (each.record if isinstance(each, Fields) else each for each in (a, b))
+    if has_fields(a) and type(a) is type(b) and type(a).__dataclass_params__.order:
         return truth_value(table, _lexicographic(site, symbol, _compared(a), _compared(b)))
     if isinstance(a, Symbolic) or isinstance(b, Symbolic):
         kinds = [said(each) for each in (a, b)]
@@ -362,6 +375,9 @@ def _within(site: PathSite, items: SymbolicRange, value: Any) -> Guard:
 
 
 def _identical(site: PathSite, a: Any, b: Any) -> Guard:
+    names = only_name(a), only_name(b)
+    if None not in names and FOREIGN not in names:
+        return TRUE if names[0] == names[1] else FALSE
     if not any(each is None or isinstance(each, bool | Enum) for each in (a, b)):
         raise SwizzleError(
             "`is` between values, which have no identity here", place=site.where(), expected="`is None`", fix="=="

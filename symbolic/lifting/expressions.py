@@ -27,6 +27,8 @@ from symbolic.lifting.states import UNSET, Dead, PathSite, State
 from symbolic.lifting.values import (
     DIRECT,
     Alternatives,
+    Cell,
+    Fields,
     Items,
     SymbolicRange,
     inward,
@@ -231,6 +233,8 @@ class Expressions(Iteration):
         if value is not _ELSEWHERE:
             if DIRECT[type(value)]:
                 return value
+            if type(value) is Cell:
+                value = value.at(0)
             if value is UNSET:
                 self._unassigned(node, state)
             if isinstance(value, Alternatives) and any(part is UNSET for _, part in value.parts):
@@ -406,6 +410,8 @@ class Expressions(Iteration):
         def look(site: PathSite, each: Any) -> Any:
             if is_record(each) and name in fields_of(each):
                 return getattr(each, name)
+            if isinstance(each, Fields) and (place := each.place(name)) is not None:
+                return each.at(place)
             if isinstance(each, tuple) and name in getattr(type(each), "_fields", ()):
                 return getattr(each, name)
             if isinstance(each, Items | Union):
@@ -423,11 +429,13 @@ class Expressions(Iteration):
                         near(name, each.members, f"{each.name}."),
                     )  # fmt: skip
                 return each.members[name]
-            known = getattr(type(each), name, None)
-            if is_record(each) and isinstance(known, property) and isinstance(known.fget, FunctionType):
-                return self.call(site, node, MethodType(known.fget, each))
-            if is_record(each) and isinstance(known, FunctionType):
-                return MethodType(known, each)
+            kind = each.kind if isinstance(each, Fields) else type(each)
+            known = getattr(kind, name, None)
+            if isinstance(each, Fields) or is_record(each):
+                if isinstance(known, property) and isinstance(known.fget, FunctionType):
+                    return self.call(site, node, MethodType(known.fget, each))
+                if isinstance(known, FunctionType) or hasattr(known, "closure"):
+                    return MethodType(known, each)  # type: ignore[arg-type]
             if name == "shape" and shape_of(each):
                 return shape_of(each)
             if name == "_replace" and isinstance(each, tuple):
@@ -439,7 +447,7 @@ class Expressions(Iteration):
                     f"leave `.{name}` out",
                 )  # fmt: skip
             try:
-                return inward(getattr(each, name), operations.THEIRS)
+                return inward(getattr(kind if isinstance(each, Fields) else each, name), operations.THEIRS)
             except AttributeError as error:
                 if isinstance(each, Boolean | IntegerLike):
                     known = [has for has in dir(each) if not has.startswith("_") and has not in INNER]

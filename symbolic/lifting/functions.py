@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from symbolic.lifting.lifted_text import Code, check_grammar, read
 from symbolic.lifting.operations import THEIRS
 from symbolic.lifting.states import Dead, State
 from symbolic.lifting.unknowns import UNKNOWN, ChoicePoint
-from symbolic.lifting.values import FOREIGN, Items, OwnLists, inward, is_plain, outward, own_lists, parts_inside
+from symbolic.lifting.values import FOREIGN, Mutable, OwnLists, inward, is_plain, outward, own_lists, parts_inside
 from symbolic.solve.answer import Model
 from symbolic.solve.floor_division import manager
 from symbolic.values.guard import TRUE
@@ -180,21 +181,26 @@ def _run(function: Closure, arguments: Sequence[Any], keywords: Mapping[str, Any
 
 
 def _give_back(function: Closure, run: Activation, own: OwnLists) -> None:
-    """Change the lists of who called as the function has changed them."""
+    """Change the lists and records of who called as the function has changed them."""
     lists = dict(own.lists.values())
 
     def given(value: Any) -> Any:
-        theirs = lists.get(only_name(value) or FOREIGN) if isinstance(value, Items) else None
+        theirs = lists.get(only_name(value) or FOREIGN) if isinstance(value, Mutable) else None
         return outward(value) if theirs is None else theirs
 
     for kept, version in run.changes.items():
-        if not isinstance(version, Items):
+        if not isinstance(version, Mutable):
             raise SwizzleError(
                 f"{function.code.name} changes a list that it was given, whose length then depends on a condition",
                 place=function.code.text.place(function.code.node), expected="a list of one length",
                 fix="return a new list",
             )  # fmt: skip
-        lists[kept.number][:] = [given(item) for item in version.items]
+        theirs, items = lists[kept.number], [given(item) for item in version.items]
+        if isinstance(theirs, list):
+            theirs[:] = items
+        else:
+            for field, item in zip(dataclasses.fields(theirs), items, strict=True):
+                setattr(theirs, field.name, item)
 
 
 def grammar(function: Callable[P, T], /) -> Lifted[P, T]:

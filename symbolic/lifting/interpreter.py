@@ -8,24 +8,23 @@ behind the construct the states are joined (`states.join`), so that there is one
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any, Final
 
 from msgspec import Struct, field
 
-from symbolic.errors import Place, SwizzleError
+from symbolic.errors import SwizzleError
 from symbolic.lifting.aliases import KeptList
 from symbolic.lifting.budget import CERTAIN_ROUNDS, ROUND
 from symbolic.lifting.calls import CHANGING
 from symbolic.lifting.conditions import conditions
-from symbolic.lifting.environment import Closure
 from symbolic.lifting.lifted_text import LAZY, names_given
 from symbolic.lifting.patterns import PatternMatching
 from symbolic.lifting.profiles import current_profile
-from symbolic.lifting.running import Running
-from symbolic.lifting.states import Dead, State, join
-from symbolic.values.guard import FALSE, TRUE, Guard
+from symbolic.lifting.states import UNSET, Dead, State, join
+from symbolic.lifting.values import Cell, new_name
+from symbolic.values.guard import FALSE, TRUE
 
 
 class _Loop(Struct):
@@ -42,17 +41,11 @@ MOST_ROUNDS: Final = 1_000_000
 class Activation(PatternMatching):
     """One call of a function: its names, and the states that have returned."""
 
-    def __init__(
-        self, function: Closure, path: Guard, *, caller: Running | None = None,
-        called_from: Callable[[], Place] | None = None, expanded: object = None,
-    ) -> None:  # fmt: skip
-        super().__init__(function, path, caller=caller, called_from=called_from, expanded=expanded)
-        self._returned: list[State] = []
-        self._loops: list[_Loop] = []
-
     def run(self, names: dict[str, Any]) -> Any:
         """Return the result for these parameters; `Dead` where no path returns."""
-        end = self.block(self.code.body, State(self.path, {**self.function.captured, **names}))
+        known = {**self.function.captured, **names}
+        known |= {each: Cell((known.get(each, UNSET),), frozenset({new_name()})) for each in self.code.cells}
+        end = self.block(self.code.body, State(self.path, known))
         if end is not None:
             self._return(None, end)
         found = join(self._returned)
@@ -138,8 +131,8 @@ class Activation(PatternMatching):
             case ast.Expr(value=value):
                 self.value(value, state)
             case ast.FunctionDef():
-                state.names[node.name] = self.closure(node, state)
-            case ast.Pass():
+                self.give(node.name, node, self.closure(node, state), state)
+            case ast.Pass() | ast.Nonlocal():
                 pass
             case _:
                 raise self.error(
@@ -230,7 +223,7 @@ class Activation(PatternMatching):
                     "a formula",
                 )
             try:
-                if type(node.target) is ast.Name:
+                if type(node.target) is ast.Name and node.target.id not in self.code.shared:
                     current.names[node.target.id] = item
                 else:
                     self.store(node.target, item, current)
@@ -248,7 +241,8 @@ class Activation(PatternMatching):
                 for each in arguments:
                     yield from self._run_over(each, state)
             case ast.Name(id=name) if name in state.names:
-                yield state.names[name]
+                held = state.names[name]
+                yield held.at(0) if type(held) is Cell else held
             case ast.Subscript(value=ast.Name(id=name)) if name in state.names:
                 yield state.names[name]
 

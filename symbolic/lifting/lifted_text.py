@@ -10,7 +10,7 @@ import contextlib
 import inspect
 import linecache
 import textwrap
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any, Final, TypeAlias
 
@@ -59,6 +59,10 @@ class Code(Struct, frozen=True, eq=False):
     bindings: dict[str, int]
     names_inside: bool = False
     """Whether expressions assign, by `:=`."""
+    cells: frozenset[str] = frozenset()
+    """The names that change and that functions in it see."""
+    shared: frozenset[str] = frozenset()
+    """These, and those that it declares `nonlocal`."""
     trusted: bool = False
 
     @property
@@ -83,6 +87,10 @@ def read(function: Any) -> Code:
             fix="put @lifted directly above `def`, below every other decorator",
         )  # fmt: skip
     text, node = _definition(function)
+    outside = _around(node, True)
+    for each in ast.walk(node):
+        if isinstance(each, ast.Nonlocal) and not outside.isdisjoint(each.names):
+            _refuse(text.place(each, node.name), *REFUSED["Nonlocal"])
     return code_of(node, text, trusted=True)
 
 
@@ -96,8 +104,16 @@ def code_of(node: Definition, text: TextOrigin, eaters: Container[str] = EATERS,
     body = tuple(node.body) if isinstance(node, ast.FunctionDef) else (ast.copy_location(_returned(node), node.body),)
     _check(node, text, name, eaters, trusted)
     bindings = _bindings(node, body)
-    inside = any(isinstance(each, ast.NamedExpr) for each in ast.walk(node))
-    return Code(name, text, node, body, frozenset(bindings), bindings, inside, trusted)
+    walrus = [each.target for each in ast.walk(node) if isinstance(each, ast.NamedExpr)]
+    if not trusted:
+        return Code(name, text, node, body, frozenset(bindings), bindings, bool(walrus))
+    cells = _seen_inside(body, bindings)
+    shared = cells | _nonlocals(body)
+    for each in walrus:
+        if each.id in shared:
+            _refuse(text.place(each, name), f"`:=` gives {each.id}, which inner functions share, another value",
+                    "a statement of its own", f"{each.id} = ...")  # fmt: skip
+    return Code(name, text, node, body, frozenset(bindings), bindings, bool(walrus), cells, shared, trusted)
 
 
 def _returned(node: ast.Lambda) -> ast.Return:
@@ -174,7 +190,52 @@ def _bindings(node: Definition, body: tuple[ast.stmt, ...]) -> dict[str, int]:
         bind(parameter.arg, 1)
     for statement in body:
         visit(statement, 1)
+    for name in _nonlocals(body):
+        found.pop(name, None)
     return found
+
+
+def _functions(body: Iterable[ast.AST]) -> Iterator[Definition]:
+    """Yield the functions that are made in statements, but those in these."""
+    for each in body:
+        if isinstance(each, ast.FunctionDef | ast.Lambda):
+            yield each
+        else:
+            yield from _functions(ast.iter_child_nodes(each))
+
+
+def _nonlocals(body: Iterable[ast.AST]) -> frozenset[str]:
+    """Return the names that a function's statements declare `nonlocal`."""
+    found = frozenset[str]()
+    for each in body:
+        if isinstance(each, ast.Nonlocal):
+            found |= frozenset(each.names)
+        elif not isinstance(each, ast.FunctionDef | ast.Lambda):
+            found |= _nonlocals(ast.iter_child_nodes(each))
+    return found
+
+
+def _statements(node: Definition) -> Sequence[ast.AST]:
+    return node.body if isinstance(node, ast.FunctionDef) else [node.body]
+
+
+def _around(node: Definition, changed: bool) -> set[str]:
+    """Return the names of the functions around it that a function sees, or that it assigns (`changed`)."""
+    body, own = _statements(node), _bindings(node, tuple(_statements(node)))  # type: ignore[arg-type]
+    found = set(_nonlocals(body))
+    if not changed:
+        found |= {each.id for part in body for each in ast.walk(part) if isinstance(each, ast.Name)}
+    for inner in _functions(body):
+        found |= _around(inner, changed)
+    return found - own.keys()
+
+
+def _seen_inside(body: Sequence[ast.stmt], bindings: Mapping[str, int]) -> frozenset[str]:
+    """Return which names of a function change and are seen by functions in it."""
+    inner = list(_functions(body))
+    changed = {name for each in inner for name in _around(each, True)}
+    seen = {name for each in inner for name in _around(each, False)}
+    return frozenset(name for name in bindings if name in changed or (name in seen and bindings[name] > 1))
 
 
 def parameters_of(arguments: ast.arguments) -> list[ast.arg]:
@@ -245,7 +306,7 @@ def _check(node: Definition, text: TextOrigin, name: str, eaters: Container[str]
     for each in _walk(node):
         _check_lambdas(each, text, name)
         refused = REFUSED.get(type(each).__name__)
-        if trusted and type(each).__name__ in OF_TRUSTED:
+        if trusted and type(each).__name__ in (*OF_TRUSTED, "Nonlocal"):
             refused = None
         if refused and not (isinstance(each, ast.Starred) and id(each) in displayed):
             _refuse(text.place(each, name), *refused)

@@ -11,11 +11,14 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import replace
+
 from symbolic.core.structures import fields_of, is_record, record
 from symbolic.core.value_types import BitVector, Boolean, Integer, Real
 from symbolic.errors import SwizzleError
 from symbolic.lifting.conditions import Conditions, conditions
-from symbolic.lifting.values import Alternatives, Items, as_bits, as_integer
+from symbolic.lifting.environment import Closure
+from symbolic.lifting.values import Alternatives, Cell, Fields, Items, as_bits, as_integer, list_names
 from symbolic.solve.floor_division import manager
 from symbolic.values import union as unions
 from symbolic.values.guard import FALSE, TRUE, Guard
@@ -74,6 +77,12 @@ def kind_to_merge(value: Any) -> tuple[Any, ...]:
             return ("real",)
         case Items():
             return ("list", len(value.items))
+        case Fields():
+            return ("fields", value.kind)
+        case Cell():
+            return ("cell",)
+        case Closure() if _can_meet(value):
+            return ("function", value.code.node, value.instance, tuple(value.captured), list_names(value))
         case tuple():
             return ("tuple", type(value), len(value))
     if type(value) is int:
@@ -173,25 +182,45 @@ def _merged(table: Conditions, what: Any, parts: list[Part]) -> Any:
             return Real(_chain(table, guards, [like.lift(value).formula for value in values]))
         case "bits":
             return values[0].like(_chain(table, guards, [value.formula for value in values]))
-        case "list":
+        case "list" | "fields" | "cell":
             names = frozenset[int]().union(*(value.names for value in values))
-            return Items(_by_place(guards, [value.items for value in values]), names)
+            return values[0].like(_by_place(guards, [value.items for value in values]), names)
+        case "function":
+            captured: dict[str, Any] = {}
+            given = _by_name(guards, [value.defaults for value in values])
+            made = replace(values[0], captured=captured, defaults=given)
+            captured |= _by_name(guards, [_captured(value) for value in values])
+            if len(captured) < len(values[0].captured):
+                captured[made.code.name] = made
+            return made
         case "tuple":
             items = _by_place(guards, values)
             return items if what[1] is tuple else what[1](*items)
         case "dict":
-            return {key: merge(zip(guards, [each[key] for each in values], strict=True)) for key in values[0]}
+            return _by_name(guards, values)
         case "record":
-            fields = [fields_of(value) for value in values]
-            return record(
-                what[1], {name: merge(zip(guards, [f[name] for f in fields], strict=True)) for name in fields[0]}
-            )
+            return record(what[1], _by_name(guards, [fields_of(value) for value in values]))
         case _:
             return values[0]
 
 
 def _by_place(guards: list[Guard], sequences: list[tuple[Any, ...]]) -> tuple[Any, ...]:
     return tuple(merge(zip(guards, items, strict=True)) for items in zip(*sequences, strict=True))
+
+
+def _by_name(guards: list[Guard], values: list[Any]) -> dict[Any, Any]:
+    return {key: merge(zip(guards, [each[key] for each in values], strict=True)) for key in values[0]}
+
+
+def _captured(function: Closure) -> dict[str, Any]:
+    """Return what a function has captured, but itself, for its recursion."""
+    return {name: value for name, value in function.captured.items() if value is not function}
+
+
+def _can_meet(function: Closure) -> bool:
+    """Tell whether versions of a function that differ in what they captured become one: none of it is a function."""
+    found = _captured(function).values()
+    return not any(isinstance(v.items[0] if isinstance(v, Cell) else v, Closure | Alternatives) for v in found)
 
 
 def _chain(table: Conditions, guards: list[Guard], formulas: list[FNode]) -> FNode:

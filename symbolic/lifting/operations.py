@@ -17,6 +17,7 @@ from types import FunctionType
 from typing import Any, Final
 
 from symbolic.core.obligations import on_path
+from symbolic.core.structures import fields_of, has_fields
 from symbolic.core.value_types import BitVector, Boolean, Integer, Real, describe
 from symbolic.errors import SwizzleError
 from symbolic.lifting.conditions import conditions
@@ -120,7 +121,7 @@ def native(site: PathSite, function: Callable[..., Any], arguments: Sequence[Any
     """Call a function that is not lifted, from this path."""
     given = [outward(argument) for argument in arguments]
     named = {name: outward(argument) for name, argument in keywords.items()}
-    before = [list(argument) if isinstance(argument, list) else None for argument in given]
+    before = [_inside(argument) for argument in given]
     called = getattr(function, "__name__", type(function).__name__)
     try:
         with on_path(site.here):
@@ -161,12 +162,21 @@ def native(site: PathSite, function: Callable[..., Any], arguments: Sequence[Any
             expected="a list", fix="a comprehension, with as many `for` as there are sequences",
         )  # fmt: skip
     for old, new in zip(before, given, strict=True):
-        if old is not None and (len(old) != len(new) or any(a is not b for a, b in zip(old, new, strict=True))):
+        now = _inside(new)
+        if len(old) != len(now) or any(a is not b for a, b in zip(old, now, strict=True)):
+            kind = "list" if isinstance(new, list) else "record"
             raise SwizzleError(
-                f"{called} changes the list that it is given", place=site.where(), expected="a function that returns",
-                fix=f"put @lifted above {called}, and return the new list",
+                f"{called} changes the {kind} that it is given", place=site.where(),
+                expected="a function that returns", fix=f"put @lifted above {called}, and return the new {kind}",
             )  # fmt: skip
     return inward(result, THEIRS)
+
+
+def _inside(argument: Any) -> list[Any]:
+    """Return what a function that is not lifted might change of an argument."""
+    if isinstance(argument, list):
+        return [*argument]
+    return [*fields_of(argument).values()] if has_fields(argument) else []
 
 
 # ---- arithmetic ------------------------------------------------------------------------------------------------
@@ -400,4 +410,4 @@ def stores_only(kind: type) -> bool:
     parameters = getattr(kind, "__dataclass_params__", None)
     code = getattr(getattr(kind, "__init__", None), "__code__", None)
     generated = code is not None and code.co_filename == "<string>"
-    return parameters is not None and parameters.frozen and generated and not hasattr(kind, "__post_init__")
+    return parameters is not None and generated and not hasattr(kind, "__post_init__")

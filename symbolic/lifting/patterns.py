@@ -6,13 +6,12 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
-from symbolic.core.structures import fields_of, is_record
 from symbolic.lifting import builtins, comparisons
 from symbolic.lifting.assignments import Assignments
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.merging import merge
 from symbolic.lifting.states import UNSET, State, join
-from symbolic.lifting.values import Alternatives, Items, SymbolicRange, inward
+from symbolic.lifting.values import Alternatives, Cell, Fields, Items, SymbolicRange, inward
 from symbolic.values.guard import FALSE, TRUE, Guard
 
 Matchings: TypeAlias = list[tuple[Guard, dict[str, Any]]]
@@ -51,9 +50,11 @@ class PatternMatching(Assignments):
             guards = table.apart([table.both(state.path, guard) for guard, _ in ways])
             for name in dict.fromkeys(name for _, bound in ways for name in bound):
                 old = state.names.get(name, UNSET)
-                found.names[name] = merge(
-                    (guard, bound.get(name, old)) for guard, (_, bound) in zip(guards, ways, strict=True)
+                before = old.at(0) if isinstance(old, Cell) else old
+                matched = merge(
+                    (guard, bound.get(name, before)) for guard, (_, bound) in zip(guards, ways, strict=True)
                 )
+                self.give(name, pattern, matched, found)
         return matching, found
 
     def _ways(self, pattern: ast.pattern, value: Any, state: State) -> Matchings:
@@ -149,7 +150,7 @@ class PatternMatching(Assignments):
         ]
         pairs: list[tuple[ast.pattern, Any]] = []
         for name, each in asked:
-            if not (name in fields_of(value) if is_record(value) else hasattr(value, name)):
+            if not (value.has(name) if isinstance(value, Fields) else hasattr(value, name)):
                 return []
             look = ast.copy_location(ast.Attribute(ast.Name(name, ast.Load()), name, ast.Load()), each)
             pairs.append((each, self.looked_up(look, value, state)))

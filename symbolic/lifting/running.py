@@ -12,6 +12,7 @@ from symbolic.lifting.budget import Budget
 from symbolic.lifting.environment import Closure
 from symbolic.lifting.states import PathSite, State
 from symbolic.lifting.unknowns import Sharing
+from symbolic.lifting.values import new_name
 from symbolic.values.guard import Guard
 
 
@@ -41,6 +42,10 @@ class Running(ABC):
         self.plain: dict[str, Any] = {}
         self.statement: tuple[ast.AST | None, State] = (None, State(path, {}))  # the value of the one that runs
         self.direct = False  # whether a call runs the function that it names, and no handler between them
+        self._start = new_name()  # lists that were there before have lesser names
+        self.running: list[list[Any]] = []  # what each loop runs over: the rounds' elements, and what has none yet
+        self._returned: list[State] = []
+        self._loops: list[Any] = []
         self.changes: dict[Any, Any] = {}  # the newest versions of lists that were there before, by `aliases.KeptList`
 
     @abstractmethod

@@ -35,6 +35,7 @@ from symbolic.lifting.states import Dead, PathSite, State
 from symbolic.lifting.values import (
     DIRECT,
     Alternatives,
+    Cell,
     Items,
     SymbolicRange,
     bounds_of,
@@ -313,8 +314,21 @@ class Iteration(Running):
             self.count(len(certain), lambda: self.place(node))
         else:
             return Items.new(certain)
-        found: Any = Items.new(certain)
-        for now, each in chain([(guard, item)], elements):
+        rest, table = chain([(guard, item)], elements), conditions()
+        ways: list[tuple[Guard, tuple[Any, ...]]] = [(TRUE, tuple(certain))]
+        for count, (now, each) in enumerate(rest, 1):
+            apart = [
+                (both, (*some, each) if here is now else some)
+                for guard, some in ways
+                for here in (now, -now)
+                if (both := table.both(guard, here)) != FALSE
+            ]
+            if len(apart) > 2 * (count + 2):  # conditions by themselves, not ends of ranges: each length is one way
+                rest = chain([(now, each)], rest)
+                break
+            ways = apart
+        found: Any = merge((guard, Items.new(some)) for guard, some in ways)
+        for now, each in rest:
             longer = spread(self.site(node, state), _longer(each), found)
             found = merge([(now, longer), (-now, found)])
         return found
@@ -325,6 +339,13 @@ class Iteration(Running):
         if self.budget.left < self.budget.pause or length > self.budget.length:
             self.budget.look(where)
             self.budget.check_length(length, where)
+
+    def _give_own(self, target: ast.expr, item: Any, state: State) -> None:
+        """Give the names of a comprehension what they are; they are its own, whatever they mean around it."""
+        for each in ast.walk(target):
+            if isinstance(each, ast.Name) and type(state.names.get(each.id)) is Cell:
+                del state.names[each.id]
+        self.store(target, item, state)
 
     def generated(self, node: ast.ListComp | ast.GeneratorExp, state: State) -> Iterator[tuple[Guard, Any]]:
         """Yield the elements of a comprehension, each with the guard that it is one."""
@@ -350,7 +371,7 @@ class Iteration(Running):
                     return
                 both = conditions().both(guard, present)
                 try:
-                    self.store(first.target, item(self.site(first.iter, here)), here)
+                    self._give_own(first.target, item(self.site(first.iter, here)), here)
                     for test in first.ifs:
                         passed = self.condition(test, here)
                         both, on_now = conditions().both(both, passed), here.on(passed)
@@ -382,7 +403,7 @@ class Iteration(Running):
                     if type(target) is ast.Name:
                         here.names[target.id] = item
                     else:
-                        self.store(target, item, here)
+                        self._give_own(target, item, here)
                     for test in tests:
                         passed = self.condition(test, here)
                         if passed == TRUE:

@@ -13,14 +13,16 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
+from typing_extensions import Self
 
 from symbolic.core.outcome import evaluated
 from symbolic.core.refusals import refuse
-from symbolic.core.structures import fields_of, is_record, mapped
+from symbolic.core.structures import fields_of, has_fields, is_record, mapped, record
 from symbolic.core.value_types import BitVector, Boolean, Integer, IntegerLike, Real, as_condition, describe
 from symbolic.core.values import Function
 from symbolic.errors import SwizzleError
@@ -48,12 +50,13 @@ _THEIRS: Final = frozenset({FOREIGN})
 NO_NAMES: Final[frozenset[int]] = frozenset()
 
 
-class Items:
-    """A list, which never changes: a change makes another one.
+class Mutable:
+    """What may change while several hold it: a list, a record, a name that functions share. The value never does: a
+    change makes another version.
 
-    `names` are the lists that it may be (several after paths have met), `inner` those of lists in it. The newest
-    version of a list has its cells, and those before it note in what they differ (Baker, 'Shallow binding makes
-    functional arrays fast', 1991), so that a change takes as long as what changes.
+    `names` are the lists (or records) that it may be (several after paths have met), `inner` those of what is in it.
+    The newest version of a list has its cells, and those before it note in what they differ (Baker, 'Shallow binding
+    makes functional arrays fast', 1991), so that a change takes as long as what changes.
     """
 
     __slots__ = ("_cells", "_distinct", "_inner", "_newer", "_tuple", "names")
@@ -62,17 +65,16 @@ class Items:
         self.names = names
         self._tuple: tuple[Any, ...] | None = tuple(items)
         self._cells: list[Any] | None = None
-        self._newer: tuple[Items, int, int, list[Any]] | None = None  # where its cells are, and which differ how
+        self._newer: tuple[Mutable, int, int, list[Any]] | None = None  # where its cells are, and which differ how
         self._inner: frozenset[int] | None = None
         self._distinct: bool | None = None
 
-    @staticmethod
-    def new(items: Iterable[Any]) -> Items:
-        """Return a list that was not there before."""
-        return Items(items, frozenset((new_name(),)))
+    def like(self, items: Iterable[Any], names: frozenset[int]) -> Self:
+        """Return the same kind of thing with other items."""
+        return type(self)(items, names)
 
     def __repr__(self) -> str:
-        return f"Items({list(self.items)!r})"
+        return f"{type(self).__name__}({list(self.items)!r})"
 
     def __len__(self) -> int:
         return len(self.items if self._cells is None else self._cells)
@@ -82,7 +84,7 @@ class Items:
         """The elements."""
         if self._tuple is None:
             differing: list[tuple[int, int, list[Any]]] = []
-            version = self
+            version: Mutable = self
             while version._tuple is None and version._newer is not None:
                 version, start, stop, old = version._newer
                 differing.append((start, stop, old))
@@ -96,20 +98,19 @@ class Items:
         """Return the element at an index that is not negative and not too large."""
         return self.items[place] if self._cells is None else self._cells[place]
 
-    def edited(self, start: int, stop: int, values: Sequence[Any]) -> Items:
+    def edited(self, start: int, stop: int, values: Sequence[Any]) -> Self:
         """Return the list with other elements from one index up to another; it is the same list."""
         cells = list(self.items) if self._cells is None else self._cells
         old = cells[start:stop]
         cells[start:stop] = values
-        new = Items.__new__(Items)
-        new.names, new._tuple, new._cells, new._newer = self.names, None, cells, None
+        new = self.like((), self.names)
+        new._tuple, new._cells = None, cells
         if self._cells is not None and self._tuple is None:
             self._newer = new, start, start + len(values), old
         self._cells = None
-        new._inner = new._distinct = None
         if _names_in_all(values) == _names_in_all(old):
             new._inner = self._inner
-            if all(DIRECT[type(value)] or (len(values) == 1 and isinstance(value, Items) and value.distinct)
+            if all(DIRECT[type(value)] or (len(values) == 1 and isinstance(value, Mutable) and value.distinct)
                    for value in values):  # fmt: skip
                 new._distinct = self._distinct
         return new
@@ -129,6 +130,49 @@ class Items:
         return self._distinct
 
 
+class Items(Mutable):
+    """A list."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def new(items: Iterable[Any]) -> Items:
+        """Return a list that was not there before."""
+        return Items(items, frozenset((new_name(),)))
+
+
+class Fields(Mutable):
+    """A record whose fields may be set, an instance of a dataclass that is not frozen; its items are the fields."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, items: Iterable[Any], names: frozenset[int], kind: Any) -> None:
+        super().__init__(items, names)
+        self.kind = kind
+
+    def like(self, items: Iterable[Any], names: frozenset[int]) -> Fields:
+        return Fields(items, names, self.kind)
+
+    def place(self, name: str) -> int | None:
+        """Return which item a field is; None where there is no such field."""
+        return next((place for place, each in enumerate(fields(self.kind)) if each.name == name), None)
+
+    def has(self, name: str) -> bool:
+        """Tell whether there is such a field, or something else of that name in the class."""
+        return self.place(name) is not None or hasattr(self.kind, name)
+
+    @property
+    def record(self) -> Any:
+        """A record with these fields as they are here."""
+        return record(self.kind, {each.name: item for each, item in zip(fields(self.kind), self.items, strict=True)})
+
+
+class Cell(Mutable):
+    """A name that inner functions share with the function that assigns it: its one item is what it holds."""
+
+    __slots__ = ()
+
+
 def _names_in_all(values: Sequence[Any]) -> frozenset[int]:
     return list_names(values[0]) if len(values) == 1 else list_names(tuple(values))
 
@@ -138,11 +182,12 @@ def has_no_aliases(value: Any) -> bool:
     met, pending = set[int](), [value]
     while pending:
         each = pending.pop()
-        if isinstance(each, Items):
+        if isinstance(each, Mutable):
             if not met.isdisjoint(each.names):
                 return False
             met |= each.names
-        pending += [part for part in parts_inside(each) or () if not DIRECT[type(part)]]
+        inside = each.items if isinstance(each, Mutable) else parts_inside(each) or ()
+        pending += [part for part in inside if not DIRECT[type(part)]]
     return True
 
 
@@ -159,7 +204,7 @@ def list_names(value: Any) -> frozenset[int]:
             continue
         met.add(id(each))
         match each:
-            case Items():
+            case Mutable():
                 found = found | each.names | each.inner
             case tuple():
                 pending += each
@@ -199,7 +244,7 @@ class Alternatives(Struct, frozen=True, eq=False):
         for guard, part in self.parts:
             if isinstance(other, Alternatives):
                 same: Any = other == outward(part)
-            elif isinstance(part, Items | tuple) or is_record(part) or not isinstance(
+            elif isinstance(part, Mutable | tuple) or is_record(part) or not isinstance(
                 same := outward(part) == other, Boolean | bool
             ):  # fmt: skip
                 return self._refuse()
@@ -278,6 +323,8 @@ def kind_of(value: Any) -> str:
             return "a float"
         case Items():
             return "a list"
+        case Fields():
+            return "a record"
         case tuple() | range() | slice() | str():
             return f"a {type(value).__name__}"
         case _ if callable(value):
@@ -302,14 +349,22 @@ def parts_inside(value: Any) -> tuple[Any, ...] | None:
 
 def is_plain(value: Any) -> bool:
     """Tell whether Python itself can compute with a value."""
-    match value:
-        case Boolean() | IntegerLike() | Function() | Alternatives() | Union():
-            return False
-        case tuple() | list():
-            return all(map(is_plain, value))
-        case dict():
-            return all(map(is_plain, value.values()))
-    return all(map(is_plain, fields_of(value).values())) if is_record(value) else True
+    pending, met = [value], set[int]()
+    while pending:
+        each = pending.pop()
+        if DIRECT[type(each)] or id(each) in met:
+            continue
+        met.add(id(each))
+        match each:
+            case Boolean() | IntegerLike() | Function() | Alternatives() | Union():
+                return False
+            case tuple() | list():
+                pending += each
+            case dict():
+                pending += each.values()
+            case _ if has_fields(each):
+                pending += fields_of(each).values()
+    return True
 
 
 # ---- in and out ------------------------------------------------------------------------------------------------
@@ -321,15 +376,16 @@ class OwnLists:
     """The lists that who calls has given, by `id`, each with the name that it has here; which of them have changed."""
 
     def __init__(self) -> None:
-        self.lists: dict[int, tuple[int, list[Any]]] = {}
+        self.lists: dict[int, tuple[int, Any]] = {}
         self.changed: set[int] = set()
+        self.within: set[int] = set()
         self.around = _own.get()
 
-    def number(self, given: list[Any]) -> int:
-        """Return the name of a list that is given."""
+    def number(self, given: Any) -> int:
+        """Return the name of a list or record that is given."""
         return self.lists.setdefault(id(given), (new_name(), given))[0]
 
-    def met(self, again: list[Any]) -> int:
+    def met(self, again: Any) -> int:
         """Return the name of a list that is met by another way; SwizzleError where it has changed since."""
         number, own = self.lists.get(id(again), (FOREIGN, again))[0], self
         while own.around is not None:
@@ -374,12 +430,8 @@ def inward(value: Any, names: frozenset[int] | None = None, own: OwnLists | None
         return value
     match value:
         case list():
-            if own is not None:
-                return Items((inward(item, names, own) for item in value), frozenset({own.number(value)}))
-            around = _own.get()
-            if names is not None and around is not None:
-                names = frozenset({around.met(value)})
-            return Items((inward(item, names and _THEIRS) for item in value), names or frozenset({new_name()}))
+            items, their_names = _taken_in(value, value, names, own)
+            return Items(items, their_names)
         case dict() if own is not None:
             made = {key: inward(item, names, own) for key, item in value.items()}
             return made if any(made[key] is not value[key] for key in value) else value
@@ -389,7 +441,33 @@ def inward(value: Any, names: frozenset[int] | None = None, own: OwnLists | None
             return Alternatives(tuple((guard, inward(part, names)) for guard, part in value.parts))
         case Boolean() if value.formula.is_bool_constant():
             return value.formula.is_true()
+        case _ if has_fields(value) and not is_record(value):
+            items, their_names = _taken_in(value, fields_of(value).values(), names, own)
+            return Fields(items, their_names, type(value))
     return mapped(lambda item: inward(item, names, own), value)
+
+
+def _taken_in(
+    holder: Any, inside: Iterable[Any], names: frozenset[int] | None, own: OwnLists | None
+) -> tuple[list[Any], frozenset[int]]:
+    """Return what is in a list or record as the interpreter holds it, and the names that this has."""
+    around = own or _own.get()
+    within = set[int]() if around is None else around.within
+    if id(holder) in within:
+        raise SwizzleError(
+            f"a {type(holder).__name__} that holds itself is given", expected="lists and records without cycles",
+            fix="the place of the other in a list, in place of the other",
+        )  # fmt: skip
+    within.add(id(holder))
+    try:
+        if own is not None:
+            number = own.number(holder)
+            return [inward(item, names, own) for item in inside], frozenset({number})
+        if names is not None and around is not None:
+            names = frozenset({around.met(holder)})
+        return [inward(item, names and _THEIRS) for item in inside], names or frozenset({new_name()})
+    finally:
+        within.remove(id(holder))
 
 
 def outward(value: Any) -> Any:
@@ -397,6 +475,8 @@ def outward(value: Any) -> Any:
     match value:
         case Items():
             return [outward(item) for item in value.items]
+        case Fields():
+            return mapped(outward, value.record)
         case dict():
             shown = {key: outward(item) for key, item in value.items()}
             return shown if any(shown[key] is not value[key] for key in value) else value

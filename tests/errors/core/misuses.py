@@ -231,16 +231,16 @@ def no_value_yet():
     f(x)
 
 
-def lambda_of_a_name_that_changes():
+def shared_name_given_in_an_expression():
     @lifted
-    def f(xs):
+    def f(x):
         total = 0
-        for x in xs:
-            total += x
         add = lambda y: y + total
-        return add(1)
+        if (total := x) > 0:
+            return add(1)
+        return 0
 
-    f([x, y])
+    f(x)
 
 
 def too_many_arguments():
@@ -924,3 +924,83 @@ def sorted_in_place():
         return xs
 
     f(x)
+
+
+@dataclass
+class Account:
+    balance: object
+
+
+OUTSIDE = Account(1)
+
+
+def one_of_two_records_changes():
+    @lifted
+    def f(x):
+        a, b = Account(1), Account(2)
+        chosen = a if x > 0 else b
+        chosen.balance = 7
+        return a.balance
+
+    f(x)
+
+
+def field_that_is_not_there():
+    @lifted
+    def f(x):
+        a = Account(x)
+        a.blance = 3
+        return a
+
+    f(x)
+
+
+def record_that_was_not_given():
+    @lifted
+    def f(x):
+        OUTSIDE.balance = x
+
+    f(x)
+
+
+def record_within_itself():
+    @lifted
+    def f(x):
+        a = Account(x)
+        a.balance = a
+
+    f(x)
+
+
+def nonlocal_in_an_expression():
+    @lifted
+    def f(x):
+        n = 0
+
+        def add():
+            nonlocal n
+            n += x
+            return n
+
+        return add() + add()
+
+    f(x)
+
+
+def nonlocal_of_a_plain_function():
+    total = 0
+
+    @lifted
+    def f(x):
+        nonlocal total
+        total += x
+
+
+def record_that_holds_itself_is_given():
+    @lifted
+    def f(a):
+        return a.balance
+
+    a = Account([x])
+    a.balance.append(a)
+    f(a)
