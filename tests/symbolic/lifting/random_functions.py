@@ -17,6 +17,20 @@ class Pair:
     right: Any
 
 
+@dataclass
+class Box:
+    """A record that changes."""
+
+    left: Any
+    right: Any
+
+    def push(self, value: Any) -> Any:
+        """Keep a value, and give what was there before."""
+        before = self.left
+        self.left, self.right = self.right + value, before
+        return before
+
+
 class Writer:
     """Writes one function of (a, b, c, xs): three ints and a list of three ints."""
 
@@ -40,9 +54,21 @@ class Writer:
         self.line(1, "t = 0")
         self.line(1, "r = Pair(a, b)")
         self.line(1, "u = None if a < b else c")
-        self.ints, self.lists = ["a", "b", "c", "t", "r.left", "r.right"], ["xs", "ys"]
+        self.line(1, "z = 1")
+        self.line(1, "m = Box(c, a)")
+        self.line(1, "q = m")
+        self.line(1, "ms = [m, Box(0, b)]")
+        self.ints = ["a", "b", "c"]
+        self.line(1, "def bump(v):")
+        self.line(2, "nonlocal z, t")
+        self.line(2, f"if {self.condition(1)}:")
+        self.line(3, f"t {self.random.choice(['+', '-'])}= v")
+        self.line(2, f"z = {self.random.choice(['z + v', 'v - z', 'z * 2'])}")
+        self.line(2, "return z + t")
+        self.line(1, f"see = lambda v: v + {self.random.choice(['z', 't', 'z * t', 'm.left'])}")
+        self.ints, self.lists = ["a", "b", "c", "t", "r.left", "r.right", "z", "m.left", "q.right"], ["xs", "ys"]
         self.block(1, 3)
-        self.line(1, f"return ({self.number(2)}, {self.condition(1)}, ys, r, u)")
+        self.line(1, f"return ({self.number(2)}, {self.condition(1)}, ys, r, u, z, q, ms, see(1))")
         return "\n".join(self.lines) + "\n"
 
     def line(self, depth: int, text: str) -> None:
@@ -63,6 +89,7 @@ class Writer:
         kinds = [self.assign, self.assign, self.augment, self.store, self.asserted, self.unpack, self.replaced]
         if budget:
             kinds += [self.branch, self.branch, self.for_range, self.for_each, self.while_loop, self.changing]
+            kinds += [self.shared, self.shared, self.cases, self.named]
         if self.loops:
             kinds += [self.leave]
         if depth > 1:
@@ -97,6 +124,47 @@ class Writer:
                 lambda: f"ys = sorted([{self.number(1)}, {self.number(1)}, {self.number(0)}])",
             ),
         )
+
+    def shared(self, depth: int, _: int) -> None:
+        self.line(
+            depth,
+            self.one(
+                lambda: f"bump({self.number(1)})",
+                lambda: f"c = bump({self.number(1)})",
+                lambda: f"m.left = {self.number(1)}",
+                lambda: f"q.right {self.random.choice(['+', '-', '*'])}= {self.number(1)}",
+                lambda: f"ms[{self.random.choice(['0', '1', '-1'])}].left = {self.number(1)}",
+                lambda: f"t = q.push({self.number(1)})",
+                lambda: f"z = {self.number(1)}",
+                lambda: f"m.left, q.right = {self.number(1)}, {self.number(1)}",
+                lambda: f"for o in ms: o.left += {self.number(1)}",
+            ),
+        )
+
+    def cases(self, depth: int, budget: int) -> None:
+        subject, *patterns = self.one(
+            lambda: ("(" + self.number(1) + ") % 4", "0", "1 | 2", "3"),
+            lambda: (f"({self.number(1)}, {self.number(0)})", "(0, p)", "(p, 1 | 2)", "(p, _)"),
+            lambda: ("[" + self.number(1) + ", *ys]", "[0, p]", "[p, *_] if p > 0", "[1, p, *_]"),
+            lambda: ("r", "Pair(0, p)", "Pair(left=p, right=1)", "Pair(p) if p > t"),
+            lambda: ("u", "None", "0 | 1", "p if p > 1"),
+            lambda: ("q", "Box(0, p)", "Box(right=p) if p > 0", "Box(1)"),
+        )
+        self.line(depth, f"p = {self.number(0)}")
+        self.line(depth, f"match {subject}:")
+        self.ints.append("p")
+        for pattern in self.random.sample(patterns, 2):
+            self.line(depth + 1, f"case {pattern}:")
+            self.block(depth + 2, 0)
+        if self.random.random() < 0.5:
+            self.line(depth + 1, "case _:")
+            self.block(depth + 2, 0)
+
+    def named(self, depth: int, budget: int) -> None:
+        self.fresh += 1
+        self.line(depth, f"if (w{self.fresh} := {self.number(1)}) > {self.number(1)}:")
+        self.ints.append(f"w{self.fresh}")
+        self.block(depth + 1, budget - 1)
 
     def replaced(self, depth: int, _: int) -> None:
         self.line(
@@ -225,6 +293,12 @@ class Writer:
                 lambda: f"{seq}.count({n()})",
                 lambda: f"sum([{n()} // x for x in {seq} if x > {n()}])",
                 lambda: f"({n()}, {n()}, {n()})[{self.index()}]",
+                lambda: (
+                    f"{{0: {n()}, 1: {n()}, 'a': {n()}}}[{self.random.choice(['0', '1', chr(39) + 'a' + chr(39)])}]"
+                ),
+                lambda: f"{{0: {n()}, 1: {n()}}}[{n()} % 2]",
+                lambda: f"len({{1, 2, {self.random.randint(1, 4)}}})",
+                lambda: f"see({n()})",
                 lambda: f"(lambda p, q: p * {self.random.randint(-2, 2)} - q)({n()}, {n()})",
             ]
         return self.one(*makers)
@@ -251,6 +325,10 @@ class Writer:
                     lambda: f"{seq} == [{n()}, {n()}, {n()}]",
                     lambda: f"({n()}, {n()}) < ({n()}, {n()})",
                     lambda: "u is None",
+                    lambda: f"{n()} in {{1, 2, 5}}",
+                    lambda: f"{n()} in {{1: 0, -2: 1}}",
+                    lambda: f"q == Box({n()}, {n()})",
+                    lambda: f"ms[{self.random.choice(['0', '1'])}] is q",
                     lambda: f"u == {n()}",
                     lambda: "r == Pair(a, b)",
                     lambda: "u < 1",

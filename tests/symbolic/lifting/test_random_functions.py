@@ -18,7 +18,7 @@ from symbolic.core.values import integer
 from symbolic.errors import SwizzleError
 from symbolic.lifting.functions import lifted
 from symbolic.solve.answer import Model
-from tests.symbolic.lifting.random_functions import Pair, Writer, function
+from tests.symbolic.lifting.random_functions import Box, Pair, Writer, function
 
 NAMES = ["a", "b", "c", "x0", "x1", "x2"]
 RAISED = (ArithmeticError, LookupError, TypeError, ValueError, AssertionError, NameError)
@@ -38,9 +38,9 @@ def python_gives(run: Any, numbers: list[int]) -> Any:
 def differences(seed: int, inputs: int) -> tuple[list[str], int]:
     """Return what differs for one function, and on how many inputs Python raised nothing."""
     text = Writer(seed).text()
-    plain: dict[str, Any] = {"Pair": Pair, "replace": replace}
+    plain: dict[str, Any] = {"Pair": Pair, "Box": Box, "replace": replace}
     run = function(text, f"<plain {seed}>", plain)
-    names: dict[str, Any] = {"Pair": Pair, "replace": replace}
+    names = dict(plain)
     symbolic = function(text, f"<lifted {seed}>", names)
     names["g"] = lifted(names["g"])
     symbols = [integer(f"random_function_{name}") for name in NAMES]
@@ -84,6 +84,6 @@ def test_some_random_functions() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
-def test_two_thousand_random_functions(part: int) -> None:
-    """All two thousand, in ten parts."""
-    tried(range(200 * part, 200 * part + 200), 20)
+def test_three_thousand_random_functions(part: int) -> None:
+    """All three thousand, in ten parts."""
+    tried(range(300 * part, 300 * part + 300), 20)
