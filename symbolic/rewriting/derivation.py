@@ -83,16 +83,20 @@ class DerivationStep(Struct, frozen=True):
         return RULES[self.rule].figure
 
 
-def positions(whole: Term, names: Mapping[str, ValueType], typing: Typing | None = None) -> Iterator[Position]:
-    """Yield every term in an expression, each before what it is made of."""
+def positions(
+    whole: Term, names: Mapping[str, ValueType], typing: Typing | None = None, only: Path | None = None
+) -> Iterator[Position]:
+    """Yield every term in an expression, each before what it is made of, or the one that a path leads to."""
     typing = typing or Typing()
     waiting: list[tuple[PatternNode, Path, Mapping[str, ValueType], Nest]] = [(whole, (), names, ())]
     while waiting:
         node, path, names, nest = waiting.pop()
-        if not isinstance(node, Lambda):
+        if not isinstance(node, Lambda) and only in (None, path):
             yield Position(path, node, names, nest)
         inner = []
         for place, each in enumerate(children(node)):
+            if only is not None and only[: len(path) + 1] != (*path, place):
+                continue
             inside = names if isinstance(node, Lambda) else typing.inner_names(node, place, names)
             inner.append((each, (*path, place), inside, with_map(nest, node) if isinstance(each, Lambda) else nest))
         waiting += reversed(inner)
@@ -157,6 +161,12 @@ class PatternDerivation(Struct):
         self.typing.type_of(self.start, self.inputs)
         self.expressions = self.expressions or [self.start]
 
+    def copy(self) -> PatternDerivation:
+        """Return the same derivation, which may go on otherwise."""
+        typing = Typing()
+        typing.facts = dict(self.typing.facts)
+        return PatternDerivation(self.start, self.inputs, self.ask, [*self.steps], [*self.expressions], typing)
+
     @property
     def now(self) -> Term:
         """The expression that the steps have led to."""
@@ -212,7 +222,7 @@ class PatternDerivation(Struct):
     def apply_at(self, path: Path, rule: str, **arguments: Any) -> None:
         """Apply a rule at one position; raises SwizzleError where it does not apply."""
         try:
-            self.apply_first([each for each in self.positions() if each.path == path], rule, **arguments)
+            self.apply_first(positions(self.now, self.inputs, self._inside, path), rule, **arguments)
         except NotApplicable as why:
             raise SwizzleError(
                 f"{rule} does not apply there: {why}", expected=RULES[rule].law, fix="another position"

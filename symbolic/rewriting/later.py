@@ -99,7 +99,8 @@ def scan_chunks(term: Term, here: Surroundings, size: Expression) -> Term:
     totals = t.Map(t.Lambda((chunk,), t.Indexed(total, number(0))), chunks, label=labelled(term, "totals"))
     before = replace(term, array=totals, kind="before", label=labelled(term, "before"))
     first, second = term.operator.parameters
-    both = inlined(term.operator, **{first: t.Item(t.Variable(pair), 0), second: t.Variable(element)})
+    given: dict[str, Term] = {first: t.Item(t.Variable(pair), 0), second: t.Variable(element)}
+    both = inlined(term.operator, **given)
     each = replace(term, array=t.Item(t.Variable(pair), 1), label=labelled(term, "chunk"))
     moved = t.Map(t.Lambda((element,), both), each, label=labelled(term, "moved"))
     return t.JoinChunks(t.Map(t.Lambda((pair,), moved), t.Zip((before, chunks)), label=labelled(term, "chunks")))

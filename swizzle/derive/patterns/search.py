@@ -32,7 +32,7 @@ from symbolic.choices.space import ChoiceSpace
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Program
 from symbolic.patterns.terms import Map, Reorder
-from symbolic.rewriting.derivation import positions
+from symbolic.rewriting.derivation import PatternDerivation, positions
 from symbolic.rewriting.structures import Explored, Reached, RewriteMove, derivation_of, explore
 
 SIZES: Final = ("s", "t")
@@ -89,11 +89,14 @@ def searched(declared: DeclaredDerivation, most: int) -> PatternSearch:
     for some in every:
         random.Random(len(some)).shuffle(some)
     ranked: list[RankedCandidate] = []
+    begun: dict[int, PatternDerivation] = {}
     refused = tried = 0
     for candidate in islice(_in_turn(list(map(iter, every))), most):
         tried += 1
         try:
-            made = _lowered(declared, candidate)
+            if candidate.number not in begun:
+                begun[candidate.number] = derivation_of(candidate.structure, declared.types)
+            made = _lowered(declared, candidate, begun[candidate.number])
             cost = _cost(made)
         except SwizzleError:
             refused += 1
@@ -186,9 +189,9 @@ class _Decisions:
         )  # fmt: skip
 
 
-def _lowered(declared: DeclaredDerivation, candidate: PatternCandidate) -> LoweredDerivation:
-    """Take the decisions as steps, and write the kernels."""
-    derivation = derivation_of(candidate.structure, declared.types)
+def _lowered(declared: DeclaredDerivation, candidate: PatternCandidate, begun: PatternDerivation) -> LoweredDerivation:
+    """Take the decisions as steps behind those of the structure, and write the kernels."""
+    derivation = begun.copy()
     for path, kind in candidate.kinds.items():
         derivation.apply_at(path, "lower_map", kind=kind)
     for path, stride in sorted(candidate.strides.items(), reverse=True):
