@@ -183,6 +183,11 @@ class PatternDerivation(Struct):
             self._positions = list(positions(self.now, self.inputs, self._inside))
         return self._positions
 
+    def places(self, rule: str, at: str = "", **arguments: Any) -> list[RulePlace]:
+        """Return where a rule applies, at a name, inside or around it."""
+        known = _rule(rule)
+        return self._places(known, at, arguments_of(known, arguments), self.positions())[0]
+
     def apply(self, rule: str, at: str = "", nth: int | None = None, **arguments: Any) -> PatternDerivation:
         """Apply a rule at a position; raises SwizzleError where it does not apply, or at several places."""
         known = _rule(rule)

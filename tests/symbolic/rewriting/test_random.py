@@ -32,6 +32,7 @@ ARGUMENTS: dict[str, list[dict[str, Any]]] = {
     "vectorise_part": [{"width": 2}],
     "reduce_chunks": [{"size": 4}],
     "reduce_seq_chunks": [{"size": 2}, {"size": 4}],
+    "scan_chunks": [{"size": 2}, {"size": 4}],
     "slide_tiles": [{"tile": 2}, {"tile": 4}],
     "share": [{"name": "y"}],
     "slide_tiles_2d": [{"tile": 2}],
@@ -50,6 +51,7 @@ SELDOM = {
 }
 NAMES = (
     "add = lambda a, b: a + b\nabs = lambda v: max(v, -v)\nmul = lambda p: p[0] * p[1]\nhigh = lambda a, b: max(a, b)\n"
+    "line = lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1])\n"
 )
 STARTS: list[tuple[str, dict[str, str]]] = [
     ("map(lambda v: v * 3) o x", {"x": "f32[32]"}),
@@ -64,6 +66,7 @@ STARTS: list[tuple[str, dict[str, str]]] = [
     ("iterate(3, join o map(reduce(add, 0)) o split(2)) o map(abs) o x", {"x": "f32[32]"}),
     ("reduce_seq(lambda a, v: 2 * a + v, 1) o map(abs) o x", {"x": "f32[16]"}),
     ("scan(add, 0) o map(abs) o x", {"x": "f32[16]"}),
+    ("scan(line, (1, 0)) o zip(x, y)", {"x": "f32[16]", "y": "f32[16]"}),
     ("map(map(lambda w: at(at(w, 0), 1) + at(at(w, 1), 0))) o map(transpose) o slide(2, 1) o map(slide(2, 1)) o x",
      {"x": "f32[5, 7]"}),
     ("join o map_block(lambda t: map(lambda r: map(lambda c: at(reduce_seq(lambda a, p: a + p[0] * p[1], 0) o "

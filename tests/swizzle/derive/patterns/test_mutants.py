@@ -79,7 +79,7 @@ def told(declared: DeclaredDerivation, made: Term, right: Term) -> str:
         kind = Typing().type_of(made, asked.types)
         if list(faults(made)):
             return "nested wrongly"
-        of = specified(declared.spec, Typing().type_of(right, asked.types))
+        of = specified(declared.function, Typing().type_of(right, asked.types))
         name, text = spec_text(of, [declared.name])
         text = file_text("a mutant", of, text, kernels(replace(asked, term=made), name))
         equal = is_equal(declared.name, text)
