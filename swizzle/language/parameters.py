@@ -102,8 +102,8 @@ class Parameters(Struct):
     ) -> int:
         """Declare a parameter and return its value."""
 
-        def fail(found: str, expected: str, fix: str) -> NoReturn:
-            raise SwizzleError(found, place=place, expected=expected, fix=fix)
+        def fail(found: str, expected: str, fix: str, kind: type[SwizzleError] = SwizzleError) -> NoReturn:
+            raise kind(found, place=place, expected=expected, fix=fix)
 
         if not isinstance(name, str) or not name.isidentifier():
             fail(
@@ -127,6 +127,7 @@ class Parameters(Struct):
                     f"{what} of {name} is {value}, which is not in its domain",
                     describe_domain(domain),
                     _nearest(name, value, domain, what),
+                    RequirementError if choice else SwizzleError,
                 )
         value, usual = self.overrides.get(name, self.chosen.get(name, default) if choice else default), default
         assert isinstance(value, Integral) and isinstance(usual, Integral)

@@ -11,12 +11,13 @@ import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice, product
+from math import prod
 from typing import Final, NoReturn, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from swizzle.language.parameters import Declared, Parameters, RequirementError, declared_twice
+from swizzle.language.parameters import Declared, Parameters, RequirementError, declare_choice, declared_twice
 from symbolic.choices.conditions import ChoiceOf, holds
 from symbolic.choices.grounding import GroundSpace, ground
 from symbolic.choices.propagation import PartialAssignment, Propagator
@@ -181,23 +182,25 @@ def read_choices(
         declare_once(sizes.declared)
     declared: dict[str, Declared] = {}
     by_statement: dict[int, tuple[str, ...]] = {}
+    rules = list[FileRequirement]()
     for number in slices.calling("choice"):
         needed = slices.of(number)
+        run = runner([body[each] for each in needed])
         parameters = Parameters(dict(overrides))
-        runner([body[each] for each in needed])(parameters)
+        others = tuple(name for each in needed if each != number for name in by_statement.get(each, ()))
+        if others:
+            given = {n: v for n, v in overrides.items() if n in sizes.declared and not sizes.declared[n].choice}
+            for name, (place, values) in _by_others(run, others, declared, given).items():
+                every = tuple(dict.fromkeys(value for some in values.values() for value in some))
+                declare_choice(parameters, name, every, place)
+                if sum(map(len, values.values())) < len(every) * _combinations(others, declared):
+                    rules.append(FileRequirement(f"the values of {name}", place, (*others, name), _among(values), {}))
+        else:
+            run(parameters)
         own = {name: each for name, each in parameters.declared.items() if each.choice}
-        if others := [each for each in needed if each != number and each in by_statement]:
-            first, other = next(iter(own.values())), by_statement[others[0]][0]
-            raise SwizzleError(
-                f"the values of a choice depend on the choice {other}", place=next((
-                    each.place for each in own.values() if each.place.line == body[number].lineno), first.place),
-                expected="values that are the same whatever else is chosen",
-                fix=f"list all values, and say which go with which: require(... <= {other})",
-            )  # fmt: skip
         declare_once(own)
         declared |= own
         by_statement[number] = tuple(own)
-    rules = []
     for number in slices.calling("require"):
         needed = slices.of(number)
         names = tuple(name for each in needed for name in by_statement.get(each, ()))
@@ -208,6 +211,51 @@ def read_choices(
             FileRequirement(_why(body[number]), place, names, _allows(run, names, overrides, failures), failures)
         )
     return FileChoices(file, declared, rules, overrides, sizes.declared)
+
+
+def _combinations(names: Sequence[str], declared: Mapping[str, Declared]) -> int:
+    return prod(len(declared[name].domain) for name in names)
+
+
+def _by_others(
+    run: SliceRun, others: Sequence[str], declared: Mapping[str, Declared], given: Mapping[str, int]
+) -> dict[str, tuple[Place, dict[tuple[int, ...], Sequence[int]]]]:
+    """Return the choices of a slice, each with its place and its values for each combination of other choices' values.
+
+    Combinations that a requirement refuses are left out. `given` are values of parameters.
+    """
+    asked = ", ".join(others)
+    if (number := _combinations(others, declared)) > MOST_COUNTED:
+        raise SwizzleError(
+            f"the values of a choice depend on {asked}, which have {number:,} combinations",
+            place=declared[others[0]].place, expected=f"at most {MOST_COUNTED:,}",
+            fix="list all values, and say with `require` which go with which",
+        )  # fmt: skip
+    made = dict[str, tuple[Place, dict[tuple[int, ...], Sequence[int]]]]()
+    tried = 0
+    for some in product(*(declared[name].domain for name in others)):
+        parameters = Parameters({**given, **dict(zip(others, some, strict=True))})
+        try:
+            run(parameters)
+        except RequirementError:
+            continue
+        tried += 1
+        for name, each in parameters.declared.items():
+            if each.choice and name not in others:
+                made.setdefault(name, (each.place, {}))[1][some] = each.domain
+    for name, (place, values) in made.items():
+        if len(values) < tried:
+            raise SwizzleError(
+                f"{name} is a choice with some values of {asked} alone", place=place,
+                expected="a choice that is declared whatever else is chosen",
+                fix=f"declare {name} always, and require its first value where it means nothing",
+            )  # fmt: skip
+    return made
+
+
+def _among(values: Mapping[tuple[int, ...], Sequence[int]]) -> Callable[..., bool]:
+    """Return whether a choice has its value, the last one, where those that it depends on have the others."""
+    return lambda *some: some[-1] in values.get(some[:-1], ())
 
 
 def _allows(
@@ -301,9 +349,13 @@ def _mentioned(statement: ast.stmt) -> Iterator[str]:
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement may bind, or whose value it may change."""
+    """Yield the names that a statement may bind, or whose value it may change; those of a comprehension are its own."""
+    within = [each.target for each in ast.walk(statement) if isinstance(each, ast.comprehension)]
+    own = {name for target in within for name in ast.walk(target)}
     for node in ast.walk(statement):
         match node:
+            case _ if node in own:
+                pass
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 yield name
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
@@ -312,6 +364,5 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
                 yield from ((alias.asname or alias.name).partition(".")[0] for alias in names)
             case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
                 yield from (each.id for each in ast.walk(node) if isinstance(each, ast.Name))
-    match statement:
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):
-            yield name  # such as `sizes.append(4)`
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):
+                yield name  # such as `sizes.append(4)`

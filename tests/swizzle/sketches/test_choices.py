@@ -135,12 +135,49 @@ def test_slices_allow_what_the_whole_file_does(tmp_path: Path, seed: int) -> Non
     assert right <= allowed <= right | failing
 
 
+DEPENDING = """
+W = choice("W", (1, 2, 4))
+STEPS = []
+for n in range(W):
+    STEPS.append(n + 1)
+T = choice("T", tuple(STEPS))
+U = choice("U", [T * n for n in (1, 2)])
+EVERY = choice("EVERY", [n for n in range(2)])
+require(U <= 4, "few")
+"""
+
+
+def test_values_may_depend_on_other_choices(tmp_path: Path) -> None:
+    """A choice has all values that others leave it, and a rule says which go together, in a loop, too."""
+    file = SketchFile.read(written(tmp_path, DEPENDING, ".py"))
+    choices = file.choices({})
+    assert [tuple(each.domain) for each in choices.declared.values()] == [
+        (1, 2, 4), (1, 2, 3, 4), (1, 2, 4, 3, 6, 8), (0, 1)
+    ]  # fmt: skip
+    assert [rule.why for rule in choices.rules] == ["the values of T", "the values of U", "few"]
+    propagation = Propagator(choices.space())
+    found = {tuple(propagation.assignment(leaf).values())[:3] for leaf in assignments(propagation)}
+    assert found == {
+        (w, t, u) for w in (1, 2, 4) for t in range(1, w + 1) for u in (t, 2 * t) if u <= 4
+    }  # fmt: skip
+    assert file.choices({"T": 3}).first() == {"W": 4, "T": 3, "U": 3, "EVERY": 0}
+    assert len(file.load(None, {"W": 4, "T": 4, "U": 4, "EVERY": 1})) == 1
+    with pytest.raises(SwizzleError, match="the value given of T is 3, which is not in its domain"):
+        file.load(None, {"W": 2, "T": 3, "U": 3, "EVERY": 1})
+    with pytest.raises(SwizzleError, match="the value given of T is 5"):
+        file.choices({"T": 5})
+
+
 @pytest.mark.parametrize(
     ("head", "said"),
     [
         ('A = choice("A", (1, 1))\n', "the values of the choice A are"),
         ('A = choice("A", ())\n', "the values of the choice A are"),
-        ('A = choice("A", (1, 2))\nB = choice("B", (A, 7))\n', "the values of a choice depend on the choice A"),
+        ('A = choice("A", (0, 1))\nB = choice("B", range(A))\n', "the values of the choice B are range(0, 0)"),
+        (
+            'A = choice("A", (1, 2))\nfor n in range(A):\n    B = choice(f"B{n}", (3, 4))\n',
+            "B1 is a choice with some values of A alone",
+        ),
         ('A = choice("A", (1, 2))\nrequire(A)\n', "require of 1"),
         ('A = choice("A", (1, 2))\nrequire(A <= 2, 3)\n', "the reason of a requirement is 3"),
         ('A = choice("A", (1, 2))\nrequire(A <= gpu.shared_per_blok)\n', "gpu has no shared_per_blok"),
