@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from swizzle.derive.schedules.backbone import Backbone, LoopLevel, Statement
 from swizzle.sketches.declaration import MAX_BLOCK
-from symbolic.choices.conditions import Condition, GenericChoice, ObjectSet, Value, holds
+from symbolic.choices.conditions import ChoiceOf, Condition, GenericChoice, ObjectSet, Value, holds
 from symbolic.choices.space import ChoiceSpace
 
 BEFORE, AFTER, INNER, OUTER, MERGED = ORDERS = ("BEFORE", "AFTER", "INNER", "OUTER", "MERGED")
@@ -158,6 +158,12 @@ class _Declaration:
         if why not in self.without:
             self.space.require(why, [], lambda: condition)
 
+    def counter(self, why: str, group: ObjectSet, *counted: Callable[..., object], **bounds: float) -> None:
+        """Bound a sum, or a product, over some objects: of what is counted, and when."""
+        if why not in self.without:
+            value, when = counted if len(counted) == 2 else (*counted, None)
+            self.space.counter(why, [group], value, when=when, **bounds)  # type: ignore[arg-type]
+
     def for_all(self, why: str, sets: list[ObjectSet], condition: object) -> None:
         if why not in self.without:
             self.space.require(why, sets, condition)  # type: ignore[arg-type]
@@ -171,8 +177,7 @@ class _Declaration:
             for name in statement.reads:
                 self.taken(self.statements[name], statement)
         for statement in self.backbone.statements:
-            if statement.kind in ("begin", "accumulate", "store"):
-                self.once(statement)
+            self.once(statement)
             if statement.kind == "copy":
                 rows = holds(_has_rows, self.memory(statement.name), self.layout(statement.name))
                 self.require("only shared tiles have a pitch", rows)
@@ -236,26 +241,13 @@ class _Declaration:
                 return True
             return holds(_nested, self.kind(a), self.kind(b), self.order(a, b))
 
-        def vectors(a: LoopDimension, b: LoopDimension) -> Condition | bool:
-            return self.kind(a).is_not(VECTOR) | self.order(a, b).is_not(OUTER)
-
         self.for_all("kinds are nested in one order", [self.D, self.D], kinds)
-        self.for_all("a vector is innermost", [self.D, self.D], vectors)
 
     # What goes from statement to statement.
 
     def taken(self, maker: Statement, user: Statement) -> None:
         """A value is there when it is used, for each value of the loops that both have."""
         self.require("values are made before they are used", self.order(maker.name, user.name).is_(BEFORE))
-        for loop in self.backbone.reduced(user):
-            for tile in self.backbone.loops[loop].tiles:
-                if maker.kind == "begin":
-                    dim = LoopDimension(user.name, tile.name)
-                    self.require("a sum begins before its loops", self.order(maker.name, dim).is_(BEFORE))
-        for loop in self.backbone.reduced(maker):
-            for tile in self.backbone.loops[loop].tiles:
-                dim = LoopDimension(maker.name, tile.name)
-                self.require("a sum is taken after its loops", self.order(dim, user.name).is_(BEFORE))
         for loop in self.backbone.result_loops(maker):
             if loop in user.loops:
                 for tile in self.backbone.loops[loop].tiles:
@@ -267,12 +259,9 @@ class _Declaration:
         if not self.sizes(a).sizes:
             self.require("outermost levels are fused", order.is_(MERGED))
             return
-        self.require("loops of one trip are fused", holds(_single, self.size(a.tile), order))
-        self.require(
-            "a value is not used inside the loop that makes it", holds(_outside, order, self.order(a, user.name))
-        )
         if user.kind == "copy":
             memory = self.memory(user.name)
+            self.require("loops of one trip are fused", holds(_single, self.size(a.tile), order))
             self.require("a copy in registers is its load", holds(_in_registers, memory, order))
             self.require(
                 "shared memory holds what threads and unrolled loops make",
@@ -282,40 +271,40 @@ class _Declaration:
             self.require("values go point to point", holds(_point_to_point, self.kind(a), self.kind(b), order))
 
     def once(self, statement: Statement) -> None:
-        """Sums and stores are done once: what is around them is their own."""
+        """What is around a statement is its own; of a value that is made again, it may be around those that take it."""
+        users = [user.name for user in self.backbone.users(statement.name)]
+        effect = statement.kind in ("begin", "accumulate", "store")
         for dim in self.dims:
-            if dim.statement == statement.name:
-                continue
             own = LoopDimension(statement.name, dim.tile)
-            around = self.order(dim, statement.name)
+            around = self.order(dim, statement.name) if dim.statement != statement.name else None
+            if around is None or (dim.statement in users and not effect and own not in self.known):
+                continue
             if own in self.known:
                 self.require(f"a {statement.kind} is done once", holds(_alone, around, self.order(dim, own)))
-            else:
+            elif effect:
                 self.require(f"a {statement.kind} is done once", around.is_not(OUTER))
+            else:
+                there = (self.order(dim, user).is_(OUTER) for user in users)
+                self.require("what is made again is used there", reduce(or_, there, around.is_not(OUTER)))
 
     # What the hardware has.
 
     def blocks(self) -> None:
-        """Blocks are around everything, and there is one dimension of them for a loop."""
+        """Blocks are around everything; so those of one loop are one dimension, as stores are done once."""
         for dim in self.dims:
             if dim.tile not in self.parallel:
                 continue
             for name in self.statements:
                 if name == dim.statement:
                     continue
-                own, kind = LoopDimension(name, dim.tile), self.kind(dim)
-                self.require("blocks are around all statements", holds(_whole, kind, self.order(dim, name)))
-                if own in self.known and repr(dim) < repr(own):
-                    both = holds(_one_block, kind, self.kind(own), self.order(dim, own))
-                    self.require("one block dimension of a loop", both)
+                whole = holds(_whole, self.kind(dim), self.order(dim, name))
+                self.require("blocks are around all statements", whole)
         (*_, store) = [s for s in self.backbone.statements if s.kind == "store"]
         outer = [
             LoopDimension(store.name, tile.name) for tile in self.backbone.tiles(store) if tile.name in self.parallel
         ]
         grid = self.space.set("block dimensions", outer)
-        self.space.counter(
-            "a grid has three dimensions", [grid], lambda _: 1, when=lambda dim: self.kind(dim).is_(BLOCK), most=3
-        )
+        self.counter("a grid has three dimensions", grid, lambda _: 1, lambda dim: self.kind(dim).is_(BLOCK), most=3)
 
     def hardware_threads(self) -> None:
         """The threads of a block, and which dimensions they are."""
@@ -333,7 +322,7 @@ class _Declaration:
             packed = holds(_packed, self.threads(before), self.threads(after))
             self.require("x is used before y, and y before z", packed)
         least, most = self.limits.threads
-        self.space.counter("threads of a block", [self.H], self.threads, product=True, least=least, most=most)
+        self.counter("threads of a block", self.H, self.threads, product=True, least=least, most=most)
 
     def mapped_together(self) -> dict[LoopDimension, LoopDimension]:
         """Return for each dimension a first one of those that are on one hardware dimension with it, if on any."""
@@ -350,23 +339,26 @@ class _Declaration:
     def resources(self) -> None:
         """Registers and shared memory."""
         share = self.limits.shared_floats // max(len(self.C.objects), 1)
+
+        def size(dim: LoopDimension) -> ChoiceOf:
+            return self.size(dim.tile)
+
+        def unrolled(dim: LoopDimension) -> Condition:
+            return self.kind(dim).is_(*UNROLLED)
+
         for statement in self.backbone.statements:
             tiles = [tile for tile in self.backbone.tiles(statement) if tile.sizes]
             group = self.space.set(
                 f"inner levels of {statement.name}", [LoopDimension(statement.name, t.name) for t in tiles]
             )
-            self.product("unrolled statements", group, lambda dim: self.kind(dim).is_(*UNROLLED), self.limits.unrolled)
+            self.counter("unrolled statements", group, size, unrolled, product=True, most=self.limits.unrolled)
             if statement.kind == "copy":
                 apart = partial(self.apart, statement.reads[0])
-                self.product("shared memory", group, apart, share)
+                self.counter("shared memory", group, size, apart, product=True, most=share)
 
     def apart(self, load: str, dim: LoopDimension) -> Condition:
         """Say that a level of a copy is not fused with its load's."""
         return self.order(LoopDimension(load, dim.tile), dim).is_not(MERGED)
-
-    def product(self, why: str, group: ObjectSet, when: Callable[..., Condition], most: int) -> None:
-        """Bound the product of the sizes of some levels."""
-        self.space.counter(why, [group], lambda dim: self.size(dim.tile), when=when, product=True, most=most)
 
 
 def _fits_kind(kind: str, size: int) -> bool:
@@ -407,20 +399,12 @@ def _single(size: int, order: str) -> bool:
     return size > 1 or order == MERGED
 
 
-def _outside(order: str, around: str) -> bool:
-    return order == MERGED or around != OUTER
-
-
 def _alone(around: str, order: str) -> bool:
     return around != OUTER or order == MERGED
 
 
 def _whole(kind: str, order: str) -> bool:
     return kind != BLOCK or order in (OUTER, MERGED, INNER)
-
-
-def _one_block(kind: str, other: str, order: str) -> bool:
-    return BLOCK not in (kind, other) or order == MERGED
 
 
 def _packed(first: int, second: int) -> bool:

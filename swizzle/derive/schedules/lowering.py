@@ -14,15 +14,9 @@ from swizzle.derive.schedules.nests import NestNode, Nests
 from swizzle.derive.schedules.reading import substituted
 
 
-def kernel_text(nests: Nests, spec: str, barriers: bool = True) -> str:
-    """Return the definition of a kernel with its decorator, as a person would write it.
-
-    Args:
-        nests: what was decided.
-        spec: the name of the specification.
-        barriers: whether there are any; without them it is for tests.
-    """
-    return _Lowering(nests).text(spec, barriers)
+def kernel_text(nests: Nests, spec: str) -> str:
+    """Return the definition of a kernel with its decorator and the name of its specification, as a person would."""
+    return _Lowering(nests).text(spec)
 
 
 class _Lowering:
@@ -35,12 +29,9 @@ class _Lowering:
                 unrolled = [loop for loop in nests.around[statement.name] if nests.kind(loop) in UNROLLED]
                 self.accumulators.setdefault(unrolled[0] if unrolled else statement.name, []).append(statement)
 
-    def text(self, spec: str, barriers: bool) -> str:
+    def text(self, spec: str) -> str:
         nests, backbone = self.nests, self.backbone
-        body: Sequence[KernelItem] = self.items(None, {})
-        if barriers:
-            body = with_barriers(body)
-        lines = rendered(body)
+        lines = rendered(with_barriers(self.items(None, {})))
         used = "\n".join(lines)
         names = []
         for letter, coordinate in (("b", "blockIdx"), ("t", "threadIdx")):

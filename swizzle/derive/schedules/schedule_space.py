@@ -27,12 +27,17 @@ from symbolic.choices.grounding import GroundSpace, ground
 from symbolic.choices.propagation import PartialAssignment, Propagator
 from symbolic.errors import SwizzleError
 
-MOST_WORK: Final = 1_500_000
-"""What a proof runs at most, in about a second: legal schedules may repeat loads a hundredfold."""
+USUAL_WORK: Final = 1_500_000
+"""What a proof at two tiles of each loop runs at most, in about half a second; beyond that it is at fewer tiles."""
+MOST_WORK: Final = 24 * USUAL_WORK
+"""What a proof runs at most, in about ten seconds."""
 
 
 class ScheduleSpace:
-    """A `CandidateSpace`: all schedules of a kernel within some limits.
+    """All schedules of a kernel within some limits.
+
+    A text declares the lengths of the computation as parameters. Their defaults are a few tiles, at which it can be
+    proved; the printed kernel takes any length. Bounds are at the lengths that are asked for.
 
     Attributes:
         backbone: what the kernel computes.
@@ -154,11 +159,11 @@ class ScheduleSpace:
             for loop in self.backbone.reduced(statement)
         }
         for name in sorted(lengths, key=lambda name: (name in summed, name)):
-            if self.nests(assignment, lengths).work > MOST_WORK:
+            if self.nests(assignment, lengths).work > USUAL_WORK:
                 lengths[name] //= 2
         return lengths
 
-    def text(self, assignment: Assignment, barriers: bool = True) -> str:
+    def text(self, assignment: Assignment) -> str:
         """Return the file with the kernel of an assignment in place of the given one."""
         nests, lengths = self.nests(assignment), self.proof_lengths(assignment)
         spec = next(
@@ -168,7 +173,7 @@ class ScheduleSpace:
             for keyword in decorator.keywords
             if keyword.arg == "spec"
         )
-        kernel = kernel_text(nests, spec, barriers)
+        kernel = kernel_text(nests, spec)
         made = [line + "\n" for line in split_lines(self.text_before)]
         changes = [(self.definition.decorator_list[0].lineno, self.definition.end_lineno or 0, kernel)]
         for node in self.tree.body:

@@ -200,13 +200,49 @@ KERNELS: Mapping[str, str] = {
 }
 
 
+SCALE = (
+    HEAD
+    + _lengths(N=12)
+    + """
+@spec
+def scale_spec(a, x):
+    return [a[0] * x[i] for i in range(N)]
+
+@sketch(spec=scale_spec, block=1, a=f32[1], x=f32[N], y=f32.out[N])
+def scale(a, x, y):
+    for i in range(N):
+        y[i] = a[0] * x[i]
+"""
+)
+"""So small that all schedules can be looked at."""
+
+FOUR = (
+    HEAD
+    + _lengths(A=4, B=4, C=4, D=4)
+    + """
+@spec
+def four_spec(x):
+    return [[[2 * x[a, b, c] for c in range(C * D)] for b in range(B)] for a in range(A)]
+
+@sketch(spec=four_spec, block=1, x=f32[A, B, C * D], y=f32.out[A, B, C * D])
+def four(x, y):
+    for a in range(A):
+        for b in range(B):
+            for c in range(C):
+                for d in range(D):
+                    y[a, b, c * D + d] = 2 * x[a, b, c * D + d]
+"""
+)
+
+"""A kernel with more loops over outputs than a grid has dimensions."""
+
 SMALL = {"i": ((2, 4), (1, 2)), "j": ((2, 4), (1, 2)), "k": ((2,),)}
 """Levels of a few elements, so that proofs are short."""
 
 
 def schedules(name: str, **given: Any) -> ScheduleSpace:
-    """Return the schedules of one of the kernels; `given` is what `ScheduleSpace` takes."""
-    text, file = KERNELS[name], f"<{name}>.py"
+    """Return the schedules of one of the kernels, or of two more; `given` is what `ScheduleSpace` takes."""
+    text, file = {**KERNELS, "scale": SCALE, "four": FOUR}[name], f"<{name}>.py"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     return ScheduleSpace(SketchFile(file, text), **given)
 
