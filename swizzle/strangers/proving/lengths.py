@@ -18,13 +18,18 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cuda_out.ptx.every_length.tiles import TileMachine, TileValidator
+from cuda_out.ptx.columns import INDEX
+from cuda_out.ptx.every_length.tiles import TileMachine, TileRegisters, TileTransfers, TileValidator
 from cuda_out.ptx.every_length.windows import MOST_BLOCKS, Cut, NotTiled, length_of, remainders
-from cuda_out.ptx.instructions.indices import Indices
-from cuda_out.ptx.instructions.polynomials import Polynomial, show
-from cuda_out.ptx.kinds import width
-from cuda_out.ptx.running.validate import WrittenOut
-from cuda_out.ptx.syntax import Kernel, NotInterpreted
+from cuda_out.ptx.instructions.indices import Indices, Value
+from cuda_out.ptx.instructions.operation import InstructionForm
+from cuda_out.ptx.instructions.polynomials import Polynomial, plus, product_of, show
+from cuda_out.ptx.kinds import KIND_OF, width
+from cuda_out.ptx.running.arguments import LaunchArgument, LaunchArray
+from cuda_out.ptx.running.memory import Broken, Lanes
+from cuda_out.ptx.running.operators import recognised
+from cuda_out.ptx.running.run import kernel_of
+from cuda_out.ptx.syntax import Instruction, Kernel, NotInterpreted
 from cuda_out.tiling.tiling import AXES, Span, TiledAxis, Tiling
 from swizzle.answers.checking.trial import LaunchSize
 from swizzle.answers.checking.validator import tile_validators
@@ -32,8 +37,10 @@ from swizzle.answers.emit.any_length.continuation import MeaningAt, NearEnds, No
 from swizzle.answers.emit.filled import FilledKernel
 from swizzle.language.specs.spec import Spec
 from swizzle.strangers.proving.launched import LaunchedKernel
+from swizzle.strangers.proving.reference import written_out
 from swizzle.strangers.proving.subject import Subject
 from swizzle.strangers.reading.launch import GivenArgument, number_of
+from symbolic.algebra.terms import UNWRITTEN, Terms
 from symbolic.errors import SwizzleError
 from symbolic.ir.program import Axis, Parameter, Program
 
@@ -44,6 +51,9 @@ MOST_THREADS: Final = 1 << 17
 _HALO: Final = 8
 _SCALES: Final = (1, 2, 3, 4, 8, 16)
 _TILES: Final = (1, 2, 4, 8, 16)
+_EQUAL_GUESSES: Final = 6
+_EQUAL: Final = "every length"
+"""The variable of a number that is the length along several axes."""
 
 
 class EveryLength(Struct, frozen=True):
@@ -68,10 +78,12 @@ def every_length(subject: Subject, spec: Spec) -> EveryLength | None:
     if more or any(each.fields for each in kernel.arguments):
         return None
     for lengths in _guesses(subject, kernel):
-        for cut in (True, False):
+        runs = [spans for spans in _spans(subject, lengths) if _runs(subject, kernel, lengths, spans)]
+        for cut, spans in itertools.product((True, False), runs):
             with suppress(NotTiled, NotEven, SwizzleError, NotInterpreted):
-                if (found := _proved(subject, kernel, spec, lengths, cut=cut)) is not None:
-                    return found
+                tried = _Tried(subject, kernel, spec, lengths, spans, cut=cut)
+                if tried.is_proved():
+                    return tried.told()
     return None
 
 
@@ -94,7 +106,7 @@ def _guesses(subject: Subject, kernel: LaunchedKernel) -> Iterator[tuple[_Length
     grid, block = kernel.launch.grid, kernel.launch.block
     numbers = {e.name: e.value for e in kernel.arguments if isinstance(e.value, int) and e.value > 1}
     extents = {extent for each in subject.program.parameters for extent in each.shape}
-    choices = []
+    choices, equal = [], 0
     for axis, blocks in zip(AXES, grid, strict=True):
         if blocks == 1 and not any(-(-value // size) == 1 for value in numbers.values() for size in block if size > 1):
             continue
@@ -119,20 +131,33 @@ def _guesses(subject: Subject, kernel: LaunchedKernel) -> Iterator[tuple[_Length
     for chosen in itertools.islice(itertools.product(*choices), 24):
         lengths = tuple(each for each in chosen if each is not None)
         values = [each.value for each in lengths]
-        if lengths and len(set(values)) == len(values):
+        alike = [each.name for each in lengths if values.count(each.value) > 1]
+        equal += bool(alike)
+        if lengths and (not alike or (equal <= _EQUAL_GUESSES and all(alike))):
             yield lengths
 
 
 def _spans(subject: Subject, lengths: Sequence[_Length]) -> Iterator[dict[str, tuple[Span | None, ...]]]:
     """Yield how the dimensions of arrays may follow the lengths, those of outputs each one: so many times, or with a
-    few elements more."""
-    for halo in (0, _HALO):
+    few elements more. Of lengths that are one number an array's last dimension follows the first axis, or, of outputs
+    that are transposed, the last one."""
+    equal = len({each.value for each in lengths}) < len(lengths)
+    for transposed, halo in itertools.product((False, True) if equal else (False,), (0, _HALO)):
         found = {
-            each.name: tuple(_span(each, e, lengths, halo) for e in each.shape) for each in subject.program.parameters
+            each.name: _along(each, lengths[::-1] if transposed and each.role != "in" else lengths, halo)
+            for each in subject.program.parameters
         }
         axes = sorted(each.axis for each in lengths)
         if all(sorted(s.axis for s in found[each.name] if s) == axes for each in subject.outputs):
             yield found
+
+
+def _along(parameter: Parameter, lengths: Sequence[_Length], halo: int) -> tuple[Span | None, ...]:
+    found, rest = list[Span | None](), list(lengths)
+    for extent in reversed(parameter.shape):
+        found.insert(0, _span(parameter, extent, [*rest, *lengths], halo))
+        rest = [each for each in rest if found[0] is None or each.axis != found[0].axis]
+    return tuple(found)
 
 
 def _span(parameter: Parameter, extent: int, lengths: Sequence[_Length], halo: int) -> Span | None:
@@ -149,16 +174,23 @@ def _span(parameter: Parameter, extent: int, lengths: Sequence[_Length], halo: i
 # ---- proofs ------------------------------------------------------------------------------------------------------
 
 
-def _proved(
-    subject: Subject, kernel: LaunchedKernel, spec: Spec, lengths: Sequence[_Length], *, cut: bool
-) -> EveryLength | None:
-    """Return for which lengths a guess is proved; `cut` blocks or whole ones only. Raises where it cannot be tried."""
-    for spans in _spans(subject, lengths):
-        with suppress(NotTiled, NotEven, SwizzleError, NotInterpreted):
-            tried = _Tried(subject, kernel, spec, lengths, spans, cut=cut)
-            if tried.is_proved():
-                return tried.told()
-    return None
+def _runs(
+    subject: Subject, kernel: LaunchedKernel, lengths: Sequence[_Length], spans: Mapping[str, tuple[Span | None, ...]]
+) -> bool:
+    """Tell whether blocks that have others about them can be run: of most wrong guesses they cannot, and no
+    specification is asked at many lengths."""
+    far = [(each, max(each.tile, _HALO)) for each in lengths]
+    axes = [TiledAxis(e.axis, e.tile, e.tile, e.tile, e.tile + more, edges=True, before=more) for e, more in far]
+    tiling = Tiling(tuple(axes), spans)
+    program, first = tiling.at(subject.program, tiling.declared), dict.fromkeys(tiling.declared, False)
+    written, entry = written_out(Terms(), program), kernel_of(kernel.ptx, kernel.entry.name)
+    with suppress(NotTiled, NotInterpreted, Broken):
+        validator = _RunsValidator(program, tiling, {}, written, None, lambda *_: UNWRITTEN, first)
+        validator.takes(kernel, lengths)
+        cuts, known = np.arange(len(validator.cuts)), recognised(entry, program)
+        _StrangersMachine(entry, validator, cuts, written.deferred, known, kernel.launch.dynamic).run()
+        return True
+    return False
 
 
 class _Tried:
@@ -179,10 +211,10 @@ class _Tried:
     def is_proved(self) -> bool:
         tiling = self._with_ends()
         size = LaunchSize(FilledKernel(self._program(tiling), self.spec, ()), tuple(tiling.declared.values()))
-        written = WrittenOut(size.meaning.terms, size.filled.program.parameters)
+        written = written_out(size.meaning.terms, size.filled.program)
         for validator in tile_validators(size, tiling, written, None, kind=_StrangersValidator):
             assert isinstance(validator, _StrangersValidator)
-            validator.launched, validator.lengths = self.kernel, self.lengths
+            validator.takes(self.kernel, self.lengths)
             found = validator.validate(self.kernel.ptx, self.kernel.entry.name, self.kernel.launch.dynamic)
             if found.verdict != "equal":
                 return False
@@ -246,7 +278,7 @@ class _Tried:
 
     def told(self) -> EveryLength:
         """Return what is proved in words."""
-        names = [self._name(each.axis) for each in self.lengths]
+        names = list(dict.fromkeys(self._name(each.axis) for each in self.lengths))
         rest = [
             f"{each.name} = {each.value}"
             for each in self.kernel.arguments
@@ -256,14 +288,15 @@ class _Tried:
         every = "every length" if self.cut or set(tiles) == {1} else f"every multiple of {tiles[0]}"
         if not self.cut and len(set(tiles)) > 1:
             every = "every multiple of " + ", of ".join(
-                f"{tile} of {name}" for tile, name in zip(tiles, names, strict=True)
+                f"{each.tile} of {self._name(each.axis)}" for each in self.lengths
             )
         elif rest or len(names) > 1:
             every += f" of {' and '.join(names)}"
         covers = every + (f" at {', '.join(rest)}" if rest else "")
         grid = "grid " + ", ".join(
-            f"{each.axis} = " + (f"ceil({name} / {each.tile})" if each.tile > 1 else name)
-            for each, name in zip(self.lengths, names, strict=True)
+            f"{each.axis} = "
+            + (f"ceil({self._name(each.axis)} / {each.tile})" if each.tile > 1 else self._name(each.axis))
+            for each in self.lengths
         )
         shapes = [
             f"{name}[{', '.join(map(self._extent, self.tiling.spans[name], shape))}]" for name, shape in self._shapes()
@@ -276,9 +309,11 @@ class _Tried:
 
     def _longest(self) -> str:
         """Return up to which lengths it is proved."""
-        longest = [_longest(self.tiling, self.subject.program, each.axis) for each in self.lengths]
-        pairs = zip(self.lengths, longest, strict=True)
-        return ", ".join(f"{self._name(each.axis)} <= {most}" for each, most in pairs)
+        longest = dict[str, int]()
+        for each in self.lengths:
+            name, most = self._name(each.axis), _longest(self.tiling, self.subject.program, each.axis)
+            longest[name] = min(most, longest.get(name, most))
+        return ", ".join(f"{name} <= {most}" for name, most in longest.items())
 
     def _name(self, axis: Axis) -> str:
         """Return what a length is called: as the number of the launch is, else a name that is no argument's."""
@@ -347,6 +382,49 @@ class _Assuming(Indices):
     def __init__(self, of: Indices) -> None:
         self.__dict__.update(of.__dict__)
         self.assumed: dict[str, None] = {}
+        self.equal: list[Polynomial] = []
+        """The lengths that one number is."""
+
+    def evaluate(self, operation: Any, row: Sequence[Value], case: int = 0) -> Value:
+        """Return what an instruction gives; of a number that is several lengths, with any one of them in its place."""
+        undecided, why = None, None
+        for by in ([], *([each] for each in self.equal if self._has_equal(row))):
+            try:
+                found = super().evaluate(operation, [self.of_lengths(each, by) for each in row], case)
+            except NotInterpreted as error:
+                why = why or error
+                continue
+            if operation.result != "pred" or not found[1]:
+                return found
+            undecided = undecided or found
+        if undecided is None:
+            assert why is not None
+            raise why
+        return undecided
+
+    def variables(self, row: Sequence[Value]) -> frozenset[str]:
+        """Return the variables of some registers, and of the lengths that a number may be, of which a case says
+        something."""
+        names = (
+            {name for length in self.equal for factors in length for name in factors} if self._has_equal(row) else {}
+        )
+        return super().variables(row) | (self._fixed | self._bounded).intersection(names)
+
+    def _has_equal(self, row: Sequence[Value]) -> bool:
+        return any(_EQUAL in self._variables[number - INDEX] for _, number in row if number >= INDEX)
+
+    def of_lengths(self, value: Value, lengths: Sequence[Polynomial]) -> Value:
+        """Return a register with lengths in the place of the number that is all of them, in powers the first ones."""
+        if not lengths or not self._has_equal([value]):
+            return value
+        found: Polynomial = {}
+        for factors, c in self.polynomial(value).items():
+            times = factors.count(_EQUAL)
+            part: Polynomial = {tuple(each for each in factors if each != _EQUAL): c}
+            for number in range(times):
+                part = product_of(part, lengths[min(number, len(lengths) - 1)])
+            found = plus(found, part)
+        return self.value(found)
 
     def integer(self, found: Polynomial, kind: str) -> Polynomial:
         try:
@@ -362,8 +440,28 @@ class _Assuming(Indices):
             return found
 
 
+class _StrangersTransfers(TileTransfers):
+    """Accesses at indices that are products of a number which is several lengths: those along an array's rows."""
+
+    lengths: Mapping[Axis, Polynomial]
+
+    def _located(self, instruction: Instruction, value: Value, cuts: Lanes, add: int, how: InstructionForm) -> Lanes:
+        assert isinstance(self.registers, TileRegisters)
+        indices = self.registers.indices
+        assert isinstance(indices, _Assuming)
+        base = indices.polynomial(value).get((), 0) + add
+        for window, region in self.windows.values() if indices.equal else ():
+            if abs(base - region.base) < 1 << 39:
+                axes = [span.axis for span in reversed(window.spans) if span is not None]
+                value = indices.of_lengths(value, [self.lengths[axis] for axis in axes])
+                break
+        return super()._located(instruction, value, cuts, add, how)
+
+
 class _StrangersMachine(TileMachine):
     """A run of a kernel whose lengths stand anywhere among its parameters, of any width."""
+
+    parts = TileRegisters, _StrangersTransfers
 
     def __init__(self, kernel: Kernel, tiles: TileValidator, *given: Any) -> None:
         assert isinstance(tiles, _StrangersValidator)
@@ -373,10 +471,11 @@ class _StrangersMachine(TileMachine):
         pairs = list(zip(kernel.parameters, tiles.launched.arguments, strict=True))
         own = {argument.name: place for place, argument in pairs}
         first = [own[each.name] for each in tiles.program.parameters]
-        lengths, numbers = [], list[tuple[tuple[str, str], GivenArgument]]()
+        lengths, numbers = list[tuple[str, str]](), list[tuple[tuple[str, str], GivenArgument]]()
         for axis in tiles.taken:
-            name = next((each.name for each in named.values() if each.axis == axis.axis), "")
-            lengths.append((own[name][0] if name else f"no length {axis.axis}", "u64"))
+            name = next((each.name for each in tiles.lengths if each.axis == axis.axis), "")
+            register = own[name][0] if name and (own[name][0], "u64") not in lengths else f"no length {axis.axis}"
+            lengths.append((register, "u64"))
         for place, argument in pairs:
             if argument.value is not None and argument.name not in named:
                 numbers.append((place, argument))
@@ -384,13 +483,17 @@ class _StrangersMachine(TileMachine):
         ordered = (*first, *lengths, *(place for place, _ in numbers))
         super().__init__(replace(kernel, parameters=tuple(ordered)), tiles, *given)
         self.early_returns = True
+        assert isinstance(self.transfers, _StrangersTransfers)
+        self.transfers.lengths = {each.axis: length_of(each, tiles.is_first(each)) for each in tiles.taken}
         for axis, (name, _) in zip(tiles.taken, lengths, strict=True):
-            kind = dict(kernel.parameters).get(name)
-            if kind is not None and width(kind) < 64:
-                bits, term = tiles.indices.value(length_of(axis, tiles.is_first(axis)), width(kind))
+            kind, equal = dict(kernel.parameters).get(name), bool(tiles.equal) and name == own[tiles.equal][0]
+            if kind is not None and (width(kind) < 64 or equal):
+                length: Polynomial = {(_EQUAL,): 1} if equal else self.transfers.lengths[axis.axis]
+                bits, term = tiles.indices.value(length, width(kind))
                 count = self.shape.count
                 self.parameters[name] = np.full(count, bits, np.uint64), np.full(count, term, np.int64)
-                self.transfers.whole = frozenset(self.transfers.whole) - {name}
+                if width(kind) < 64:
+                    self.transfers.whole = frozenset(self.transfers.whole) - {name}
 
 
 class _StrangersValidator(TileValidator):
@@ -399,11 +502,36 @@ class _StrangersValidator(TileValidator):
     machine = _StrangersMachine
     launched: LaunchedKernel
     lengths: Sequence[_Length]
+    equal: str = ""
+    """The argument that is the length along several axes."""
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
         self.indices = self.assuming = _Assuming(self.indices)
 
+    def takes(self, launched: LaunchedKernel, lengths: Sequence[_Length]) -> None:
+        """Say which kernel is validated, and which of its numbers are lengths."""
+        self.launched, self.lengths = launched, lengths
+        names = [each.name for each in lengths if each.name]
+        self.equal = next((name for name in names if names.count(name) > 1), "")
+        axes = [each.axis for each in lengths if each.name == self.equal] if self.equal else []
+        self.assuming.equal = [length_of(each, self.is_first(each)) for each in self.taken if each.axis in axes]
+        most = [_longest(self.tiling, self.program, each) for each in axes]
+        self.assuming.most[_EQUAL] = min(most, default=0)
+
     def _remainders(self, axis: TiledAxis) -> list[Cut]:
         narrow = replace(axis, narrow=_longest(self.tiling, self.program, axis.axis))
         return [replace(each, axis=narrow, narrow=True) for each in remainders(axis, self.is_first(axis))]
+
+
+class _RunsValidator(_StrangersValidator):
+    """Runs a kernel whose arrays are one variable all over."""
+
+    def _argument(self, parameter: Parameter, align: int) -> LaunchArgument:
+        if parameter.is_scalar or parameter.by_value or parameter.role == "out":
+            return super()._argument(parameter, align)
+        cells, term = self.windows[parameter.name].cells, self.written.terms.atom(parameter.name, 0)
+        bits, terms = np.zeros(cells, np.uint64), np.full(cells, term, np.int64)
+        return LaunchArray(
+            parameter.name, KIND_OF[parameter.dtype], bits, terms, True, parameter.role == "inout", align
+        )
