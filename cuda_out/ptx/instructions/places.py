@@ -49,7 +49,7 @@ class Places(Normal):
         if not is_float(kind) and a != b:
             if () in self._as_masks(condition):
                 condition, a, b = self.inverted("pred", condition), b, a
-            if (place := self._place(condition, a, b)) is not None:
+            if (place := self._place(kind, condition, a, b)) is not None:
                 return place
         return super().select(kind, condition, a, b)
 
@@ -64,8 +64,9 @@ class Places(Normal):
         kept = {factors: mask for factors, mask in parts.items() if not any(map(equal, factors))}
         return condition if len(kept) == len(parts) else self._mask_term("pred", kept)
 
-    def _place(self, condition: Term, a: Term, b: Term) -> Term | None:
-        """Return the place that a choice between two is, None for what is none of an extreme number."""
+    def _place(self, kind: str, condition: Term, a: Term, b: Term) -> Term | None:
+        """Return the place that a choice between two is, None for what is none of an extreme number. Of two numbers it
+        stays a choice: it may be any."""
         if not all(each in self._extremes or self.terms.is_const(each) for each in (a, b)):
             return None
         nodes, alone = self.terms.nodes, [factors[0] for factors in self._as_masks(condition) if len(factors) == 1]
@@ -78,13 +79,17 @@ class Places(Normal):
             for mine, others in itertools.product(self._numbers(name, a, number), self._numbers(name, b, other)):
                 after, before = min(mine) - max(others), min(others) - max(mine)
                 if not mine.keys() & others.keys() and self._is_first(op[3:], condition, sides, (a, b), after, before):
-                    numbers = dict(sorted({**mine, **others}.items()))
-                    found.append((name, self.extreme(name, op[3:], number, other), numbers))
+                    both: _Numbers = dict(sorted({**mine, **others}.items()))
+                    found.append((name, self.extreme(name, op[3:], number, other), both))
         if not found:
             return None
         name, _, numbers = found[0]
         args = [part for place, value in numbers.items() for part in (self.terms.const(place), value)]
-        place = self.terms.apply(f"place of {name}", tuple(args))
+        if len(numbers) == 2:
+            pair = args[1::2] if name == "max" else args[:0:-2]
+            place = super().select(kind, self.less(op[3:], *pair), args[2], args[0])
+        else:
+            place = self.terms.apply(f"place of {name}", tuple(args))
         self._extremes.setdefault(place, found)
         return place
 
