@@ -76,8 +76,11 @@ INTEGER: Final = Sort("integer")
 REALS: Final = Sort("real")
 
 
-STEPS: Final = {"linear": 8_000_000, "words": 6_000_000, "integers": 3_000_000, "reals": 400_000}
-"""Of the solver in about a second: of linear arithmetic, of words, and where integers or reals are multiplied."""
+STEPS: Final = {
+    "linear": 8_000_000, "words": 6_000_000, "divided words": 2_000_000, "integers": 3_000_000, "reals": 400_000,
+}  # fmt: skip
+"""Of the solver in about a second: of linear arithmetic, of words, whose quotients and remainders are large circuits,
+and where integers or reals are multiplied."""
 MORE: Final = ContextVar("MORE", default=1.0)
 """So many times the steps are taken for every question."""
 VAIN: Final[ContextVar[list[float] | None]] = ContextVar("VAIN", default=None)
@@ -534,6 +537,9 @@ def answers(
     vain = None if kind == "reals" else VAIN.get()  # whose questions end soon
     if vain is not None and effort is not None:
         effort = min(effort, max(A_TRY, vain[0]))
+    sides = (side for claim in claims for side in claim)
+    if kind == "words" and any(node.operator in ("//", "%") for side in sides for node in subexpressions(side)):
+        kind = "divided words"
     work = None if effort is None else max(1, int(effort * STEPS[kind] * MORE.get()))
     with Solver("z3", work=work) as solver:
         solver.add([*facts, *formulas.facts])

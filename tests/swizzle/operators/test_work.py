@@ -11,8 +11,8 @@ from swizzle.operators.find import SEARCHED
 from swizzle.operators.invariants import inductive
 from swizzle.operators.work import Work
 from swizzle.sketches.loading import load_names
-from symbolic.expressions.expression import ONE, TRUE, add, constant, less_equal, number_name
-from symbolic.expressions.formulas import INTEGER, MORE, decide, in_vain
+from symbolic.expressions.expression import ONE, TRUE, add, constant, less_equal, modulo, number_name
+from symbolic.expressions.formulas import INTEGER, MORE, STEPS, Sort, decide, in_vain
 from symbolic.solve.answer import Unknown
 from symbolic.solve.solver import Solver
 
@@ -104,3 +104,19 @@ def test_a_guess_with_places_that_is_wrong_refutes_nothing(tmp_path: Path) -> No
     (tmp_path / "loops.py").write_text(TOP_TWO)
     found = found_of(load_names(tmp_path / "loops.py")["top_two"])  # type: ignore[arg-type]
     assert found.status == "unknown" and any("places" in each for each in found.tried)
+
+
+def test_remainders_of_words_have_fewer_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step takes longer in their circuits, wherever in a claim they are."""
+    given: list[int | None] = []
+
+    def check(self: Solver, *_: object) -> Unknown:
+        given.append(self._work)
+        return Unknown("resource limit")
+
+    monkeypatch.setattr(Solver, "check", check)
+    p, word = number_name("p"), {"p": Sort("word", 64)}
+    for side in (add(p, ONE), add(modulo(p, constant(1000)), ONE)):
+        decide([(side, p)], word, effort=1.0)
+    assert given == [STEPS["words"], STEPS["divided words"]]
+    assert STEPS["divided words"] < STEPS["words"] / 2
