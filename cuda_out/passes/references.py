@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from cuda_out.analysis.registers import is_static, static_names
 from cuda_out.analysis.values import is_computable
-from cuda_out.passes.index_rules import sum_of, terms_of
+from cuda_out.passes.index_rules import ScaledAtom, sum_of, terms_of
 from cuda_out.passes.rotation import Loops
 from cuda_out.passes.share import operation_count
 from cuda_out.passes.simplify import simplify_expression
@@ -260,13 +260,25 @@ class _Reuse:
 
     def __init__(self, program: Program) -> None:
         self._assigned, self._read = variable_counts(program.body)
+        self._static = static_names(program)
+
+    def _offered(self, stmt: Stmt, known: Definitions) -> Definitions:
+        """Return the values that a statement may read from variables: not those that `steady_first` has taken apart."""
+        if not isinstance(stmt, ir.CopyAsync | ir.WarpInstruction):
+            return dict(known)
+        return {
+            name: value
+            for name, value in known.items()
+            if is_static(value, self._static) or not names_in(value) & self._static
+        }
 
     def body(self, body: Body, known: Definitions) -> Body:
         found: list[Stmt] = []
         rest = list(body)
         while rest:
             stmt = rest.pop(0)
-            changed = map_own(stmt, lambda expr, known=dict(known): _named(expr, known))  # type: ignore[misc]
+            offered = self._offered(stmt, known)
+            changed = map_own(stmt, lambda expr, offered=offered: _named(expr, offered))  # type: ignore[misc]
             forget(known, assigned_in((stmt,)))
             changed = map_bodies(changed, lambda inner: self.body(inner, dict(known)))
             match stmt, changed:
@@ -306,7 +318,7 @@ def steady_first(program: Program) -> Program:
 
     def apart(index: Expr, known: Definitions) -> Expr:
         moves = {name: value for name, value in known.items() if names_in(value) & static and name not in static}
-        terms = list(terms_of(_expand(index, moves)))
+        terms = list(_summands(_expand(index, moves)))
         scaled = [each for each in terms if not isinstance(each, int)]
         moved = [each for each in scaled if is_static(each.atom, static)]
         if len(moved) in (0, len(scaled)):
@@ -331,6 +343,15 @@ def steady_first(program: Program) -> Program:
                 return stmt
 
     return replace(program, body=_seen_through(program.body, launch_facts(program), {}, change, lambda _: {}))
+
+
+def _summands(expr: Expr, factor: int = 1) -> Iterator[ScaledAtom | int]:
+    """Yield what is added up, products of sums taken apart."""
+    for each in terms_of(expr, factor):
+        if isinstance(each, int) or not isinstance(each.atom, ir.Binary) or each.atom.op not in ("+", "-"):
+            yield each
+        else:
+            yield from _summands(each.atom, each.factor)
 
 
 def _seen_through(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import Any
 
@@ -75,6 +76,21 @@ def halves(x, y):
     for e in range(2):
         y[2 * t + e] = tile[0, 2 * t + e] + tile[1, 2 * t + e] + tile[2, 2 * t + e] + tile[3, 2 * t + e]
 
+@sketch(spec=total, block=32, x=f32[4, 64], y=f32.out[64])
+def looped(x, y):
+    tile = cuda.shared.array((4, 64), f32)
+    t = cuda.threadIdx.x
+    for k in range(4):
+        for h in range(2):
+            column = t + 32 * h
+            cuda.copy_async(tile[k, column], x[k, column])
+    cuda.commit_copies()
+    cuda.wait_copies(0)
+    cuda.syncthreads()
+    for h in range(2):
+        i = t + 32 * h
+        y[i] = tile[0, i] + tile[1, i] + tile[2, i] + tile[3, i]
+
 @sketch(spec=edge, block=32, x=f32[64], y=f32.out[64])
 def edges(x, y):
     tile = cuda.shared.array(32, cuda.float2)
@@ -145,6 +161,10 @@ def test_holes_are_found_and_the_printed_text_is_right(name: str, solved: dict[s
             np.testing.assert_array_equal(emulated(source, program, order), wanted)
     if available_tools():
         assert validated(program, sketch).verdict == "equal"
+
+
+def test_what_loops_add_to_an_address_is_apart(solved: dict[str, Program]) -> None:
+    assert re.search(r"&\(&x\[\w+\]\)\[k \* 64 \+ h \* 32\]", cuda_source(solved["looped"]).text)
 
 
 @needs_gcc

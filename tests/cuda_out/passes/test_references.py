@@ -8,10 +8,24 @@ import numpy as np
 import pytest
 
 from cuda_out.passes.pipeline import optimize
-from cuda_out.passes.references import see_through_names, separate_names
+from cuda_out.passes.references import see_through_names, separate_names, steady_first
 from symbolic.ir import program as ir
 from symbolic.ir.program import DType, Program
-from tests.cuda_out.build import as_expr, assign, branch, data, kernel, loop, op, parameter, store, var, where
+from tests.cuda_out.build import (
+    as_expr,
+    assign,
+    branch,
+    copy,
+    data,
+    kernel,
+    load,
+    loop,
+    op,
+    parameter,
+    store,
+    var,
+    where,
+)
 from tests.cuda_out.reference import run
 
 LANE = where("laneid")
@@ -150,3 +164,21 @@ def test_random_divisions_compute_the_same(seed: int) -> None:
         np.testing.assert_array_equal(run(before, arrays)["y"], run(after, arrays)["y"])
         np.testing.assert_array_equal(run(before, arrays)["y"], run(optimize(before), arrays)["y"])
     assert changed
+
+
+def test_what_loops_move_stands_behind_the_rest() -> None:
+    """Also through the name of an index and in products; not where all of an index moves, or none, or one with what
+    does not."""
+    length, steady = op("+", op("*", LANE, 8), where("blockIdx")), op("*", LANE, 16)
+    mixed = op("^", "m", LANE)
+    copies = [
+        ([op("+", op("*", "row", 8), 3)], [op("+", steady_8 := op("*", LANE, 8), op("+", op("*", "m", 8), 3))]),
+        ([length, op("*", "m", 2)], [length, op("*", "m", 2)]),
+        ([op("+", mixed, "row")], [op("+", op("+", mixed, LANE), "m")]),
+        ([steady, mixed], [steady, mixed]),
+    ]  # fmt: skip
+    assert steady_8 != steady
+    row = assign("row", op("+", "m", LANE))
+    for given, wanted in copies:
+        before, after = ([copy("tile", op("+", "m", LANE), load("x", *each))] for each in (given, wanted))
+        assert steady_first(program(loop("m", 4, row, *before))).body == (loop("m", 4, row, *after),)
