@@ -345,6 +345,12 @@ class LaunchSize(Struct, frozen=True, dict=True):
 
         return meaning_cut(_told(self.whole), program)
 
+    def forget(self) -> None:
+        """Let go of what outputs must be where that is much; it is asked again when it is needed."""
+        if self.meaning.is_large:
+            for name in ("meaning", "rounding"):
+                self.__dict__.pop(name, None)
+
     @cached_property
     def rounding(self) -> Rounding:
         """How far a right kernel's floats may be from these outputs."""
@@ -406,6 +412,7 @@ def size_at(filled: FilledKernel, tiling: Tiling, lengths: Mapping[Axis, int]) -
         if any(lengths[axis] > declared for axis, declared in tiling.declared.items()):
             return None
         return LaunchSize(at, size.lengths, whole=filled)
+    size.forget()
     return size
 
 
@@ -514,6 +521,8 @@ def compare(sizes: Sequence[LaunchSize], runner: Runner, seed: int) -> Compared:
                 if not own:
                     also += [str(size)] if trial.equal else []
                     break
+            if not own:
+                size.forget()
         except EmulationError as error:
             return Compared(CheckStatus.DIFFERENT, (f"{where}not equal: {with_names(str(error), program.parameters)}",))
     if also and status == CheckStatus.EQUAL:

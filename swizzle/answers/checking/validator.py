@@ -56,7 +56,7 @@ class SizesValidator:
     def __init__(self, sizes: Sequence[LaunchSize], source: CudaSource) -> None:
         self.sizes, self.tiling, self.alignment = sizes, source.tiling, source.alignment
         self.shared_bytes = source.shared_bytes
-        self.validators: list[Validator] = []  # made when they are needed: a mutant seldom lives to the second
+        self.validators = dict[int, Validator]()  # made when they are needed: a mutant seldom lives to the second
         self.why_not = "" if self.tiling else "it takes no length"
         self._tiles: list[TileValidator] = []
         self._far: list[FarValidator] | None = None
@@ -65,7 +65,7 @@ class SizesValidator:
 
     def _written_out(self, size: LaunchSize) -> WrittenOut:
         """Return what is shared by the validators whose specifications have a table of terms in common."""
-        for validator in self.validators:
+        for validator in self.validators.values():
             if validator.written.terms is size.meaning.terms:
                 return validator.written
         return WrittenOut(size.meaning.terms, size.filled.program.parameters)
@@ -85,10 +85,13 @@ class SizesValidator:
         """Return the verdict at the sizes, and in the blocks of others."""
         verdicts = []
         for number, size in enumerate(self.sizes):
-            if number == len(self.validators):
+            if number not in self.validators:
                 program, written = size.filled.program, self._written_out(size)
-                self.validators.append(Validator(program, size.meaning.wanted, written, self.alignment))
+                self.validators[number] = Validator(program, size.meaning.wanted, written, self.alignment)
             found = self.validators[number].validate(ptx, entry, size.lengths, self.shared_bytes)
+            if number and size.meaning.is_large:
+                del self.validators[number]
+                size.forget()
             if found.verdict != "equal":
                 where = f"at length {size}, " if number else ""
                 return replace(found, findings=tuple(f"{where}{finding}" for finding in found.findings))

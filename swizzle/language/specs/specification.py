@@ -111,11 +111,20 @@ def _refuse_namesakes(program: Program, terms: Terms, place: Place) -> None:
             )
 
 
+MOST_TERMS: Final = 1 << 20
+"""Terms in one table, which take about half a gigabyte."""
+
+
 class Meaning(Struct, frozen=True):
     """What a specification says at a sketch's sizes: the term of every output element, in its table of terms."""
 
     terms: Terms
     wanted: dict[str, list[Term]]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the table has so many terms that another one begins (`Remembered`)."""
+        return len(self.terms.nodes) > MOST_TERMS
 
     @staticmethod
     def of(program: Program, spec: Callable[..., Any]) -> Meaning:
@@ -127,7 +136,8 @@ class Meaning(Struct, frozen=True):
 
 
 class Remembered:
-    """A specification that is run on symbols once for each set of shapes; all its terms are in one table.
+    """A specification that is run on symbols once for each set of shapes. Its terms are in one table until that has
+    `MOST_TERMS`; then another one begins, and whoever still needs the first one holds it.
 
     It lives for one command: if something that it reads changes, it is not run again.
     """
@@ -143,6 +153,8 @@ class Remembered:
         """Return what it says at the shapes of a program."""
         shapes = tuple((p.name, p.dtype, p.role, p.shape) for p in program.parameters)
         if shapes not in self._said:
+            if len(self._terms.nodes) > MOST_TERMS:
+                self._terms, self._said = Terms(), {}
             self._said[shapes] = Meaning(self._terms, postcondition(program, self.spec, self._terms))
         return self._said[shapes]
 

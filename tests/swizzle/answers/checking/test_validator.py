@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from cuda_out.compile.toolchain import available_tools, compile_to_ptx
 from swizzle import cuda, f32, i32, sketch, u64
-from swizzle.answers.checking.validator import numeric_difference
+from swizzle.answers.checking.trial import sizes_to_try
+from swizzle.answers.checking.validator import SizesValidator, numeric_difference
+from swizzle.answers.emit.emitters import cuda_source
+from swizzle.answers.emit.filled import FilledKernel
+from swizzle.answers.emit.sizes import sizes_of
+from swizzle.language.specs import specification
+from swizzle.language.specs.specification import Remembered
 from swizzle.sketches.sketch import Sketch
 
 
@@ -56,3 +63,28 @@ def test_unsigned_products_wrap(factor: int) -> None:
         y[cuda.threadIdx.x] = x[cuda.threadIdx.x] * (factor - 1) + x[cuda.threadIdx.x]
 
     assert numeric_difference(k.program, k.spec) is None
+
+
+@pytest.mark.skipif(not available_tools(), reason="neither nvcc nor NVRTC is installed")
+@pytest.mark.parametrize("most", [1 << 20, 0])
+def test_terms_of_many_sizes_are_let_go(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one table has too many, each size has its own while it is looked at; verdicts stay what they are."""
+    monkeypatch.setattr(specification, "MOST_TERMS", most)
+
+    @sketch(spec=lambda x: [2 * v for v in x], block=8, grid=2, x=f32[16], y=f32.out[16])
+    def k(x, y):  # type: ignore[no-untyped-def]
+        y[cuda.grid(1)] = x[cuda.grid(1)] * 2
+
+    spec = Remembered(k.spec)
+    filled = FilledKernel(k.program, spec, (), sizes_of(k.program, k, spec))
+    source = cuda_source(filled.program, filled.head, filled.sizes)
+    sizes = sizes_to_try(filled, source)
+    validator, tables = SizesValidator(sizes, source), len({id(size.meaning.terms) for size in sizes})
+    ptx = compile_to_ptx(source.text)
+    for _ in range(2):
+        found = validator.validate(ptx, source.entry)
+        assert (found.verdict, found.everywhere) == ("equal", True)
+    wrong = compile_to_ptx(source.text.replace("2.0f", "3.0f"))
+    assert validator.validate(wrong, source.entry).verdict == "different"
+    assert len(sizes) > 3 and tables == (1 if most else len(sizes))
+    assert len(validator.validators) == (len(sizes) if most else 1)
