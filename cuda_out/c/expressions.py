@@ -487,7 +487,7 @@ class ExpressionPrinter(Struct):
         return f"{call[expr.mode]}({mask}, {offered}, {lane}{width})"
 
 
-def steady_and_moved(index: Expr, static: Set[str]) -> tuple[Expr, Expr]:
+def steady_and_moved(index: Expr, static: frozenset[str]) -> tuple[Expr, Expr]:
     """Return what an index is the sum of: what no loop moves that compilers unroll, and what only such loops do."""
     zero = ir.Const(0, DType.INDEX, index.place)
     match index:
