@@ -164,15 +164,18 @@ class Conditions:
             return limits.get(upper[0], (-inf, inf))[1] <= upper[1]
         return lower is not None and limits.get(lower[0], (-inf, inf))[0] > lower[1]
 
-    def _strongest(self, parts: set[Guard]) -> set[Guard]:
-        """Return parts without bounds that others of them imply."""
-        kept = set(parts)
+    def _strongest(self, parts: Iterable[Guard]) -> Iterable[Guard]:
+        """Yield parts without bounds that others of them imply."""
+        best: dict[tuple[object, bool], tuple[int, Guard]] = {}
         for part in parts:
-            if (part in self._uppers or -part in self._uppers) and self._follows(
-                part, self._limits(kept - {part}) or {}
-            ):  # fmt: skip
-                kept.remove(part)
-        return kept
+            upper, lower = self._uppers.get(part), self._uppers.get(-part)
+            if upper is None and lower is None:
+                yield part
+            else:
+                term, number = upper or lower  # type: ignore[misc]
+                key, size = (term, upper is None), number if upper is not None else -number
+                best[key] = min(best.get(key, (size, part)), (size, part))
+        yield from (part for _, part in best.values())
 
     # -- building ---------------------------------------------------------------------------------------------
 
