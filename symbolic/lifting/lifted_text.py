@@ -195,44 +195,34 @@ def _bindings(node: Definition, body: tuple[ast.stmt, ...]) -> dict[str, int]:
     return found
 
 
-def _functions(body: Iterable[ast.AST]) -> Iterator[Definition]:
-    """Yield the functions that are made in statements, but those in these."""
+def _own(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Yield what is below statements, but what is in functions that they make."""
     for each in body:
-        if isinstance(each, ast.FunctionDef | ast.Lambda):
-            yield each
-        else:
-            yield from _functions(ast.iter_child_nodes(each))
+        yield each
+        if not isinstance(each, ast.FunctionDef | ast.Lambda):
+            yield from _own(ast.iter_child_nodes(each))
 
 
 def _nonlocals(body: Iterable[ast.AST]) -> frozenset[str]:
     """Return the names that a function's statements declare `nonlocal`."""
-    found = frozenset[str]()
-    for each in body:
-        if isinstance(each, ast.Nonlocal):
-            found |= frozenset(each.names)
-        elif not isinstance(each, ast.FunctionDef | ast.Lambda):
-            found |= _nonlocals(ast.iter_child_nodes(each))
-    return found
-
-
-def _statements(node: Definition) -> Sequence[ast.AST]:
-    return node.body if isinstance(node, ast.FunctionDef) else [node.body]
+    return frozenset(name for each in _own(body) if isinstance(each, ast.Nonlocal) for name in each.names)
 
 
 def _around(node: Definition, changed: bool) -> set[str]:
     """Return the names of the functions around it that a function sees, or that it assigns (`changed`)."""
-    body, own = _statements(node), _bindings(node, tuple(_statements(node)))  # type: ignore[arg-type]
+    body: Any = node.body if isinstance(node, ast.FunctionDef) else [node.body]
     found = set(_nonlocals(body))
-    if not changed:
-        found |= {each.id for part in body for each in ast.walk(part) if isinstance(each, ast.Name)}
-    for inner in _functions(body):
-        found |= _around(inner, changed)
-    return found - own.keys()
+    for each in _own(body):
+        if isinstance(each, ast.FunctionDef | ast.Lambda):
+            found |= _around(each, changed)
+        elif isinstance(each, ast.Name) and not changed:
+            found.add(each.id)
+    return found - _bindings(node, tuple(body)).keys()
 
 
 def _seen_inside(body: Sequence[ast.stmt], bindings: Mapping[str, int]) -> frozenset[str]:
     """Return which names of a function change and are seen by functions in it."""
-    inner = list(_functions(body))
+    inner = [each for each in _own(body) if isinstance(each, ast.FunctionDef | ast.Lambda)]
     changed = {name for each in inner for name in _around(each, True)}
     seen = {name for each in inner for name in _around(each, False)}
     return frozenset(name for name in bindings if name in changed or (name in seen and bindings[name] > 1))
