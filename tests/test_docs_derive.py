@@ -62,7 +62,7 @@ def test_rows_and_tiles_are_proved_with_what_is_left_to_the_solver() -> None:
     out, err = io.StringIO(), io.StringIO()
     assert execute(["derive", str(DOCS / "examples" / "derive" / "rows.py")], out, err) == 0, err.getvalue()
     found = re.findall(r"^(\w+): derived in \d+ steps, equal to its specification", out.getvalue(), re.MULTILINE)
-    assert found == ["in_blocks", "in_warps", "one_head", "in_lanes", "through_shared", "in_registers"]
+    assert found == ["in_blocks", "in_warps", "one_head", "mean", "in_lanes", "through_shared", "in_registers"]
     assert "  index1 = column ^ row\n  cost    0 conflicts, proved minimal\n" in out.getvalue()
     assert re.search(r"^  home1 = \w+$", out.getvalue(), re.MULTILINE)
 

@@ -22,11 +22,11 @@ from msgspec.structs import replace
 
 from symbolic.errors import SwizzleError, near, shown
 from symbolic.expressions.expression import Expression
+from symbolic.patterns import terms as t
 from symbolic.patterns.lengths import facts_text, length, length_text, needed
 from symbolic.patterns.reading import read_length, read_pattern, read_type
 from symbolic.patterns.terms import (
     Applying,
-    Lambda,
     PatternNode,
     Term,
     canonical,
@@ -91,14 +91,14 @@ def positions(
     waiting: list[tuple[PatternNode, Path, Mapping[str, ValueType], Nest]] = [(whole, (), names, ())]
     while waiting:
         node, path, names, nest = waiting.pop()
-        if not isinstance(node, Lambda) and only in (None, path):
+        if not isinstance(node, t.Lambda) and only in (None, path):
             yield Position(path, node, names, nest)
         inner = []
         for place, each in enumerate(children(node)):
             if only is not None and only[: len(path) + 1] != (*path, place):
                 continue
-            inside = names if isinstance(node, Lambda) else typing.inner_names(node, place, names)
-            inner.append((each, (*path, place), inside, with_map(nest, node) if isinstance(each, Lambda) else nest))
+            inside = names if isinstance(node, t.Lambda) else typing.inner_names(node, place, names)
+            inner.append((each, (*path, place), inside, with_map(nest, node) if isinstance(each, t.Lambda) else nest))
         waiting += reversed(inner)
 
 

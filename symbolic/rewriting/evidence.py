@@ -16,19 +16,11 @@ from msgspec import Struct
 
 from symbolic.errors import SwizzleError
 from symbolic.expressions.formulas import Answered
+from symbolic.patterns import terms as t
 from symbolic.patterns.lengths import needed
 from symbolic.patterns.meaning import Values, value_of_term
 from symbolic.patterns.reading import read_pattern, read_type
-from symbolic.patterns.terms import (
-    Iterate,
-    Lambda,
-    PatternNode,
-    Reorder,
-    Term,
-    children,
-    substitute,
-    term,
-)
+from symbolic.patterns.terms import PatternNode, Term, children, substitute, term
 from symbolic.patterns.text import pattern_text
 from symbolic.patterns.types import ArrayOf, TupleOf, Typing, ValueType, array_of, same_type
 from symbolic.rewriting.claims import CLAIMS, OPAQUE, SIZES, WITHOUT, RuleClaim
@@ -88,11 +80,11 @@ def proved_claims(rule: RewriteRule) -> Iterator[ProvedClaim]:
         here = Surroundings(inputs, claim.nest, Typing(opaque=OPAQUE), partial(_assumed, asked))
         after = rule.apply(before, here, **arguments_of(rule, claim.arguments))
         yield compared(before, after, inputs, asked)
-        if isinstance(after, Iterate) and rule.name == "part_iterate" and not isinstance(before, Iterate):
+        if isinstance(after, t.Iterate) and rule.name == "part_iterate" and not isinstance(before, t.Iterate):
             yield from _rounds(after, inputs, asked)
 
 
-def _assumed(asked: set[str], operator: Lambda, law: OperatorLaw, start: Term | None, element: ValueType) -> Answered:
+def _assumed(asked: set[str], operator: t.Lambda, law: OperatorLaw, start: Term | None, element: ValueType) -> Answered:
     """Say that an operator has a law, and note that it was asked for."""
     asked.add(law)
     return Answered("proved")
@@ -111,17 +103,17 @@ def compared(before: Term, after: Term, inputs: Mapping[str, ValueType], laws: s
         return ProvedClaim(*texts, Equality(False, (), f"nobody says that {more[0]}"))
     if not same_type(*kinds):
         return ProvedClaim(*texts, Equality(False, (), f"{kinds[1]} where {kinds[0]} is"))
-    if isinstance(before, Reorder) and not is_open(after):  # any order will do
+    if isinstance(before, t.Reorder) and not is_open(after):  # any order will do
         return ProvedClaim(*texts, prove_order(before.array, after, dict(inputs), SIZES))
     return ProvedClaim(*texts, prove_equal(before, after, dict(inputs), laws, SIZES))
 
 
 def is_open(node: PatternNode) -> bool:
     """Tell whether an expression has an order that is left open."""
-    return isinstance(node, Reorder) or any(map(is_open, children(node)))
+    return isinstance(node, t.Reorder) or any(map(is_open, children(node)))
 
 
-def _rounds(after: Iterate, inputs: Mapping[str, ValueType], laws: set[str]) -> Iterator[ProvedClaim]:
+def _rounds(after: t.Iterate, inputs: Mapping[str, ValueType], laws: set[str]) -> Iterator[ProvedClaim]:
     """Prove one more round, whatever the rounds before it have reduced: so it holds of any number of rounds."""
     (name,) = after.function.parameters
     for text, start in (("part_red(add, z, m) o x", "part_red(add, z, m * s) o x"), ("x", "part_red(add, z, n) o x")):

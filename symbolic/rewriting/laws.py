@@ -13,18 +13,8 @@ from typing import Literal, Protocol, TypeAlias
 from symbolic.elements import DType
 from symbolic.expressions.expression import Expression, equal, number_name, substituted
 from symbolic.expressions.formulas import REALS, Answered, Sort, decide
-from symbolic.patterns.terms import (
-    ElementaryCall,
-    Formula,
-    Item,
-    Lambda,
-    Let,
-    Term,
-    Tupled,
-    Variable,
-    canonical,
-    function,
-)
+from symbolic.patterns import terms as t
+from symbolic.patterns.terms import Term, canonical, function
 from symbolic.patterns.types import NumberOf, TupleOf, ValueType, VectorOf
 
 OperatorLaw: TypeAlias = Literal["associative", "commutative", "neutral"]
@@ -35,16 +25,16 @@ EFFORT = 2.0
 class AskLaw(Protocol):
     """Who is asked whether an operator has a law; `start` is what would be neutral, `element` the type of values."""
 
-    def __call__(self, operator: Lambda, law: OperatorLaw, start: Term | None, element: ValueType) -> Answered: ...
+    def __call__(self, operator: t.Lambda, law: OperatorLaw, start: Term | None, element: ValueType) -> Answered: ...
 
 
-def prove_law(operator: Lambda, law: OperatorLaw, start: Term | None, element: ValueType) -> Answered:
+def prove_law(operator: t.Lambda, law: OperatorLaw, start: Term | None, element: ValueType) -> Answered:
     """Prove or refute a law of an operator for all values of a type."""
     return _proved(function(canonical(operator)), law, start, element)
 
 
 @lru_cache(maxsize=1024)
-def _proved(operator: Lambda, law: OperatorLaw, start: Term | None, element: ValueType) -> Answered:
+def _proved(operator: t.Lambda, law: OperatorLaw, start: Term | None, element: ValueType) -> Answered:
     kinds = _kinds(element)
     if kinds is None:
         return Answered("unknown", reason=f"an operator on {element}")
@@ -107,22 +97,22 @@ def _sort(dtype: DType) -> Sort:
 def _value(term: Term, names: Mapping[str, _Value]) -> _Value:
     """Return what a term computes, as expressions over names."""
     match term:
-        case Variable():
+        case t.Variable():
             return names.get(term.name, number_name(f"{term.name}'"))  # an input: any number
-        case Tupled():
+        case t.Tupled():
             items = [_value(each, names) for each in term.items]
             if all(isinstance(each, Expression) for each in items):
                 return tuple(each for each in items if isinstance(each, Expression))
-        case Item():
+        case t.Item():
             of = _value(term.of, names)
             if isinstance(of, tuple):
                 return of[term.place]
-        case Let():
+        case t.Let():
             return _value(term.body, {**names, term.name: _value(term.value, names)})
-        case Formula():
+        case t.Formula():
             given = {f"x{place}": _value(each, names) for place, each in enumerate(term.arguments)}
             if all(isinstance(each, Expression) for each in given.values()):
                 return substituted(term.expression, given)  # type: ignore[arg-type]
-        case ElementaryCall(function="where_less"):
+        case t.ElementaryCall(function="where_less"):
             raise _Unreadable("where(a < b, ...) is no max, as NaN shows; write maximum(a, b) or minimum(a, b)")
     raise _Unreadable(f"{type(term).__name__} in an operator")

@@ -1,4 +1,4 @@
-"""Rows and tiles: softmax, attention of one head, sums of segments, transposition.
+"""Rows and tiles: softmax, attention of one head, a weighted mean, sums of segments, transposition.
 
     swizzle derive rows.py -o out
 
@@ -86,6 +86,27 @@ def one_head(d):
     d.at("exps").to_threads().shared()
     d.at("share").to_threads().shared()
     d.at("output").to_threads()
+
+
+@spec
+def weighted_mean(x, w):
+    def weighted(v, weight):
+        return v * weight, weight
+
+    def both(a, b):
+        return a[0] + b[0], a[1] + b[1]
+
+    def quotient(p):
+        return p[0] / p[1]
+
+    return let(reduce(both, map(weighted, x, w), (0, 0)), quotient)
+
+
+@derivation(spec=weighted_mean, x=f32["n"], w=f32["n"], n=256)
+def mean(d):
+    d.at("both").strided(32).chunks(64).to_blocks()
+    d.at("both_chunk").chunks(8).to_threads().shared()
+    d.at("both_chunk").tree()
 
 
 @spec

@@ -18,6 +18,7 @@ from swizzle.derive.patterns.views import (
     cells,
     constant_of,
     number,
+    together,
     view_of,
 )
 from symbolic.expressions.expression import Expression, number_name, substituted
@@ -206,15 +207,18 @@ class KeptPatterns(ReadPatterns):
         if len(shape) > 3:
             self.out.refuse(f"a shared array of {len(shape)} dimensions", "at most three", "join some of them")
         element = element_of(kind)
-        name = self.out.declare("tile", "shared", shape, self._element_text(element))
         at = tuple(self.out.coordinate(level) for level in around if self.out.shape.extent(level) > 1)
         at = at if shape != [1] else (number(0),)
-        layout = ""
-        if "layout" in self.holes and len(shape) > 1 and isinstance(element, NumberOf):
-            layout = self.out.layout(name, shape[-1])
-        out = self._cells(name, extents(kind), element, at, layout)
+        arrays, names = list[PatternValue](), list[str]()
+        for item in element.items if isinstance(element, TupleOf) else (element,):
+            names.append(self.out.declare("tile", "shared", shape, self._element_text(item)))
+            asked = "layout" in self.holes and len(shape) > 1 and isinstance(item, NumberOf)
+            layout = self.out.layout(names[-1], shape[-1]) if asked else ""
+            arrays.append(self._cells(names[-1], extents(kind), item, at, layout))
+        out = together(arrays, len(extents(kind)))
         self.write(term, out, scope)
-        self.out.fill(name)
+        for name in names:
+            self.out.fill(name)
         return out
 
     def _one_each(self, term: Term, scope: PatternScope, kind: ValueType) -> PatternValue | None:

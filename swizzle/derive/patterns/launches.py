@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from swizzle.derive.patterns.kernel_text import MOST_THREADS, WARP, KernelShape, wrapped
 from swizzle.derive.patterns.lowering import LoweredKernel
 from swizzle.derive.patterns.scope import PatternScope, element_of, extents, only_moves
-from swizzle.derive.patterns.views import PatternValue, PatternView, cells, number, view_of
+from swizzle.derive.patterns.views import PatternValue, cells, number, together, view_of
 from symbolic.errors import Place, SwizzleError
 from symbolic.expressions.expression import constant
 from symbolic.ir.python_text import shape_text
@@ -23,7 +23,7 @@ from symbolic.ir.walk import FreshNames
 from symbolic.patterns import terms as t
 from symbolic.patterns.lengths import length_at
 from symbolic.patterns.terms import PatternNode, Term, children, free, operand_of, sizes_of, term, walk, with_children
-from symbolic.patterns.types import ArrayOf, NumberOf, TupleOf, Typing, ValueType
+from symbolic.patterns.types import ArrayOf, NumberOf, TupleOf, Typing, ValueType, array_of
 from symbolic.rewriting.derivation import positions
 
 GRID: Final = ("block", "global")
@@ -90,15 +90,15 @@ def kernels(asked: LoweringRequest, spec: str, known: Iterable[str] = ()) -> Low
     scratch = []
     for at, (name, inner) in enumerate((*cut.handed.items(), ("", last)), 1):
         made = Typing().type_of(inner, types)
-        out = outputs if not name else {name: made}
-        if name:
-            sizes = shape_text(extents(made))
-            scratch.append(f"    {name} = cuda.device_array({sizes}, {_dtype(element_of(made), asked)})")
+        out = outputs if not name else _arrays(name, made)
+        for each, kind in out.items() if name else ():
+            sizes, dtype = shape_text(extents(kind)), _dtype(element_of(kind), asked)
+            scratch.append(f"    {each} = cuda.device_array({sizes}, {dtype})")
         own = own_names.take(f"{asked.name}_{at}")
         used = {each: kind for each, kind in types.items() if each in free(inner)}
         kernel = _Kernel(asked, own, inner, used, out, own_names)
         texts.append(kernel.text(""))
-        launches.append(f"    {own}({', '.join([*used, *out])})")
+        launches.append(f"    {own}({', '.join([*_flat(used), *out])})")
         names.append(own)
         if name:
             types[name] = made
@@ -133,6 +133,18 @@ def _outputs(asked: LoweringRequest, kind: ValueType, taken: FreshNames) -> dict
             made = ArrayOf(constant(extent), made)
         found[taken.take(name)] = made
     return found
+
+
+def _arrays(name: str, kind: ValueType) -> dict[str, ValueType]:
+    """Return the arrays that an array is, one for each item of tuples."""
+    element = element_of(kind)
+    if not isinstance(element, TupleOf):
+        return {name: kind}
+    return {f"{name}_{at}": array_of(item, *map(constant, extents(kind))) for at, item in enumerate(element.items)}
+
+
+def _flat(types: Mapping[str, ValueType]) -> dict[str, ValueType]:
+    return {own: item for name, kind in types.items() for own, item in _arrays(name, kind).items()}
 
 
 def _dtype(kind: ValueType, asked: LoweringRequest) -> str:
@@ -174,15 +186,16 @@ class _Kernel:
         known: FreshNames,
     ) -> None:
         self.asked, self.name, self.term, self.types, self.outputs = asked, name, made, types, outputs
-        self.lowering = LoweredKernel(
-            _shape(asked, made, types), [*types, *outputs, name, *dict.fromkeys(asked.types)], asked.place, asked.holes,
-            known,
-        )  # fmt: skip
+        taken = [*_flat(types), *outputs, name, *asked.types]
+        self.lowering = LoweredKernel(_shape(asked, made, types), taken, asked.place, asked.holes, known)
 
     def text(self, spec: str) -> str:
-        inputs: dict[str, PatternValue] = {name: cells(name, extents(kind)) for name, kind in self.types.items()}
+        inputs = {
+            name: together([cells(each, extents(own)) for each, own in _arrays(name, kind).items()], len(extents(kind)))
+            for name, kind in self.types.items()
+        }
         self.lowering.write(self.term, self._destination(), PatternScope(inputs, self.types))
-        declared = [(name, _declared(self.asked, name, kind)) for name, kind in self.types.items()]
+        declared = [(name, _declared(self.asked, name, kind)) for name, kind in _flat(self.types).items()]
         declared += [(name, _array(kind, self.asked, "out")) for name, kind in self.outputs.items()]
         return self.lowering.out.text(self.name, declared, spec)
 
@@ -191,15 +204,7 @@ class _Kernel:
         arrays = [cells(name, extents(out)) for name, out in self.outputs.items()]
         if not isinstance(kind, ArrayOf):
             arrays = [view_of(each).at(number(0)) for each in arrays]
-        return arrays[0] if len(arrays) == 1 else _together(arrays, len(extents(kind)))
-
-
-def _together(arrays: Sequence[PatternValue], depth: int) -> PatternValue:
-    """Return arrays of one shape as one array of tuples."""
-    if not depth:
-        return tuple(arrays)
-    views = [view_of(each) for each in arrays]
-    return PatternView(views[0].length, lambda i: _together([each.at(i) for each in views], depth - 1))
+        return together(arrays, len(extents(kind)))
 
 
 # ---- blocks and threads ------------------------------------------------------------------------------------------

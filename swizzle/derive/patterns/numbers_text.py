@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Final
 
 from msgspec import Struct
@@ -102,6 +103,12 @@ class NumberTexts:
             if part.constant and part.infinite:
                 done[part] = number_name("math.inf" if part.value > 0 else "-math.inf")
                 return
+            below = {Fraction(coefficient).denominator for coefficient, _ in terms(part)}
+            if len(below) == 1 and (by := below.pop()) & (by - 1):  # no decimal; and a kernel does not divide ints
+                above = multiply(part, constant(by))
+                text = f"{above.value}.0" if above.constant else self._text(above, known)
+                done[part] = number_name(f"({text} / {by})" if self._is_atom(above) else f"(({text}) / {by})")
+                return
             called = self._called(part)
             if called is None:
                 for each in part.arguments:
@@ -111,7 +118,12 @@ class NumberTexts:
             done[part] = number_name(f"{called.function}({inner})")
 
         atoms(node)
-        return text_of(replaced(node, done)) if done else text_of(node)
+        text = text_of(replaced(node, done) if done else node)
+        return text[1:-1] if node in done and text.startswith("(") else text
+
+    def _is_atom(self, node: Expression) -> bool:
+        """Tell whether a number's text may be divided as it stands."""
+        return node.operator in ("name", "*") or node.constant or self._called(node) is not None
 
     def _called(self, node: Expression) -> NumberCall | None:
         if node.operator == "name":

@@ -6,7 +6,7 @@ that function and emits nothing. NumberTexts are expressions whose names are tex
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -127,3 +127,13 @@ def view_of(value: PatternValue) -> PatternView:
 def tuple_of(value: PatternValue) -> tuple[PatternValue, ...]:
     assert isinstance(value, tuple), "typing has shown that it is a tuple"
     return value
+
+
+def together(arrays: Sequence[PatternValue], depth: int) -> PatternValue:
+    """Return arrays of one shape as one array of tuples; one alone as it is."""
+    if len(arrays) == 1:
+        return arrays[0]
+    if not depth:
+        return tuple(arrays)
+    views = [view_of(each) for each in arrays]
+    return PatternView(views[0].length, lambda i: together([each.at(i) for each in views], depth - 1))

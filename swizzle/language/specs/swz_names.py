@@ -25,7 +25,7 @@ from swizzle.language.source.kernel_source import Source
 from swizzle.language.specs.function import SequentialFunction
 from swizzle.language.specs.patterns import PATTERN_FUNCTIONS
 from swizzle.language.specs.syntax import BUILTINS, NAMESPACES, PART, check_sequential
-from swizzle.language.specs.traced import TracedValue, reading, user_line
+from swizzle.language.specs.traced import TracedValue, put_together, reading, user_line
 from swizzle.language.surface import ELEMENT_TYPES, maximum, minimum, zeros
 from symbolic.algebra.operator_laws import LAWS
 from symbolic.core.value_types import Boolean, IntegerLike, Real
@@ -280,7 +280,7 @@ def _as_python(machine: Caller, site: PathSite, node: ast.AST, value: Any) -> An
         case Items() | range():
             return [_as_python(machine, site, node, each) for each in machine.items(site, value)]
         case tuple():
-            return tuple(_as_python(machine, site, node, each) for each in value)
+            return put_together(tuple(_as_python(machine, site, node, each) for each in value))
         case KnownFunction() if _PATTERNS.get(value.name) is value:
             return PATTERN_FUNCTIONS[value.name]
         case KnownFunction() | Closure() | SequentialFunction():

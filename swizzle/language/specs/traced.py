@@ -21,20 +21,9 @@ from symbolic.errors import Place, SwizzleError, shown, users_code
 from symbolic.expressions import expression as e
 from symbolic.expressions.expression import Expression, number_name
 from symbolic.ir.functions import ChoiceFunction, FunctionName
+from symbolic.patterns import terms as t
 from symbolic.patterns.lengths import length_text
-from symbolic.patterns.terms import (
-    ElementaryCall,
-    Formula,
-    Indexed,
-    Item,
-    Lambda,
-    Term,
-    Tupled,
-    Variable,
-    formula,
-    fresh_name,
-    number,
-)
+from symbolic.patterns.terms import Term, formula, fresh_name, number
 from symbolic.patterns.types import ArrayOf, NumberOf, TupleOf, Typing, ValueType
 
 OURS: Final = tuple(str(Path(__file__).resolve().parents[3] / name) for name in ("swizzle", "symbolic"))
@@ -56,7 +45,7 @@ class PatternTracer:
             self.places.setdefault(made, place)
         return TracedValue(made, self.typing.type_of(made, self.names))
 
-    def function(self, called: Callable[..., Any], given: Sequence[ValueType]) -> Lambda:
+    def function(self, called: Callable[..., Any], given: Sequence[ValueType]) -> t.Lambda:
         """Trace a function of values of these types."""
         taken = frozenset(self.names)
         names = []
@@ -64,9 +53,9 @@ class PatternTracer:
             names.append(fresh_name(wish, taken))
             taken |= {names[-1]}
         self.names.update(zip(names, given, strict=True))
-        made = called(*(TracedValue(Variable(name), kind) for name, kind in zip(names, given, strict=True)))
+        made = called(*(TracedValue(t.Variable(name), kind) for name, kind in zip(names, given, strict=True)))
         own = getattr(called, "__name__", "")
-        return Lambda(tuple(names), lifted(made), own if own.isidentifier() else "")
+        return t.Lambda(tuple(names), lifted(made), own if own.isidentifier() else "")
 
     @property
     def label(self) -> str:
@@ -102,7 +91,7 @@ def trace(function: UserFunction, types: Mapping[str, ValueType]) -> tuple[Term,
     found = PatternTracer()
     found.names.update(types)
     token, subject = _TRACING.set(found), f"{function.name}, called on names,"
-    values = [TracedValue(Variable(each), kind) for each, kind in types.items()]
+    values = [TracedValue(t.Variable(each), kind) for each, kind in types.items()]
     read = reading(None, function.name) if function.is_read else nullcontext()
     try:
         with users_code(subject, function.called, "a function of patterns of its inputs"), read:
@@ -153,7 +142,7 @@ def lifted(value: Any, place: Place | None = None) -> Term:
     if isinstance(value, TracedValue):
         return value.term
     if isinstance(value, tuple) and len(value) > 1:
-        made = Tupled(tuple(lifted(each, place) for each in value))
+        made = t.Tupled(tuple(lifted(each, place) for each in value))
         return _together(made) or made
     large = isinstance(value, int) and value.bit_length() > 1000
     if (isinstance(value, bool | int | float) and not large) or (
@@ -168,13 +157,21 @@ def lifted(value: Any, place: Place | None = None) -> Term:
     )  # fmt: skip
 
 
-def _together(made: Tupled) -> Term | None:
+def _together(made: t.Tupled) -> Term | None:
     """Return the value whose items a tuple has, all of them in order."""
     first = made.items[0]
-    if not isinstance(first, Item) or made.items != tuple(Item(first.of, at) for at in range(len(made.items))):
+    if not isinstance(first, t.Item) or made.items != tuple(t.Item(first.of, at) for at in range(len(made.items))):
         return None
     kind = tracer().typing.type_of(first.of, tracer().names)
     return first.of if isinstance(kind, TupleOf) and len(kind.items) == len(made.items) else None
+
+
+def put_together(values: tuple[Any, ...]) -> Any:
+    """Return the traced value that a tuple has the items of; another tuple as it is."""
+    if not values or not all(isinstance(each, TracedValue) for each in values):
+        return values
+    found = _together(t.Tupled(tuple(each.term for each in values)))
+    return values if found is None else tracer().value(found)
 
 
 class TracedComparison(DataComparison):
@@ -287,9 +284,9 @@ class TracedValue:
     def __getitem__(self, place: Any) -> TracedValue:
         if isinstance(place, bool) or not isinstance(place, int):
             self._refuse(f"an index {place!r}", "an int", "write gather(x, i) for an index that is data")
-        if isinstance(self.kind, TupleOf) and isinstance(self.term, Tupled) and 0 <= place < len(self.term.items):
+        if isinstance(self.kind, TupleOf) and isinstance(self.term, t.Tupled) and 0 <= place < len(self.term.items):
             return tracer().value(self.term.items[place])
-        made = Item(self.term, place) if isinstance(self.kind, TupleOf) else Indexed(self.term, number(place))
+        made = t.Item(self.term, place) if isinstance(self.kind, TupleOf) else t.Indexed(self.term, number(place))
         return tracer().value(made)
 
     @property
@@ -318,10 +315,10 @@ class TracedValue:
             a, b, then, otherwise = names
             asked = {"where<": e.less, "where==": e.equal}[row.symbol](a, b)
             made = tracer().value(formula(e.select(asked, then, otherwise), given))
-            extreme = isinstance(made.term, Formula) and made.term.expression.operator in ("max", "min")
-            return tracer().value(ElementaryCall("where_less", tuple(given))) if extreme else made
+            extreme = isinstance(made.term, t.Formula) and made.term.expression.operator in ("max", "min")
+            return tracer().value(t.ElementaryCall("where_less", tuple(given))) if extreme else made
         own = {"exp": e.exponential, "log": e.logarithm}.get(row.symbol)
-        return tracer().value(formula(own(*names), given) if own else ElementaryCall(row.symbol, tuple(given)))
+        return tracer().value(formula(own(*names), given) if own else t.ElementaryCall(row.symbol, tuple(given)))
 
     def reduce_with(self, op: str, other: Any, swapped: bool = False) -> TracedValue:
         """Return the greater or the lesser of two numbers."""
@@ -332,7 +329,7 @@ class TracedValue:
         """Return the element at an index that is data."""
         found = self
         for index in indices:
-            found = tracer().value(Indexed(found.term, lifted(index)))
+            found = tracer().value(t.Indexed(found.term, lifted(index)))
         return found
 
     def _refuse(self, found: str, expected: str, fix: str) -> NoReturn:

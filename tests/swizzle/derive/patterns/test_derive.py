@@ -351,3 +351,42 @@ def test_solve_says_that_a_specification_of_patterns_goes_on(tmp_path: Path) -> 
         assert execute(["solve", str(written), "-o", str(tmp_path / "out")], out, err) == 0, err.getvalue()
         head = " ".join((tmp_path / "out" / "tile.cu").read_text().split("namespace")[0].replace("//", "").split())
         assert (f"          {line}\n" in out.getvalue()) == (f"T{line[1:]}" in head) == (not old), out.getvalue()
+
+
+NUMBERS = """\
+from swizzle import f32, spec
+from swizzle.derive.patterns import add, derivation, map, reduce
+
+
+@spec
+def thirds(x, a):
+    def third(v):
+        return VALUE
+
+    return map(third, x)
+
+
+@derivation(spec=thirds, x=f32["n"], a=f32.scalar, n=32)
+def each(d):
+    d.to_grid()
+"""
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        ("v / 9", "x[t] / 9"),
+        ("(v + a) / 9", "(a + x[t]) / 9"),
+        ("2 * v * a / 7", "2 * a * x[t] / 7"),
+        ("v + 1 / 4 * a", "0.25 * a + x[t]"),
+        ("v + a / 3", "(a / 3) + x[t]"),
+        ("v / 10", "x[t] / 10"),
+        ("a / (v / 9)", "a / (x[t] / 9)"),
+    ],
+)
+def test_numbers_are_divided_as_kernels_divide_them(value: str, text: str, tmp_path: Path) -> None:
+    """A kernel has no quotients of whole numbers, so that a third is taken of a number of its own."""
+    status, out, err = derive(NUMBERS.replace("VALUE", value), tmp_path, "each", "-o", str(tmp_path / "out"))
+    assert status == 0 and "verified for all inputs" in out, err
+    print((tmp_path / "out" / "each.py").read_text())
+    assert text in (tmp_path / "out" / "each.py").read_text()
