@@ -98,8 +98,8 @@ def every_length(space: ScheduleSpace, proof: ScheduleProof) -> ScheduleLengths:
     return ScheduleLengths(sizes, tuple(n for n in lengths if n in free), tuple(n for n in lengths if n not in free))
 
 
-def least_barriers(space: ScheduleSpace, assignment: Assignment) -> tuple[str, int]:
-    """Return the text of a schedule of whose barriers none can be left out, and how many there are.
+def least_barriers(space: ScheduleSpace, assignment: Assignment) -> tuple[str, int, bool]:
+    """Return the text of a schedule of whose barriers none can be left out, how many there are, and whether this holds.
 
     A barrier is left out where the kernel is proved equal, and without a race, all the same. Where a loop is too long
     for a proof of two trips, one trip would not show what the next one overwrites, and all of them are kept.
@@ -107,10 +107,9 @@ def least_barriers(space: ScheduleSpace, assignment: Assignment) -> tuple[str, i
     lines = space.text(assignment).split("\n")
     kept = [number for number, line in enumerate(lines) if line.strip() == BARRIER]
     lengths, nests = space.proof_lengths(assignment), space.nests(assignment)
-    units = {name: space.unit(name, nests) for name in lengths}
-    if all(lengths[name] > (unit or 0) for name, unit in units.items()):
-        for number in reversed(kept):
-            fewer = [line for at, line in enumerate(lines) if at != number]
-            if prove_schedule(space, assignment, "\n".join(fewer)).equal:
-                lines = fewer
-    return "\n".join(lines), sum(line.strip() == BARRIER for line in lines)
+    shown = all(lengths[name] > (space.unit(name, nests) or 0) for name in lengths)
+    for number in reversed(kept) if shown else ():
+        fewer = [line for at, line in enumerate(lines) if at != number]
+        if prove_schedule(space, assignment, "\n".join(fewer)).equal:
+            lines = fewer
+    return "\n".join(lines), sum(line.strip() == BARRIER for line in lines), shown or not kept

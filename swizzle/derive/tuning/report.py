@@ -63,6 +63,8 @@ def lines(tuned: Tuned) -> Iterator[str]:
         if holes:
             yield f"  holes   {'; '.join(f'{name} = {text}' for name, text in holes.items())}"
         yield "  proved  equal to the specification for all inputs"
+        if tuned.barriers:
+            yield f"  barriers {tuned.barriers}"
         yield f"  static  {best.record.static}"
         how = f"estimated by the table of {tuned.device.title}, not measured"
         yield f"  cost    {_cost(tuned, best)}, {how}; bound {seconds_text(best.bound)}: {best.why}"

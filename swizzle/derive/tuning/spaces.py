@@ -11,6 +11,7 @@ from typing import Protocol
 from cuda_out.devices.device import Device
 from swizzle.derive.schedules.candidates import Assignment, LowerBound
 from swizzle.derive.schedules.nests import Nests
+from swizzle.derive.schedules.proof import least_barriers
 from swizzle.derive.schedules.schedule_space import MOST_WORK, ScheduleSpace
 from swizzle.language.gpu import tuning_for
 from swizzle.sketches.choices import FileChoices
@@ -28,7 +29,11 @@ class Tunable(Protocol):
     """A space whose complete assignments are sketches.
 
     Attributes:
-        name, space, decisions, hash: as those of a `CandidateSpace`.
+        name: the kernel's name.
+        space: the choices and what they have to fulfil, ground; `Propagator(space)` searches it.
+        decisions: the choices that a person takes, as variables of the space by name, the weightiest first. What
+            else there is follows from them, or only helps propagation.
+        hash: what says that two spaces hold the same texts.
         per_output: whether candidates compute different numbers of outputs, so that times are of one output.
     """
 
@@ -148,16 +153,28 @@ class ScheduledKernels:
                 f"its proof would run {work:,} statements, more than {MOST_WORK:,}",
                 expected="a schedule that repeats less", fix="fix other decisions, or smaller tiles",
             )  # fmt: skip
-        text = self.schedules.text(assignment)
+        return f"{self._written(self.schedules.text(assignment))}:{self.name}", {}
+
+    def _written(self, text: str) -> Path:
         path = self.folder / f"{self.name}_{digest(text)[:12]}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-        return f"{path}:{self.name}", {}
+        return path
 
     def sketch(self, assignment: Assignment) -> Sketch:
         path, _, name = self.target(assignment)[0].rpartition(":")
         (found,) = SketchFile.read(path).load(name, {})
         return found
+
+    def with_least_barriers(self, assignment: Assignment) -> tuple[Sketch, str]:
+        """Return the sketch of a complete assignment without the barriers that a proof can do without, and the words
+        for those that are left."""
+        text, count, shown = least_barriers(self.schedules, assignment)
+        (found,) = SketchFile.read(self._written(text)).load(self.name, {})
+        if not count:
+            return found, "none is needed"
+        why = "without one the proof fails" if shown else "one trip is proved, which does not show what the next needs"
+        return found, f"{count}, {'the least set' if shown else 'as the text asks for them'}: {why}"
 
     def scale(self, assignment: Assignment) -> float:
         """Return how many more statements all threads execute at the lengths asked for than where it is proved."""

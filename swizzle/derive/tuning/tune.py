@@ -114,6 +114,7 @@ class Tuned(Struct):
         least: a time that no candidate of the space falls below by the device table.
         stopped: why the search ended before it was finished; ''.
         files: what was written.
+        barriers: of a schedule how many barriers the best one has, in words; ''.
     """
 
     name: str
@@ -130,6 +131,7 @@ class Tuned(Struct):
     least: float = 0.0
     stopped: str = ""
     files: list[Path] = field(default_factory=list)
+    barriers: str = ""
     result: Result | None = None
 
     @property
@@ -157,7 +159,7 @@ class Tuned(Struct):
             "tried": len(self.tried), "cut": self.cut, "proved": self.statuses["proved"], "best": best,
             "optimal": self.optimal, "files": [str(file) for file in self.files],
             "reasons": dict(Counter(f"{t.record.status}: {t.record.reason}" for t in self.tried if t.record.reason)),
-            "stopped": self.stopped,
+            "stopped": self.stopped, "barriers": self.barriers,
         }  # fmt: skip
 
 
@@ -384,31 +386,43 @@ class _Run:
         self.results[name] = result
         return record
 
-    def count(self, leaf: PartialAssignment, record: CandidateRecord) -> None:
+    def tried(self, leaf: PartialAssignment, record: CandidateRecord) -> TriedCandidate:
+        """Return a candidate with its cost."""
         bound, why = self.bound(leaf), self.bounds[leaf][1]
         cost = math.inf
         if record.static is not None:
             scale = self.space.scale(self.propagation.assignment(leaf))
             cost = max(record.static.seconds * scale / (record.static.outputs if self.space.per_output else 1), bound)
-        tried = TriedCandidate(decided(self.space, leaf), bound, why, record, cost)
+        return TriedCandidate(decided(self.space, leaf), bound, why, record, cost)
+
+    def count(self, leaf: PartialAssignment, record: CandidateRecord) -> None:
+        tried = self.tried(leaf, record)
         self.tuned.tried.append(tried)
-        if cost < self.search.best:
+        if tried.cost < self.search.best:
             self.tuned.best, self.best_leaf = tried, leaf
-        self.search.tell(leaf, cost)
+        self.search.tell(leaf, tried.cost)
         self.tuned.cut = self.search.cut
         if self.progress is not None:
             self.progress(self.tuned)
 
     def write(self) -> None:
         """Write the best one; where it was proved by another run, prove it again: a file is no word for a kernel."""
-        if self.best_leaf is None or self.tuned.best is None:
+        best, leaf = self.tuned.best, self.best_leaf
+        if leaf is None or best is None:
             return
-        if self.folder is not None and isinstance(self.space, ScheduledKernels):
-            self.space.folder = self.folder  # of all texts, the best one stays
-        sketch, name = self.space.sketch(self.propagation.assignment(self.best_leaf)), self.tuned.best.record.key
+        assignment, name = self.propagation.assignment(leaf), best.record.key
+        if isinstance(self.space, ScheduledKernels):
+            self.space.folder = self.folder or self.space.folder  # of all texts, the best one stays
+            sketch, self.tuned.barriers = self.space.with_least_barriers(assignment)
+            name = candidate_key(sketch, self.table)
+        else:
+            sketch = self.space.sketch(assignment)
         if name not in self.results:
             record = self.evaluated(sketch, name)
             assert record.status == "proved", f"it was proved, and now it is {record.status}: {record.reason}"
+            if name != best.record.key:  # with fewer barriers than it was tried with
+                self.tuned.best = self.tried(leaf, record)
+                self.tuned.tried[self.tuned.tried.index(best)] = self.tuned.best
         result = self.tuned.result = self.results[name]
         if self.folder is not None:
             self.tuned.files = winner_files(sketch, result, self.tuned.as_json(), self.folder)

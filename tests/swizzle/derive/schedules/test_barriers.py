@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from swizzle.derive.schedules.barriers import BARRIER, KernelLine, NestedLines, 
 from swizzle.derive.schedules.candidates import Assignment
 from swizzle.derive.schedules.proof import every_length, least_barriers, prove_schedule
 from swizzle.derive.schedules.schedule_space import ScheduleSpace
+from swizzle.derive.tuning.spaces import ScheduledKernels
 from symbolic.choices.propagation import Propagator
 from tests.swizzle.derive.schedules.kernels import SMALL, descent, schedules
 
@@ -62,7 +64,8 @@ def test_without_barriers_nothing_is_proved() -> None:
 def test_none_of_the_least_barriers_can_be_left_out() -> None:
     """With one line less the proof fails; with them it holds."""
     for space, assignment in in_shared_memory("transposition", ("copy_x",), 6):
-        text, count = least_barriers(space, assignment)
+        text, count, shown = least_barriers(space, assignment)
+        assert shown
         assert prove_schedule(space, assignment, text).equal
         lines = text.split("\n")
         assert sum(BARRIER in line for line in lines) == count
@@ -79,6 +82,22 @@ def test_threads_do_not_wait_for_themselves() -> None:
     for space, assignment in in_shared_memory("transposition", ("copy_x",), 2, **decided):
         assert BARRIER in space.text(assignment)
         assert least_barriers(space, assignment)[1] == 0
+
+
+def test_the_best_schedule_has_the_least_barriers(tmp_path: Path) -> None:
+    """What `swizzle tune` writes has none that a proof can do without, and says how many are left."""
+    decided = {"threads(THREAD.y)": 1, "threads(THREAD.x)": 4, "size(i1)": 4, "size(i2)": 1, "size(j2)": 1}
+    alone = decided | {f"kind({nest}.i1)": "THREAD.x" for nest in ("load_x", "copy_x", "store_y")}
+    words = []
+    for one in (alone, {"kind(load_x.i1)": "THREAD.x", "kind(copy_x.j1)": "THREAD.x"}):
+        ((space, assignment),) = in_shared_memory("transposition", ("copy_x",), 1, **one)
+        sketch, said = ScheduledKernels(space, tmp_path).with_least_barriers(assignment)
+        text = Path(sketch.place.file).read_text()
+        assert text.count(BARRIER) == int(said.partition(",")[0] if said[0].isdigit() else 0) < 3
+        assert text.count(BARRIER) < space.text(assignment).count(BARRIER) or said[0].isdigit()
+        words.append(said)
+    assert words[0] == "none is needed"
+    assert "the least set: without one the proof fails" in words[1]
 
 
 @pytest.mark.slow
