@@ -17,6 +17,9 @@ from symbolic.choices.second_opinion import cp_sat_is_empty, has_cp_sat
 
 FEWEST: Final = 4
 """Walks that an interval is made of, at least."""
+MOST_STEPS: Final = 400
+"""Candidates that a walk looks at; where it would be more, strata are made wider."""
+COARSEST: Final = 4**6
 
 
 class SpaceSize(Struct, frozen=True):
@@ -82,17 +85,21 @@ def estimate(
     """Return how many assignments there are, by random walks from the root in strata (Chen 1992).
 
     Each walk is an unbiased estimate. Their logarithms are taken to be normally distributed (Cox's interval), as a few
-    walks that meet most of the assignments make the mean of many; where some are 0, the walks themselves are. After
-    `seconds` of processor time no more than a few are made.
+    walks that meet most of the assignments make the mean of many; where some are 0, the walks themselves are. The
+    strata of large spaces are wider, so that a walk ends soon, and the interval is too. After `seconds` of processor
+    time no more than a few walks are made.
     """
     chooser = random.Random(seed)
     try:
         root = propagation.root() if candidate is None else candidate
     except ContradictionError:
         return SpaceSize(0, 0, 0, 0)
-    sizes, begun = list[float](), time.process_time()
+    width, begun = 1, time.process_time()
+    while (first := _walk(propagation, root, chooser, width, MOST_STEPS)) is None and width < COARSEST:
+        width *= 4
+    sizes = [] if first is None or width > 1 else [first]  # a walk that was kept for being short would be no fair one
     while len(sizes) < walks and (len(sizes) < FEWEST or time.process_time() - begun < seconds):
-        sizes.append(_walk(propagation, root, chooser))
+        sizes.append(_walk(propagation, root, chooser, width) or 0.0)
     walks = len(sizes)
     mean, quantile = fmean(sizes), NormalDist().inv_cdf(0.975) * (1 + 1 / walks)
     if not all(sizes):
@@ -106,21 +113,26 @@ def estimate(
     return SpaceSize(mean, max(1, min(low, mean)), max(high, mean), walks)
 
 
-def _walk(propagation: Propagator, root: PartialAssignment, chooser: random.Random) -> float:
+def _walk(
+    propagation: Propagator, root: PartialAssignment, chooser: random.Random, width: int, most: float = math.inf
+) -> float | None:
     """Return an estimate of one walk through the whole tree, in which one candidate stands for all of its stratum.
 
-    A stratum are those with as many open choices, and about as many combinations of their values. Of these the one
-    that is kept is drawn by its weight, the number of candidates for which it stands.
+    A stratum are those with as many open choices, and about as many combinations of their values, or of `width` such
+    numbers. Of these the one that is kept is drawn by its weight, the number of candidates for which it stands. None
+    where a walk takes more than `most` steps.
     """
-    waiting, total = {(0, 0): (1.0, root)}, 0.0
+    waiting, total, steps = {(0, 0): (1.0, root)}, 0.0, 0
     while waiting:
+        if (steps := steps + 1) > most:
+            return None
         weight, at = waiting.pop(min(waiting))
         if not propagation.open_variables(at):
             total += weight
             continue
         for _, child in children(propagation, at, fewest_values(propagation, at)):
             values = [child.masks[variable].bit_count() for variable in propagation.open_variables(child)]
-            stratum = -len(values), round(-math.log2(math.prod(values)) / 2)
+            stratum = -len(values) // width, round(-math.log2(math.prod(values)) / (2 * width))
             before, kept = waiting.get(stratum, (0.0, child))
             drawn = child if chooser.random() * (before + weight) < weight else kept
             waiting[stratum] = before + weight, drawn

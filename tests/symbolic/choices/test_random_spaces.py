@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from symbolic.choices import search
 from symbolic.choices.conditions import GenericChoice, ObjectSet, holds
 from symbolic.choices.grounding import ground
 from symbolic.choices.propagation import ContradictionError, PartialAssignment, Propagator
@@ -199,7 +200,10 @@ def test_many_random_spaces(part: int) -> None:
 
 
 @pytest.mark.slow
-def test_an_estimate_of_the_size_holds_the_number() -> None:
+@pytest.mark.parametrize("steps", [search.MOST_STEPS, 6])
+def test_an_estimate_of_the_size_holds_the_number(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+    """With the strata of small spaces, and with the wide ones of spaces where a walk would take too long."""
+    monkeypatch.setattr(search, "MOST_STEPS", steps)
     inside = tried = 0
     for seed in range(QUICK):
         try:
