@@ -35,6 +35,10 @@ class RequirementError(SwizzleError):
     """The values of a file's choices are not allowed together."""
 
 
+class NotAmongValuesError(RequirementError):
+    """A choice is given a value that it does not have, perhaps as others have theirs."""
+
+
 def declared_twice(name: str, place: Place) -> SwizzleError:
     """Say that a file has two parameters or choices of one name."""
     return SwizzleError(
@@ -127,7 +131,7 @@ class Parameters(Struct):
                     f"{what} of {name} is {value}, which is not in its domain",
                     describe_domain(domain),
                     _nearest(name, value, domain, what),
-                    RequirementError if choice else SwizzleError,
+                    NotAmongValuesError if choice else SwizzleError,
                 )
         value, usual = self.overrides.get(name, self.chosen.get(name, default) if choice else default), default
         assert isinstance(value, Integral) and isinstance(usual, Integral)

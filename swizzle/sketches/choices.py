@@ -17,7 +17,14 @@ from typing import Final, NoReturn, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from swizzle.language.parameters import Declared, Parameters, RequirementError, declare_choice, declared_twice
+from swizzle.language.parameters import (
+    Declared,
+    NotAmongValuesError,
+    Parameters,
+    RequirementError,
+    declare_choice,
+    declared_twice,
+)
 from symbolic.choices.conditions import ChoiceOf, holds
 from symbolic.choices.grounding import GroundSpace, ground
 from symbolic.choices.propagation import PartialAssignment, Propagator
@@ -193,7 +200,7 @@ def read_choices(
             for name, (place, values) in _by_others(run, others, declared, given).items():
                 every = tuple(dict.fromkeys(value for some in values.values() for value in some))
                 declare_choice(parameters, name, every, place)
-                if sum(map(len, values.values())) < len(every) * _combinations(others, declared):
+                if any(len(some) < len(every) for some in values.values()):
                     rules.append(FileRequirement(f"the values of {name}", place, (*others, name), _among(values), {}))
         else:
             run(parameters)
@@ -213,10 +220,6 @@ def read_choices(
     return FileChoices(file, declared, rules, overrides, sizes.declared)
 
 
-def _combinations(names: Sequence[str], declared: Mapping[str, Declared]) -> int:
-    return prod(len(declared[name].domain) for name in names)
-
-
 def _by_others(
     run: SliceRun, others: Sequence[str], declared: Mapping[str, Declared], given: Mapping[str, int]
 ) -> dict[str, tuple[Place, dict[tuple[int, ...], Sequence[int]]]]:
@@ -225,7 +228,7 @@ def _by_others(
     Combinations that a requirement refuses are left out. `given` are values of parameters.
     """
     asked = ", ".join(others)
-    if (number := _combinations(others, declared)) > MOST_COUNTED:
+    if (number := prod(len(declared[name].domain) for name in others)) > MOST_COUNTED:
         raise SwizzleError(
             f"the values of a choice depend on {asked}, which have {number:,} combinations",
             place=declared[others[0]].place, expected=f"at most {MOST_COUNTED:,}",
@@ -254,8 +257,11 @@ def _by_others(
 
 
 def _among(values: Mapping[tuple[int, ...], Sequence[int]]) -> Callable[..., bool]:
-    """Return whether a choice has its value, the last one, where those that it depends on have the others."""
-    return lambda *some: some[-1] in values.get(some[:-1], ())
+    """Return whether a choice has its value, the last one, where those that it depends on have the others.
+
+    Of what others may not have together, their own rules speak.
+    """
+    return lambda *some: some[:-1] not in values or some[-1] in values[some[:-1]]
 
 
 def _allows(
@@ -270,6 +276,8 @@ def _allows(
     def allows(*values: int) -> bool:
         try:
             run(Parameters({**overrides, **dict(zip(names, values, strict=True))}))
+        except NotAmongValuesError:
+            return True  # the rule of that choice's values says so
         except RequirementError:
             return False
         except SwizzleError as error:

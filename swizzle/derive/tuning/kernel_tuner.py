@@ -1,9 +1,8 @@
-"""Candidates as a cache file of Kernel Tuner (schema 1.1.0), so that its tools show them; and such a file read."""
+"""Candidates as a cache file of Kernel Tuner (schema 1.1.0), so that its tools show them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any, Final
 
@@ -46,12 +45,3 @@ def kernel_tuner_cache(tuned: Tuned) -> dict[str, Any]:
 
 def _in_order(value: object) -> tuple[bool, Any]:
     return (isinstance(value, str), value)
-
-
-def read_kernel_tuner(data: Mapping[str, Any]) -> list[tuple[dict[str, Any], float | None]]:
-    """Return the values of each line of such a file, and its milliseconds; None for one that failed."""
-    names = data["tune_params_keys"]
-    return [
-        ({name: line[name] for name in names}, line["time"] if isinstance(line["time"], float) else None)
-        for line in data["cache"].values()
-    ]

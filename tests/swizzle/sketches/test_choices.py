@@ -164,6 +164,9 @@ def test_values_may_depend_on_other_choices(tmp_path: Path) -> None:
     assert len(file.load(None, {"W": 4, "T": 4, "U": 4, "EVERY": 1})) == 1
     with pytest.raises(SwizzleError, match="the value given of T is 3, which is not in its domain"):
         file.load(None, {"W": 2, "T": 3, "U": 3, "EVERY": 1})
+    with pytest.raises(NothingLeftError) as nothing:
+        file.choices({"W": 2, "T": 3}).first()
+    assert nothing.value.rules == ("line 7: the values of T", "W = 2 is set", "T = 3 is set")
     with pytest.raises(SwizzleError, match="the value given of T is 5"):
         file.choices({"T": 5})
 

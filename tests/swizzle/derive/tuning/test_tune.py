@@ -15,7 +15,7 @@ from cuda_out.devices.device import device
 from swizzle import check, load
 from swizzle.derive.tuning import candidate, static_cost
 from swizzle.derive.tuning.elsewhere import TuningEngine
-from swizzle.derive.tuning.kernel_tuner import kernel_tuner_cache, read_kernel_tuner
+from swizzle.derive.tuning.kernel_tuner import kernel_tuner_cache
 from swizzle.derive.tuning.report import lines, plot, table
 from swizzle.derive.tuning.store import CandidateStore
 from swizzle.derive.tuning.tune import SearchBudget, SearchName, Tuned, tune
@@ -206,10 +206,10 @@ def test_tables_figures_and_exports(file: Path, tmp_path: Path) -> None:
     assert ElementTree.fromstring(plot(tuned)).tag.endswith("svg")
     data = json.loads(json.dumps(kernel_tuner_cache(tuned)))
     assert "not measured" in data["device_name"]
-    read = read_kernel_tuner(data)
-    assert [values for values, _ in read] == [dict(each.decisions) for each in tuned.tried]
-    for (_, milliseconds), each in zip(read, tuned.tried, strict=True):
-        assert milliseconds is None if each.cost == math.inf else milliseconds == pytest.approx(each.cost * 1e3)
+    for line, each in zip(data["cache"].values(), tuned.tried, strict=True):
+        assert {name: line[name] for name in data["tune_params_keys"]} == each.decisions
+        cost = line["time"] if isinstance(line["time"], float) else math.inf
+        assert cost == pytest.approx(each.cost * 1e3)
 
 
 @pytest.mark.parametrize("text", ["", "0", "-3", "x", "3d", "hours:3", ":3", "nan", "inf"])
