@@ -48,6 +48,8 @@ MOST_ELEMENTS: Final = 1 << 28
 """Elements along one length up to which it is proved: sums of a few and small multiples of them fit into 31 bits."""
 MOST_THREADS: Final = 1 << 17
 """So many threads the blocks of all remainders may have together."""
+MOST_CELLS: Final = 1 << 22
+"""So many elements of an array the blocks may have together on which a guess is tried."""
 _HALO: Final = 8
 _SCALES: Final = (1, 2, 3, 4, 8, 16)
 _TILES: Final = (1, 2, 4, 8, 16)
@@ -78,8 +80,10 @@ def every_length(subject: Subject, spec: Spec) -> EveryLength | None:
     if more or any(each.fields for each in kernel.arguments):
         return None
     for lengths in _guesses(subject, kernel):
-        runs = [spans for spans in _spans(subject, lengths) if _runs(subject, kernel, lengths, spans)]
-        for cut, spans in itertools.product((True, False), runs):
+        every = list(_spans(subject, lengths))
+        if len({each.value for each in lengths}) < len(lengths):
+            every = [spans for spans in every if _runs(subject, kernel, lengths, spans)]
+        for cut, spans in itertools.product((True, False), every):
             with suppress(NotTiled, NotEven, SwizzleError, NotInterpreted):
                 tried = _Tried(subject, kernel, spec, lengths, spans, cut=cut)
                 if tried.is_proved():
@@ -177,8 +181,8 @@ def _span(parameter: Parameter, extent: int, lengths: Sequence[_Length], halo: i
 def _runs(
     subject: Subject, kernel: LaunchedKernel, lengths: Sequence[_Length], spans: Mapping[str, tuple[Span | None, ...]]
 ) -> bool:
-    """Tell whether blocks that have others about them can be run: of most wrong guesses they cannot, and no
-    specification is asked at many lengths."""
+    """Tell whether blocks that have others about them can be run: of most wrong guesses about equal lengths they
+    cannot, and no specification is asked at many lengths."""
     far = [(each, max(each.tile, _HALO)) for each in lengths]
     axes = [TiledAxis(e.axis, e.tile, e.tile, e.tile, e.tile + more, edges=True, before=more) for e, more in far]
     tiling = Tiling(tuple(axes), spans)
@@ -528,6 +532,8 @@ class _RunsValidator(_StrangersValidator):
     """Runs a kernel whose arrays are one variable all over."""
 
     def _argument(self, parameter: Parameter, align: int) -> LaunchArgument:
+        if parameter.name in self.windows and self.windows[parameter.name].cells * len(self.cuts) > MOST_CELLS:
+            raise NotTiled(f"{parameter.name} has too many elements about a block")
         if parameter.is_scalar or parameter.by_value or parameter.role == "out":
             return super()._argument(parameter, align)
         cells, term = self.windows[parameter.name].cells, self.written.terms.atom(parameter.name, 0)
