@@ -1,9 +1,10 @@
 """Mutants of what is printed for the case studies, and harmless edits of it: `python bench/printed_mutants.py`.
 
 Every mutant must be refused: of the text and of the host function (`swizzle check --emitted --mutate`), of the PTX
-(words that would hide something, other state spaces, suffixes, names, lost stores), and texts that ask which compiler
-reads them, and of the module for numba.cuda. What is edited without harm (comments, spaces, names, brackets) must stay
-equal. `--only stencil` takes the case studies whose name contains that; `--at-most 12` tries so many mutants of each.
+(words that would hide something, other state spaces, suffixes, names, lost stores), edits of a kernel by hand, texts
+that ask which compiler reads them, and of the module for numba.cuda. What is edited without
+harm (comments, spaces, names, brackets) must stay equal. `--only stencil` takes the case studies whose name contains
+that; `--at-most 12` tries so many mutants of each.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from pathlib import Path
 
 from numba_mutants import module_mutants
 
+from cuda_out.c.kernel_text import NoKernel
 from cuda_out.c.mutate import Mutant
 from cuda_out.c.printer import CudaSource
 from cuda_out.c.same_text import asks_for_its_reader
-from cuda_out.compile.toolchain import compile_to_ptx
+from cuda_out.compile.toolchain import CompileError, compile_to_ptx
 from swizzle import solve
 from swizzle.answers.checking.emitted import try_mutants
 from swizzle.answers.checking.numba_text import NumbaChecks
@@ -68,6 +70,27 @@ ASKED = (
     ("a digraph", r"(\n  const )", r"\n  <% return; %>\1"),
     ("#define in the host function", r"(\ninline cudaError_t)", r"\n#define launch 1\1"),
 )
+EDITED = (  # by hand, in a kernel: each is wrong for some input, block or length
+    ("a mask without the last lane", r"(__shfl\w*_sync\()0xffffffffu", r"\g<1>0x7fffffffu"),
+    ("half a mask", r"(__shfl\w*_sync\()0xffffffffu", r"\g<1>__activemask() >> 1"),
+    ("lanes of 31", r"threadIdx\.x % 32", "threadIdx.x % 31"),
+    ("another axis", r"int\(threadIdx\.x\b", "int(threadIdx.y"),
+    ("a thread that leaves", r"(\n  const )", r"\n  if (threadIdx.x == 0) return;\1"),
+    ("a clock", r"(\n  const )", r"\n  if (clock64() == 1) return;\1"),
+    ("PTX that ends the thread", r"(\n  const )", r'\n  asm volatile("exit;");\1'),
+    ("PTX that ends the launch", r"(\n  const )", r'\n  asm volatile("trap;");\1'),
+    ("a barrier for half a warp", r"(\n  const )", r'\n  if (threadIdx.x < 16) asm volatile("bar.sync 0;");\1'),
+    ("a name that hides threads", r"(\n  const )", r"\n  const uint3 threadIdx = {0, 0, 0};\1"),
+    ("bounds of one thread", r"__launch_bounds__\(\d+\)", "__launch_bounds__(1)"),
+    ("a cluster", r"__launch_bounds__\(\d+\)", r"\g<0> __cluster_dims__(2, 1, 1)"),
+    ("a block's number in 16 bits", r"blockIdx\.x \* (\d+)ll", r"short(blockIdx.x) * \1ll"),
+    ("a grid that is too long", r"(\n  const long long begin)", r"\n  if (gridDim.x > 4096) return;\1"),
+    ("a whole block everywhere", r"known<false>\(\)", "known<true>()"),
+    ("a block that is never whole enough", r"(if \(int\(n - begin\) >= \d+) &&", r"\1 ||"),
+    ("an element that is added to", r"(\by\[[^\]]*\]) = ", r"\1 += "),
+    ("a letter that is none of ASCII", r"\bconst int lane\b", "const int l\u0430ne = 0, lane"),
+    ("a blank that is none of C++", r"\bconst int ", "const\u00a0int "),
+)
 HARMLESS = (
     ("a comment", r"(\n  const )", r"\n  // nothing /* changes */ #if here\1"),
     ("spaces", r"; ", " ;  "),
@@ -109,6 +132,7 @@ def try_case(name: str, at_most: int | None = None) -> tuple[str, list[str]]:
             lines.append(f"PTX, {what}: equal")
     asking = changed(source.text, ASKED)
     lines += [f"{what}: not seen" for what, text in asking if not asks_for_its_reader(text, source.entry)]
+    lines += [f"{what}: equal" for what, text in changed(source.text, EDITED) if not refused(source, validator, text)]
     harmless = [(what, refused(source, validator, text)) for what, text in changed(source.text, HARMLESS, every=True)]
     lines += [f"harmless, {what}: refused ({why})" for what, why in harmless if why]
     module = NumbaChecks(filled, sizes, name)
@@ -152,9 +176,12 @@ def changed(text: str, kinds: Sequence[tuple[str, str, str]], *, every: bool = F
 
 def refused(source: CudaSource, validator: SizesValidator, text: str) -> str:
     """Return why a text is not equal, '' where it is."""
-    if asked := asks_for_its_reader(text, source.entry, source.text):
-        return asked.why
-    found = validator.validate(compile_to_ptx(text), source.entry)
+    try:
+        if asked := asks_for_its_reader(text, source.entry, source.text):
+            return asked.why
+        found = validator.validate(compile_to_ptx(text), source.entry)
+    except (NoKernel, CompileError) as error:
+        return str(error)
     return "" if found.verdict == "equal" else "; ".join(found.findings)
 
 

@@ -41,7 +41,13 @@ def test_what_gets_through_is_told(
     """An equal text as a mutant, a wrong one as harmless: both are defects, and the script's status says so."""
     monkeypatch.setattr(script, "PTX", (("nothing", r"ret;", "ret ;"),))
     monkeypatch.setattr(script, "ASKED", (("nothing", r"\n", "\n"),))
+    monkeypatch.setattr(script, "EDITED", (("nothing by hand", r"\n\n", "\n"),))
     monkeypatch.setattr(script, "HARMLESS", (("another place", r"y\[begin", "y[1 + begin"),))
     assert script.main(["--only", "aos_sum:crc", "--at-most", "1"]) == 1
     said = capsys.readouterr().out
-    assert "PTX, nothing: equal" in said and "nothing: not seen" in said and "another place: refused" in said
+    assert (
+        "PTX, nothing: equal" in said
+        and "nothing: not seen" in said
+        and "nothing by hand: equal" in said
+        and "another place: refused" in said
+    )
