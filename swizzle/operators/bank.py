@@ -25,7 +25,8 @@ COMPARED: Final = 200
 MOST_TRUTHS: Final = 6000
 A_CELL: Final = 5.0
 A_PRODUCT: Final = 0.04
-"""Nanoseconds for an entry of a new column, and for one of two matrices that are multiplied."""
+A_NUMBER: Final = 12_000.0
+"""Nanoseconds for an entry of a new column, one of two matrices that are multiplied, a number's expression."""
 
 
 _Kept: TypeAlias = tuple[Expression, Array]
@@ -78,7 +79,9 @@ class ExampleBank:
                     break
                 self.work.spend(len(self.leaves) * len(rules) * len(each[1]), A_CELL)
                 others = [leaf for leaf in self.leaves if leaf[0] is not each[0]]
+                before = len(self.numbers)
                 self._combine(self.numbers, each, others, rules, MOST, _number)
+                self.work.spend(len(self.numbers) - before, A_NUMBER)
         others = sorted((each for each in numbers if each[0] not in leaves), key=lambda each: each[0].size)
         compared = [*self.leaves, *others][:COMPARED]
         for place, each in enumerate(compared):
