@@ -54,6 +54,12 @@ CASES: dict[str, tuple[str, str, str, str]] = {
     "brev of lanes": ("i32", "i32", "x[cuda.brev(t) >> 27]", "x[sum((i >> k & 1) << 4 - k for k in range(5))]"),
     "clz": ("i32", "i32", "x[t] + i32(cuda.clz(t))", "x[i] + 32 - i.bit_length()"),
     "bit_length": ("i32", "i32", "x[t.bit_length()]", "x[i.bit_length()]"),
+    "rank": (
+        "i32", "i32", f"x[cuda.popc(cuda.ballot_sync({FULL}, t % 3 == 0) & ((1 << t) - 1))]", "x[(i + 2) // 3]",
+    ),
+    "rank from above": (
+        "i32", "i32", f"x[cuda.popc((31 << t) & cuda.ballot_sync({FULL}, t < 30))]", "x[max(0, min(30, i + 5) - i)]",
+    ),
     "popc of lanes": ("i32", "i32", "x[cuda.popc(t)]", "x[sum(i >> k & 1 for k in range(5))]"),
 }  # fmt: skip
 

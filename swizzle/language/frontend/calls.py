@@ -18,7 +18,7 @@ from swizzle.language.element_types import VectorType
 from swizzle.language.frontend import operators
 from swizzle.language.frontend.calls_of_bits import BIT_CALLS, read_bits
 from swizzle.language.frontend.expressions import ExpressionReader
-from swizzle.language.frontend.functions import made_state, read_function, read_where, read_words
+from swizzle.language.frontend.functions import is_of_data, made_state, read_function, read_where, read_words
 from swizzle.language.frontend.gathers import read_gather
 from swizzle.language.frontend.operators import BOOL, INDEX, Value, VectorValue
 from swizzle.language.frontend.refused_calls import foreign, misplaced, not_a_function
@@ -391,15 +391,34 @@ def require_whole_warps(reader: ExpressionReader, node: ast.Call, name: str) -> 
         )
 
 
+def _ballot(reader: ExpressionReader, node: ast.expr) -> tuple[ast.Call, Arguments] | None:
+    """Return a call of a ballot with what it is given, None of something else."""
+    if not isinstance(node, ast.Call) or device_called(reader, node) is not None:
+        return None
+    name, function = called(reader, node)
+    if name != "cuda.ballot_sync":
+        return None
+    require_whole_warps(reader, node, name)
+    return node, bind(reader, name, function, node)
+
+
 def _bits(reader: ExpressionReader, name: str, argument: ast.expr, node: ast.Call) -> Value:
-    """Read a count of bits; that of a ballot is a vote of its own."""
-    ballot = isinstance(argument, ast.Call) and device_called(reader, argument) is None
-    if name == "cuda.popc" and ballot and isinstance(argument, ast.Call):
-        called_name, function = called(reader, argument)
-        if called_name == "cuda.ballot_sync":
-            given = bind(reader, called_name, function, argument)
-            require_whole_warps(reader, argument, called_name)
-            return count_votes(reader, read_mask(reader, given["mask"]), given["predicate"], argument)
+    """Read a count of bits; that of a ballot is a vote of its own, and that of the part of a ballot on indices that an
+    index names is an index as well."""
+    if name == "cuda.popc" and (ballot := _ballot(reader, argument)) is not None:
+        call, given = ballot
+        return count_votes(reader, read_mask(reader, given["mask"]), given["predicate"], call)
+    if name == "cuda.popc" and isinstance(argument, ast.BinOp) and isinstance(argument.op, ast.BitAnd):
+        for side, other in ((argument.left, argument.right), (argument.right, argument.left)):
+            ballot = _ballot(reader, side)
+            if ballot is None or is_of_data(reader, ballot[1]["predicate"]):
+                continue
+            call, given = ballot
+            part = operators.settled(reader.value(other))
+            if part.dtype is INDEX:
+                mask = read_mask(reader, given["mask"])
+                votes = read_vote(reader, "cuda.ballot_sync", mask, given["predicate"], call, INDEX)
+                return read_bits(reader, name, operators.binary("&", votes, part, part.place), node)
     return read_bits(reader, name, reader.value(argument), node)
 
 

@@ -60,20 +60,28 @@ def of_width(shuffle: Shuffle, width: int) -> Shuffle:
     return Shuffle("idx", shuffle.mask, shuffle.value, lane, shuffle.dtype, place)
 
 
-def read_vote(reader: ExpressionReader, name: str, mask: Expr | None, predicate: ast.expr, node: ast.Call) -> Value:
+def read_vote(
+    reader: ExpressionReader,
+    name: str,
+    mask: Expr | None,
+    predicate: ast.expr,
+    node: ast.Call,
+    ballot: DType = DType.U32,
+) -> Value:
     """Read `cuda.any_sync(mask, predicate)` and its kin: a condition where the predicate is one of indices, but for a
-    ballot, which is u32; an i32, 0 or 1, where it is one of data."""
+    ballot, which is u32 or what is asked for; an i32, 0 or 1, where it is one of data."""
     before, place = require_statements(reader, node, name), reader.kernel.source.place(node)
     by_data, lanes = is_of_data(reader, predicate), _joined_lanes(reader, mask, node)
     ops: dict[str, BinaryOp] = {"cuda.all_sync": "min", "cuda.any_sync": "max", "cuda.ballot_sync": "+"}
-    dtype = DType.U32 if name == "cuda.ballot_sync" else DType.I32 if by_data else INDEX
+    dtype = ballot if name == "cuda.ballot_sync" else DType.I32 if by_data else INDEX
     yes: Expr = Const(1, dtype, place)
     if name == "cuda.ballot_sync":
         own = Coordinate("laneid", "x", place)
-        yes = Cast(Binary("<<", Const(1, INDEX, place), own, INDEX, place), dtype, place)
+        yes = Binary("<<", Const(1, INDEX, place), own, INDEX, place)
+        yes = yes if dtype is INDEX else Cast(yes, dtype, place)
     no = Const(0, dtype, place)
     found = _joined(reader, before, _answer(reader, predicate, yes, no, by_data), ops[name], mask, lanes, place)
-    if dtype is INDEX:
+    if dtype is INDEX and name != "cuda.ballot_sync":
         return Compare("!=", found, Const(0, INDEX, place), place)
     return found
 
