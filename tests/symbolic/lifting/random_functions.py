@@ -67,7 +67,7 @@ class Writer:
         self.line(2, "return z + t")
         self.line(1, f"see = lambda v: v + {self.random.choice(['z', 't', 'z * t', 'm.left'])}")
         self.ints, self.lists = ["a", "b", "c", "t", "r.left", "r.right", "z", "m.left", "q.right"], ["xs", "ys"]
-        self.block(1, 3)
+        self.block(1, 2)
         self.line(1, f"return ({self.number(2)}, {self.condition(1)}, ys, r, u, z, q, ms, see(1))")
         return "\n".join(self.lines) + "\n"
 
@@ -89,7 +89,7 @@ class Writer:
         kinds = [self.assign, self.assign, self.augment, self.store, self.asserted, self.unpack, self.replaced]
         if budget:
             kinds += [self.branch, self.branch, self.for_range, self.for_each, self.while_loop, self.changing]
-            kinds += [self.shared, self.shared, self.cases, self.named]
+            kinds += [self.shared, self.shared, self.named] if self.loops else [self.shared, self.cases, self.named]
         if self.loops:
             kinds += [self.leave]
         if depth > 1:
