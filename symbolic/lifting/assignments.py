@@ -27,9 +27,9 @@ from symbolic.lifting.values import (
     DIRECT,
     FOREIGN,
     Alternatives,
-    Cell,
     Fields,
     Items,
+    SharedName,
     SymbolicRange,
     has_no_aliases,
     kind_of,
@@ -80,13 +80,13 @@ class Assignments(FunctionCalls):
     def give(self, name: str, node: ast.AST, value: Any, state: State) -> None:
         """Let a name be a value, for all functions that share it."""
         old = state.names.get(name)
-        if name not in self.code.shared or not isinstance(old, Cell):
+        if name not in self.code.shared or not isinstance(old, SharedName):
             state.names[name] = value
             return
         if not list_names(value).isdisjoint(old.names):
             raise self.error(node, f"{name} would be a function that sees itself by a name that changes",
                              "another name", "def f(...): ...")  # fmt: skip
-        self._change(node, old, Cell((value,), old.names), name, state)
+        self._change(node, old, SharedName((value,), old.names), name, state)
 
     def _store_field(self, target: ast.Attribute, held: Any, name: str, value: Any, state: State) -> None:
         """Set a field of a record, for all who hold it."""
@@ -163,7 +163,7 @@ class Assignments(FunctionCalls):
         call, state = self.statement
         if call is not node or not self.direct:
             shown = ast.unparse(node) if isinstance(node, ast.expr) else name
-            kinds: dict[type, str] = {Cell: "a name of the function around it", Fields: "a record"}
+            kinds: dict[type, str] = {SharedName: "a name of the function around it", Fields: "a record"}
             what = kinds.get(type(next(iter(changes)).original), "a list")
             raise self.error(
                 node, f"{name} changes {what} inside of an expression", "a statement of its own", f"result = {shown}"
@@ -272,7 +272,7 @@ class Assignments(FunctionCalls):
                         f"new = list({name})",
                     )  # fmt: skip
                 self.value(ast.copy_location(ast.Name(name, ast.Load()), target), state)
-                if isinstance(state.names.get(name), Cell):
+                if isinstance(state.names.get(name), SharedName):
                     raise _Shared
                 return name, []
             case ast.Subscript(value=below, slice=index):
@@ -398,7 +398,7 @@ class Assignments(FunctionCalls):
                 arguments = [self.value(each, state) for each in args]
                 listed = self.value(holder, state)
                 if method == "append" and len(arguments) == 1 and type(listed) is Items and state.path == TRUE and (
-                    root in self.code.local and not node.keywords and not isinstance(state.names.get(root), Cell)
+                    root in self.code.local and not node.keywords and not isinstance(state.names.get(root), SharedName)
                 ):  # fmt: skip
                     with suppress(_Shared):
                         self._check_own(node, listed, root, state, arguments)
@@ -413,7 +413,7 @@ class Assignments(FunctionCalls):
                         node, f"`.{method}` of a list", "a list that is made anew",
                         f"{root} = sorted({root})" if method == "sort" else "xs = [... for x in xs]",
                     )  # fmt: skip
-                shared = isinstance(state.names.get(root), Cell)
+                shared = isinstance(state.names.get(root), SharedName)
                 return self._changed_by(node, root, method, change, listed, arguments, "" if shared else root, state)
             case ast.Call(func=ast.Attribute(value=holder, attr=method), args=args, keywords=[]) if (
                 method in calls.LIST_CHANGES and only_name(listed := self.value(holder, state)) not in (None, FOREIGN)

@@ -27,9 +27,9 @@ from symbolic.lifting.states import UNSET, Dead, PathSite, State
 from symbolic.lifting.values import (
     DIRECT,
     Alternatives,
-    Cell,
     Fields,
     Items,
+    SharedName,
     SymbolicRange,
     inward,
     is_data,
@@ -233,7 +233,7 @@ class Expressions(Iteration):
         if value is not _ELSEWHERE:
             if DIRECT[type(value)]:
                 return value
-            if type(value) is Cell:
+            if type(value) is SharedName:
                 value = value.at(0)
             if value is UNSET:
                 self._unassigned(node, state)

@@ -23,7 +23,7 @@ from symbolic.lifting.lifted_text import LAZY, names_given
 from symbolic.lifting.patterns import PatternMatching
 from symbolic.lifting.profiles import current_profile
 from symbolic.lifting.states import UNSET, Dead, State, join
-from symbolic.lifting.values import Cell, new_name
+from symbolic.lifting.values import SharedName, new_name
 from symbolic.values.guard import FALSE, TRUE
 
 
@@ -44,7 +44,7 @@ class Activation(PatternMatching):
     def run(self, names: dict[str, Any]) -> Any:
         """Return the result for these parameters; `Dead` where no path returns."""
         known = {**self.function.captured, **names}
-        known |= {each: Cell((known.get(each, UNSET),), frozenset({new_name()})) for each in self.code.cells}
+        known |= {each: SharedName((known.get(each, UNSET),), frozenset({new_name()})) for each in self.code.cells}
         end = self.block(self.code.body, State(self.path, known))
         if end is not None:
             self._return(None, end)
@@ -242,7 +242,7 @@ class Activation(PatternMatching):
                     yield from self._run_over(each, state)
             case ast.Name(id=name) if name in state.names:
                 held = state.names[name]
-                yield held.at(0) if type(held) is Cell else held
+                yield held.at(0) if type(held) is SharedName else held
             case ast.Subscript(value=ast.Name(id=name)) if name in state.names:
                 yield state.names[name]
 

@@ -18,7 +18,7 @@ from symbolic.core.value_types import BitVector, Boolean, Integer, Real
 from symbolic.errors import SwizzleError
 from symbolic.lifting.conditions import Conditions, conditions
 from symbolic.lifting.environment import Closure
-from symbolic.lifting.values import Alternatives, Cell, Fields, Items, as_bits, as_integer, list_names
+from symbolic.lifting.values import Alternatives, Fields, Items, SharedName, as_bits, as_integer, list_names
 from symbolic.solve.floor_division import manager
 from symbolic.values import union as unions
 from symbolic.values.guard import FALSE, TRUE, Guard
@@ -79,7 +79,7 @@ def kind_to_merge(value: Any) -> tuple[Any, ...]:
             return ("list", len(value.items))
         case Fields():
             return ("fields", value.kind)
-        case Cell():
+        case SharedName():
             return ("cell",)
         case Closure() if _can_meet(value):
             return ("function", value.code.node, value.instance, tuple(value.captured), list_names(value))
@@ -220,7 +220,7 @@ def _captured(function: Closure) -> dict[str, Any]:
 def _can_meet(function: Closure) -> bool:
     """Tell whether versions of a function that differ in what they captured become one: none of it is a function."""
     found = _captured(function).values()
-    return not any(isinstance(v.items[0] if isinstance(v, Cell) else v, Closure | Alternatives) for v in found)
+    return not any(isinstance(v.items[0] if isinstance(v, SharedName) else v, Closure | Alternatives) for v in found)
 
 
 def _chain(table: Conditions, guards: list[Guard], formulas: list[FNode]) -> FNode:

@@ -11,7 +11,7 @@ from symbolic.lifting.assignments import Assignments
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.merging import merge
 from symbolic.lifting.states import UNSET, State, join
-from symbolic.lifting.values import Alternatives, Cell, Fields, Items, SymbolicRange, inward
+from symbolic.lifting.values import Alternatives, Fields, Items, SharedName, SymbolicRange, inward
 from symbolic.values.guard import FALSE, TRUE, Guard
 
 Matchings: TypeAlias = list[tuple[Guard, dict[str, Any]]]
@@ -50,7 +50,7 @@ class PatternMatching(Assignments):
             guards = table.apart([table.both(state.path, guard) for guard, _ in ways])
             for name in dict.fromkeys(name for _, bound in ways for name in bound):
                 old = state.names.get(name, UNSET)
-                before = old.at(0) if isinstance(old, Cell) else old
+                before = old.at(0) if isinstance(old, SharedName) else old
                 matched = merge(
                     (guard, bound.get(name, before)) for guard, (_, bound) in zip(guards, ways, strict=True)
                 )

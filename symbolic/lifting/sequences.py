@@ -35,8 +35,8 @@ from symbolic.lifting.states import Dead, PathSite, State
 from symbolic.lifting.values import (
     DIRECT,
     Alternatives,
-    Cell,
     Items,
+    SharedName,
     SymbolicRange,
     bounds_of,
     inward,
@@ -343,7 +343,7 @@ class Iteration(Running):
     def _give_own(self, target: ast.expr, item: Any, state: State) -> None:
         """Give the names of a comprehension what they are; they are its own, whatever they mean around it."""
         for each in ast.walk(target):
-            if isinstance(each, ast.Name) and type(state.names.get(each.id)) is Cell:
+            if isinstance(each, ast.Name) and type(state.names.get(each.id)) is SharedName:
                 del state.names[each.id]
         self.store(target, item, state)
 

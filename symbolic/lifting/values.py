@@ -167,7 +167,7 @@ class Fields(Mutable):
         return record(self.kind, {each.name: item for each, item in zip(fields(self.kind), self.items, strict=True)})
 
 
-class Cell(Mutable):
+class SharedName(Mutable):
     """A name that inner functions share with the function that assigns it: its one item is what it holds."""
 
     __slots__ = ()
