@@ -90,6 +90,8 @@ def _read(site: PathSite, sequence: Any, index: Any) -> Any:
 
 def store(site: PathSite, sequence: Items, index: Any, value: Any) -> Items:
     """Return the list with another element at an index; it is the same list."""
+    if isinstance(index, Alternatives):
+        return spread(site, lambda at, each: store(at, sequence, each, value), index)  # type: ignore[no-any-return]
     if type(index) is int and 0 <= index < len(sequence):
         return sequence.edited(index, index + 1, (value,))
     new = sequence

@@ -147,7 +147,7 @@ class Writer:
             lambda: (f"({self.number(1)}, {self.number(0)})", "(0, p)", "(p, 1 | 2)", "(p, _)"),
             lambda: ("[" + self.number(1) + ", *ys]", "[0, p]", "[p, *_] if p > 0", "[1, p, *_]"),
             lambda: ("r", "Pair(0, p)", "Pair(left=p, right=1)", "Pair(p) if p > t"),
-            lambda: ("u", "None", "0 | 1", "p if p > 1"),
+            lambda: ("u", "None", "0 | 1", "2"),
             lambda: ("q", "Box(0, p)", "Box(right=p) if p > 0", "Box(1)"),
         )
         self.line(depth, f"p = {self.number(0)}")

@@ -270,6 +270,23 @@ def test_a_record_that_may_be_none() -> None:
     assert proved(maybe(x) == select(x > 0, 1 + x, 3))
 
 
+def test_an_index_that_may_be_none() -> None:
+    """An element is stored on the paths on which it is a number; on the others Python raises an error."""
+
+    @lifted
+    def stored(x: Any) -> Any:
+        xs = [0, 0]
+        place = x % 2 if x > 0 else None
+        xs[place] = x
+        return xs
+
+    with obligations():
+        found = stored(x)
+        assert verify().status == "sat"
+        outcome = solve(x == 7)
+    assert outcome[found] == [0, 7]
+
+
 class Others:
     """Programs that are refused, each with what is said of it."""
 
