@@ -110,9 +110,10 @@ def _value(term: Term, names: Mapping[str, _Value]) -> _Value:
         case t.Let():
             return _value(term.body, {**names, term.name: _value(term.value, names)})
         case t.Formula():
-            given = {f"x{place}": _value(each, names) for place, each in enumerate(term.arguments)}
-            if all(isinstance(each, Expression) for each in given.values()):
-                return substituted(term.expression, given)  # type: ignore[arg-type]
+            given = [_value(each, names) for each in term.arguments]
+            known = {f"x{place}": each for place, each in enumerate(given) if isinstance(each, Expression)}
+            if len(known) == len(given):
+                return substituted(term.expression, known)
         case t.ElementaryCall(function="where_less"):
             raise _Unreadable("where(a < b, ...) is no max, as NaN shows; write maximum(a, b) or minimum(a, b)")
     raise _Unreadable(f"{type(term).__name__} in an operator")

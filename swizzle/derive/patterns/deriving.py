@@ -14,7 +14,7 @@ from msgspec import Struct
 from swizzle.derive.patterns.declared import DeclaredDerivation, declared_by
 from swizzle.derive.patterns.launches import LoweredKernels, kernels
 from swizzle.derive.patterns.steps import HOLES, DerivationProgress
-from swizzle.derive.patterns.written import file_text, spec_text, specified
+from swizzle.derive.patterns.written import file_text, spec_text
 from swizzle.sketches.loading import load_names
 from swizzle.sketches.swz_file import DerivationText
 from symbolic.errors import SwizzleError, near
@@ -70,10 +70,10 @@ def derivations_of(
 def lowered(declared: DeclaredDerivation, progress: DerivationProgress) -> LoweredDerivation:
     """Return the file of a derivation's kernels; nothing of it is proved yet."""
     asked = declared.request(progress)
-    of = specified(declared.function, Typing().type_of(progress.derivation.start, declared.types))
-    name, spec = spec_text(of, [declared.name])
-    made = kernels(asked, name, declared.function.known)
-    declared.function.require_named(declared.place)
+    of, returns = declared.function, Typing().type_of(progress.derivation.start, declared.types)
+    name, spec = spec_text(of, returns, [declared.name])
+    made = kernels(asked, name, of.known)
+    of.require_named(declared.place)
     title = f"{declared.name}, derived from {of.name} in {len(progress.derivation.steps)} steps by swizzle derive."
     return LoweredDerivation(declared, progress, made, file_text(title, of, spec, made))
 

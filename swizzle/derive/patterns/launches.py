@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from swizzle.derive.patterns.kernel_text import MOST_THREADS, WARP, KernelShape, wrapped
 from swizzle.derive.patterns.lowering import LoweredKernel
 from swizzle.derive.patterns.scope import PatternScope, element_of, extents, only_moves
-from swizzle.derive.patterns.views import PatternValue, cells, number, together, view_of
+from swizzle.derive.patterns.views import cells, number, together, view_of
 from symbolic.errors import Place, SwizzleError
 from symbolic.expressions.expression import constant
 from symbolic.ir.python_text import shape_text
@@ -84,8 +84,8 @@ def kernels(asked: LoweringRequest, spec: str, known: Iterable[str] = ()) -> Low
     cut = _Cut(taken)
     last = cut.cut(asked.term)
     if not cut.handed:
-        kernel = _Kernel(asked, asked.name, last, asked.types, outputs, own_names)
-        return LoweredKernels(kernel.text(spec), (asked.name,), False)
+        text = _kernel_text(asked, asked.name, last, asked.types, outputs, own_names, spec)
+        return LoweredKernels(text, (asked.name,), False)
     texts, launches, names, types = [], [], [], dict(asked.types)
     scratch = []
     for at, (name, inner) in enumerate((*cut.handed.items(), ("", last)), 1):
@@ -96,8 +96,7 @@ def kernels(asked: LoweringRequest, spec: str, known: Iterable[str] = ()) -> Low
             scratch.append(f"    {each} = cuda.device_array({sizes}, {dtype})")
         own = own_names.take(f"{asked.name}_{at}")
         used = {each: kind for each, kind in types.items() if each in free(inner)}
-        kernel = _Kernel(asked, own, inner, used, out, own_names)
-        texts.append(kernel.text(""))
+        texts.append(_kernel_text(asked, own, inner, used, out, own_names))
         launches.append(f"    {own}({', '.join([*_flat(used), *out])})")
         names.append(own)
         if name:
@@ -173,38 +172,25 @@ def _declared(asked: LoweringRequest, name: str, kind: ValueType) -> str:
     return text.replace(text.split("[")[0], asked.declared[name], 1) if name in asked.declared else text
 
 
-class _Kernel:
-    """One kernel."""
-
-    def __init__(
-        self,
-        asked: LoweringRequest,
-        name: str,
-        made: Term,
-        types: Mapping[str, ValueType],
-        outputs: Mapping[str, ValueType],
-        known: FreshNames,
-    ) -> None:
-        self.asked, self.name, self.term, self.types, self.outputs = asked, name, made, types, outputs
-        taken = [*_flat(types), *outputs, name, *asked.types]
-        self.lowering = LoweredKernel(_shape(asked, made, types), taken, asked.place, asked.holes, known)
-
-    def text(self, spec: str) -> str:
-        inputs = {
-            name: together([cells(each, extents(own)) for each, own in _arrays(name, kind).items()], len(extents(kind)))
-            for name, kind in self.types.items()
-        }
-        self.lowering.write(self.term, self._destination(), PatternScope(inputs, self.types))
-        declared = [(name, _declared(self.asked, name, kind)) for name, kind in _flat(self.types).items()]
-        declared += [(name, _array(kind, self.asked, "out")) for name, kind in self.outputs.items()]
-        return self.lowering.out.text(self.name, declared, spec)
-
-    def _destination(self) -> PatternValue:
-        kind = Typing().type_of(self.term, self.types)
-        arrays = [cells(name, extents(out)) for name, out in self.outputs.items()]
-        if not isinstance(kind, ArrayOf):
-            arrays = [view_of(each).at(number(0)) for each in arrays]
-        return together(arrays, len(extents(kind)))
+def _kernel_text(
+    asked: LoweringRequest, name: str, made: Term, types: Mapping[str, ValueType], outputs: Mapping[str, ValueType],
+    known: FreshNames, spec: str = "",
+) -> str:  # fmt: skip
+    """Return the text of one kernel."""
+    taken = [*_flat(types), *outputs, name, *asked.types]
+    lowering = LoweredKernel(_shape(asked, made, types), taken, asked.place, asked.holes, known)
+    inputs = {
+        own: together([cells(each, extents(item)) for each, item in _arrays(own, kind).items()], len(extents(kind)))
+        for own, kind in types.items()
+    }
+    kind = Typing().type_of(made, types)
+    arrays = [cells(own, extents(out)) for own, out in outputs.items()]
+    if not isinstance(kind, ArrayOf):
+        arrays = [view_of(each).at(number(0)) for each in arrays]
+    lowering.write(made, together(arrays, len(extents(kind))), PatternScope(inputs, types))
+    declared = [(own, _declared(asked, own, kind)) for own, kind in _flat(types).items()]
+    declared += [(own, _array(kind, asked, "out")) for own, kind in outputs.items()]
+    return lowering.out.text(name, declared, spec)
 
 
 # ---- blocks and threads ------------------------------------------------------------------------------------------

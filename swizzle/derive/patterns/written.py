@@ -7,9 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from msgspec import Struct
-
 from swizzle.derive.patterns.launches import LoweredKernels
+from swizzle.derive.patterns.scope import element_of
 from swizzle.derive.patterns.sources import needed_text
 from swizzle.language.specs.spec import UserFunction
 from swizzle.sketches.loading import SketchFile
@@ -23,46 +22,23 @@ IMPORTED: Final = (
 """Names of `swizzle` that a kernel's text may need."""
 
 
-class PatternSpecification(Struct, frozen=True):
-    """The user's function as a specification: its file, its name there, its inputs, what it returns."""
-
-    file: str
-    name: str
-    marked: bool
-    inputs: Sequence[str]
-    returns: ValueType
-
-    @property
-    def as_it_is(self) -> bool:
-        """Whether it returns what kernels store: an array, or a tuple of arrays."""
-        kind = self.returns
-        items = kind.items if isinstance(kind, TupleOf) else (kind,)
-        return self.marked and all(
-            isinstance(each, ArrayOf) and not isinstance(_innermost(each), TupleOf) for each in items
-        )
+def _is_stored(kind: ValueType) -> bool:
+    """Tell whether a value is what kernels store: an array of numbers, or a tuple of such."""
+    items = kind.items if isinstance(kind, TupleOf) else (kind,)
+    return all(isinstance(each, ArrayOf) and not isinstance(element_of(each), TupleOf) for each in items)
 
 
-def _innermost(kind: ValueType) -> ValueType:
-    while isinstance(kind, ArrayOf):
-        kind = kind.element
-    return kind
-
-
-def specified(function: UserFunction, returns: ValueType) -> PatternSpecification:
-    """Return a user's function as a specification."""
-    return PatternSpecification(function.place.file, function.name, function.marked, function.inputs, returns)
-
-
-def spec_text(of: PatternSpecification, taken: Sequence[str]) -> tuple[str, str]:
-    """Return the name of the specification of a file, and the text of one that is made of the user's function."""
-    if of.as_it_is:
+def spec_text(of: UserFunction, kind: ValueType, taken: Sequence[str]) -> tuple[str, str]:
+    """Return the name of the specification of a file, and the text of one that is made of the user's function, which
+    returns values of this type."""
+    if of.marked and _is_stored(kind):
         return of.name, ""
     name = FreshNames({*taken, of.name}).take(f"{of.name}_spec")
     call = f"{of.name}({', '.join(of.inputs)})"
-    kind, body = of.returns, [f"    return [{call}]"]
+    body = [f"    return [{call}]"]
     if isinstance(kind, ArrayOf):
         body = [f"    return {call}"]
-        if isinstance(inner := _innermost(kind), TupleOf):
+        if isinstance(inner := element_of(kind), TupleOf):
             items = (_nested(kind, place) for place in range(len(inner.items)))
             body = [f"    found = {call}", f"    return {', '.join(items)}"]
     elif isinstance(kind, TupleOf):
@@ -77,10 +53,10 @@ def _nested(kind: ValueType, place: int, of: str = "found", depth: int = 0) -> s
     return f"[{_nested(kind.element, place, name, depth + 1)} for {name} in {of}]"
 
 
-def file_text(title: str, of: PatternSpecification, spec: str, made: LoweredKernels) -> str:
+def file_text(title: str, of: UserFunction, spec: str, made: LoweredKernels) -> str:
     """Return the text of a file."""
-    user = needed_text(of.file, [of.name])
-    if of.file.endswith(".swz"):
+    user = needed_text(of.place.file, [of.name])
+    if of.place.file.endswith(".swz"):
         marked = re.sub(r"(?<![\w.?])sw_(?=\w+\()", "?sw_", made.text)
         return "\n".join(
             [f'"""{title}"""\n\n', user.strip("\n"), "", *filter(None, (spec, "")), "", marked.strip("\n"), ""]

@@ -16,7 +16,7 @@ from swizzle import SwizzleError, f32
 from swizzle.derive.patterns import derivation
 from swizzle.derive.patterns.declared import DeclaredDerivation
 from swizzle.derive.patterns.launches import kernels
-from swizzle.derive.patterns.written import file_text, spec_text, specified
+from swizzle.derive.patterns.written import file_text, spec_text
 from symbolic.expressions.expression import constant
 from symbolic.patterns.meaning import value_of_term
 from symbolic.patterns.terms import (
@@ -79,8 +79,8 @@ def told(declared: DeclaredDerivation, made: Term, right: Term) -> str:
         kind = Typing().type_of(made, asked.types)
         if list(faults(made)):
             return "nested wrongly"
-        of = specified(declared.function, Typing().type_of(right, asked.types))
-        name, text = spec_text(of, [declared.name])
+        of = declared.function
+        name, text = spec_text(of, Typing().type_of(right, asked.types), [declared.name])
         text = file_text("a mutant", of, text, kernels(replace(asked, term=made), name))
         equal = is_equal(declared.name, text)
     except SwizzleError:

@@ -15,7 +15,7 @@ from swizzle.derive.patterns import add, derivation, join, let, map, mul, reduce
 from swizzle.derive.patterns.declared import DeclaredDerivation
 from swizzle.derive.patterns.deriving import lowered
 from swizzle.derive.patterns.launches import LoweringRequest, at_lengths, kernels, type_at
-from swizzle.derive.patterns.written import file_text, read_text, spec_text, specified
+from swizzle.derive.patterns.written import file_text, read_text, spec_text
 from swizzle.language.specs.spec import user_function
 from swizzle.language.specs.verify import verify
 from symbolic.patterns.terms import Term, term
@@ -36,10 +36,9 @@ def is_equal(name: str, text: str) -> bool:
 
 
 def text_of(made: Term, types: dict[str, ValueType], spec: Callable[..., Any], **more: Any) -> str:
-    function = user_function(spec)
-    assert function is not None
-    of = specified(function, Typing().type_of(made, types))
-    name, text = spec_text(of, ["kernel"])
+    of = user_function(spec)
+    assert of is not None
+    name, text = spec_text(of, Typing().type_of(made, types), ["kernel"])
     return file_text("a kernel", of, text, kernels(LoweringRequest("kernel", made, types, {}, **more), name))
 
 
