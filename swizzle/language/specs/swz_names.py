@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import inspect
 import math as python_math
 from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
@@ -23,9 +22,7 @@ from swizzle.language.mathematics import DataFunction, gather, math, where
 from swizzle.language.operators import Operator, ScanOperator
 from swizzle.language.source.kernel_source import Source
 from swizzle.language.specs.function import SequentialFunction
-from swizzle.language.specs.patterns import PATTERN_FUNCTIONS
-from swizzle.language.specs.syntax import BUILTINS, NAMESPACES, PART, check_sequential
-from swizzle.language.specs.traced import TracedValue, put_together, reading, user_line
+from swizzle.language.specs.syntax import BUILTINS, NAMESPACES, PART, PATTERN_NAMES, check_sequential
 from swizzle.language.surface import ELEMENT_TYPES, maximum, minimum, zeros
 from symbolic.algebra.operator_laws import LAWS
 from symbolic.core.value_types import Boolean, IntegerLike, Real
@@ -38,7 +35,7 @@ from symbolic.lifting.functions import closure_with_defaults
 from symbolic.lifting.lifted_text import TextOrigin, code_of
 from symbolic.lifting.merging import merge
 from symbolic.lifting.states import PathSite
-from symbolic.lifting.values import DIRECT, Alternatives, Items, inward, is_data, outward, shape_of
+from symbolic.lifting.values import DIRECT, Alternatives, Items, is_data, outward, shape_of
 from symbolic.values.union import Union
 
 _SYMBOLIC: Final = (Boolean, IntegerLike, Real, Union, Alternatives)
@@ -71,8 +68,10 @@ class SequentialNames(Mapping[str, Any]):
             return _MEANINGS.get(name) or getattr(builtins, name)
         elif name in ELEMENT_TYPES:
             return KnownFunction(name, _converting(name))
-        elif name in _PATTERNS and name not in self._operators:
-            return _PATTERNS[name]
+        elif name in PATTERN_NAMES and name not in self._operators:
+            from swizzle.language.specs.swz_patterns import PATTERNS
+
+            return PATTERNS[name]
         elif name == "gpu" and name not in self._operators:
             return Namespace(name, gpu_numbers())
         else:
@@ -89,18 +88,8 @@ class SequentialNames(Mapping[str, Any]):
         return found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(
-            dict.fromkeys(
-                [
-                    *BUILTINS,
-                    *NAMESPACES,
-                    *PATTERN_FUNCTIONS,
-                    *self._names,
-                    *self._operators,
-                    *extension_names("operators"),
-                ]
-            )
-        )
+        own = [*BUILTINS, *NAMESPACES, *PATTERN_NAMES, *self._names, *self._operators]
+        return iter(dict.fromkeys([*own, *extension_names("operators")]))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -249,67 +238,17 @@ def _on_words(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _patterned(name: str) -> Callable[[Caller, PathSite, ast.AST, list[Any], dict[str, Any]], Any]:
-    """Return how a pattern is called: on lists and arrays, or traced; `map` and `zip` of none such are Python's."""
-    pattern = PATTERN_FUNCTIONS[name]
+def _spread_or_traced(name: str) -> Callable[[Caller, PathSite, ast.AST, list[Any], dict[str, Any]], Any]:
+    """Return how `map` and `zip` are called: Python's, and the patterns where a value is traced."""
 
     def call(machine: Caller, site: PathSite, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        if name in BUILTINS and not any(isinstance(each, TracedValue) for each in arguments):
+        if not any(hasattr(type(each), "taken_apart") for each in arguments):
             return HANDLED[getattr(builtins, name)](machine, site, node, arguments, keywords)
-        try:
-            inspect.signature(pattern).bind(*arguments, **keywords)
-        except TypeError as error:
-            raise machine.error(
-                node, f"a wrong call of {name}: {error}", f"{name}{inspect.signature(pattern)}".replace("'", ""),
-                "give it these",
-            ) from None  # fmt: skip
-        place = site.where()
-        named = (each.function for each in (place, *place.callers) if each.function not in ("", "lambda"))
-        with reading(place, next(named, user_line()[1])):
-            given = [_as_python(machine, site, node, each) for each in arguments]
-            words = {key: _as_python(machine, site, node, each) for key, each in keywords.items()}
-            made = pattern(*given, **words)
-            return made.taken_apart if isinstance(made, TracedValue) else inward(made)
+        from swizzle.language.specs.swz_patterns import PATTERNS
+
+        return PATTERNS[name].call(machine, site, node, arguments, keywords)
 
     return call
-
-
-def _as_python(machine: Caller, site: PathSite, node: ast.AST, value: Any) -> Any:
-    """Return a value of the interpreter as patterns take it: lists, and functions that Python can call."""
-    match value:
-        case Items() | range():
-            return [_as_python(machine, site, node, each) for each in machine.items(site, value)]
-        case tuple():
-            return put_together(tuple(_as_python(machine, site, node, each) for each in value))
-        case KnownFunction() if _PATTERNS.get(value.name) is value:
-            return PATTERN_FUNCTIONS[value.name]
-        case KnownFunction() | Closure() | SequentialFunction():
-            return _called(machine, site, node, value)
-        case int():
-            site.budget.check_length(abs(value), site.where)
-    return value
-
-
-def _called(
-    machine: Caller, site: PathSite, node: ast.AST, function: KnownFunction | Closure | SequentialFunction
-) -> Callable[..., Any]:
-    """Return a function of the interpreter as one of Python's, of the same name and parameters."""
-
-    def called(*values: Any) -> Any:
-        with reading(None, user_line()[1]):
-            some = (each.taken_apart if isinstance(each, TracedValue) else inward(each) for each in values)
-            return _as_python(machine, site, node, machine.call(site, node, function, *some))
-
-    known = isinstance(function, KnownFunction)
-    called.__module__ = "swizzle.language" if known else ""
-    if isinstance(function, KnownFunction):
-        called.__name__ = function.name
-        return called
-    code = function.closure.code if isinstance(function, SequentialFunction) else function.code
-    called.__name__ = "<lambda>" if code.name == "lambda" else code.name
-    each = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    called.__signature__ = inspect.Signature([inspect.Parameter(own.arg, each) for own in code.parameters.args])  # type: ignore[attr-defined]
-    return called
 
 
 def _refusing(function: DeviceFunction) -> Callable[[Caller, PathSite, ast.AST, list[Any], dict[str, Any]], Any]:
@@ -360,7 +299,7 @@ def _computing(name: str, function: Callable[..., Any], count: int) -> Callable[
 
 
 def _gathering(_: Caller, site: PathSite, node: ast.AST, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    array = bool(arguments) and (shape_of(arguments[0]) or isinstance(arguments[0], TracedValue))
+    array = bool(arguments) and (shape_of(arguments[0]) or hasattr(type(arguments[0]), "gather"))
     if keywords or len(arguments) < 2 or not array or not all(DIRECT[type(i)] for i in arguments[1:]):
         raise SwizzleError(
             "a wrong call of gather", place=site.where(), expected="gather(x, i), with an input array and its indices",
@@ -394,7 +333,6 @@ def _symbolic(name: str, machine: Caller, site: PathSite, node: ast.AST, argumen
     return known(machine, site, node, arguments, {})
 
 
-_PATTERNS: Final = {name: KnownFunction(name, _patterned(name)) for name in PATTERN_FUNCTIONS}
 _MATH: Final = {
     name: KnownFunction(f"math.{name}", _computing(f"math.{name}", value, len(value.row.operands)))
     if isinstance(value, DataFunction)
@@ -404,7 +342,8 @@ _MATH: Final = {
 _MEANINGS: Final[dict[str, Any]] = {
     name: KnownFunction(name, _extreme(name)) for name in ("min", "max", "minimum", "maximum")
 } | {
-    **{name: _PATTERNS[name] for name in ("map", "zip")},
+    "map": KnownFunction("map", _spread_or_traced("map")),
+    "zip": KnownFunction("zip", _spread_or_traced("zip")),
     "zeros": KnownFunction("zeros", _zeros),
     "where": KnownFunction("where", _computing("where", where, 3)),
     "gather": KnownFunction("gather", _gathering),

@@ -79,6 +79,10 @@ BUILTINS: Final = (
     "tuple", "reversed", "map", "sorted", "divmod", "pow", "bool", "int", "where", "gather",
 )  # fmt: skip
 """The functions that the sequential part has without defining them."""
+PATTERN_NAMES: Final = (
+    "add", "iterate", "join", "let", "mul", "pad", "reduce", "reorder", "scan", "slide", "split", "transpose",
+)  # fmt: skip
+"""Patterns, `map` and `zip` apart; a file may give these names to functions of its own."""
 NAMESPACES: Final = ("math",)
 """The names that hold others, without defining them."""
 
