@@ -166,6 +166,8 @@ def values_differ(before: Term, after: Term, inputs: Mapping[str, ValueType], la
         for order in (np.arange, evens_first):
             try:
                 first, second = (made_concrete(each, operator, lengths) for each in (before, after))
+                for each in (first, second):  # an unknown function takes arrays, too
+                    Typing().type_of(each, {name: at_lengths(kind, lengths) for name, kind in inputs.items()})
                 wanted, found = (value_of_term(each, data, {}, order) for each in (first, second))
             except SwizzleError:
                 return True
