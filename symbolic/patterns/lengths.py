@@ -15,20 +15,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from symbolic.expressions.expression import (
-    NAME,
-    ONE,
-    ZERO,
-    Expression,
-    add,
-    constant,
-    divide,
-    multiply,
-    negate,
-    number_name,
-    subtract,
-    terms,
-)
+from symbolic.expressions import expression as e
+from symbolic.expressions.expression import Expression
 from symbolic.expressions.formulas import INTEGER
 from symbolic.expressions.meaning import value_of
 from symbolic.expressions.quotients import ratio, same_ratio
@@ -55,7 +43,7 @@ def length(value: int | str | Expression) -> Expression:
     """Return a length: a number, or a name."""
     if isinstance(value, Expression):
         return normal(value)
-    return number_name(value) if isinstance(value, str) else constant(value)
+    return e.number_name(value) if isinstance(value, str) else e.constant(value)
 
 
 @lru_cache(maxsize=4096)
@@ -67,23 +55,23 @@ def normal(given: Expression) -> Expression:
     n
     """
     over, under = ratio(given)
-    if under is ONE:
+    if under is e.ONE:
         return over
     if under.operator == "+":
-        return constant(1) if over is under else divide(over, under)
-    return add(*(_reduced(coefficient, what, under) for coefficient, what in terms(over)))
+        return e.constant(1) if over is under else e.divide(over, under)
+    return e.add(*(_reduced(coefficient, what, under) for coefficient, what in e.terms(over)))
 
 
 def _reduced(coefficient: Any, what: Expression, under: Expression) -> Expression:
     above, below = _factors(what), _factors(under)
     common = above & below
-    top = multiply(constant(coefficient), *(above - common).elements())
-    bottom = multiply(*(below - common).elements())
-    return divide(top, bottom)
+    top = e.multiply(e.constant(coefficient), *(above - common).elements())
+    bottom = e.multiply(*(below - common).elements())
+    return e.divide(top, bottom)
 
 
 def _factors(product: Expression) -> Counter[Expression]:
-    return Counter(product.arguments if product.operator == "*" else [product] if product is not ONE else [])
+    return Counter(product.arguments if product.operator == "*" else [product] if product is not e.ONE else [])
 
 
 def same_length(a: Expression, b: Expression) -> bool:
@@ -94,25 +82,27 @@ def same_length(a: Expression, b: Expression) -> bool:
 @lru_cache(maxsize=4096)
 def quotient(given: Expression, by: Expression) -> Expression:
     """Return the exact quotient."""
-    return normal(divide(given, by))
+    return normal(e.divide(given, by))
 
 
 @lru_cache(maxsize=4096)
 def dividing(by: Expression, given: Expression) -> LengthFact | bool:
     """Return the fact that a size divides a length; True or False where that is decided."""
-    if by is ONE or same_length(by, given):
+    if by is e.ONE or same_length(by, given):
         return True
     if by.constant and given.constant:
         return bool(given.value % by.value == 0)
     if is_whole(quotient(given, by)):
         return True
-    rest = add(*(multiply(constant(c), what) for c, what in terms(given) if not is_whole(quotient(_part(c, what), by))))
+    rest = e.add(
+        *(e.multiply(e.constant(c), what) for c, what in e.terms(given) if not is_whole(quotient(_part(c, what), by)))
+    )
     if by.constant and rest.constant:
         return bool(rest.value % by.value == 0)
     whole, under = ratio(rest)
-    for coefficient, _ in terms(whole):
-        under = multiply(under, constant(Fraction(coefficient).denominator))
-    return LengthFact("divides", normal(multiply(by, under)), normal(multiply(rest, under)))
+    for coefficient, _ in e.terms(whole):
+        under = e.multiply(under, e.constant(Fraction(coefficient).denominator))
+    return LengthFact("divides", normal(e.multiply(by, under)), normal(e.multiply(rest, under)))
 
 
 @lru_cache(maxsize=4096)
@@ -121,29 +111,29 @@ def whole(given: Expression) -> LengthFact | bool:
     if given.constant:
         return isinstance(given.value, int)
     over, under = ratio(given)
-    under = multiply(under, constant(lcm(*(Fraction(coefficient).denominator for coefficient, _ in terms(over)))))
-    return True if is_whole(given) else dividing(under, normal(multiply(given, under)))
+    under = e.multiply(under, e.constant(lcm(*(Fraction(coefficient).denominator for coefficient, _ in e.terms(over)))))
+    return True if is_whole(given) else dividing(under, normal(e.multiply(given, under)))
 
 
 def _part(coefficient: Any, what: Expression) -> Expression:
-    return multiply(constant(coefficient), what)
+    return e.multiply(e.constant(coefficient), what)
 
 
 def is_whole(given: Expression) -> bool:
     """Tell whether a length is a sum of whole multiples of products, which are whole."""
     return all(
-        isinstance(coefficient, int) and all(each.operator == NAME for each in _factors(what))
-        for coefficient, what in terms(given)
+        isinstance(coefficient, int) and all(each.operator == e.NAME for each in _factors(what))
+        for coefficient, what in e.terms(given)
     )
 
 
 @lru_cache(maxsize=4096)
 def at_most(a: Expression, b: Expression) -> LengthFact | bool:
     """Return the fact that a length is at most another; True or False where that is decided: lengths are at least 0."""
-    rest = normal(subtract(b, a))
+    rest = normal(e.subtract(b, a))
     if rest.constant:
         return bool(rest.value >= 0)
-    if all(Fraction(coefficient) >= 0 for coefficient, _ in terms(rest)):
+    if all(Fraction(coefficient) >= 0 for coefficient, _ in e.terms(rest)):
         return True
     return LengthFact("is at most", a, b)
 
@@ -161,12 +151,12 @@ def length_text(given: Expression) -> str:
     >>> length_text(quotient(add(number_name("n"), constant(-2)), constant(8)))
     '(n - 2) / 8'
     """
-    parts = [_part(coefficient, what) for coefficient, what in terms(given)]
-    whole, rest = add(*filter(is_whole, parts)), add(*(each for each in parts if not is_whole(each)))
+    parts = [_part(coefficient, what) for coefficient, what in e.terms(given)]
+    whole, rest = e.add(*filter(is_whole, parts)), e.add(*(each for each in parts if not is_whole(each)))
     over, under = ratio(rest)
-    below = multiply(under, constant(lcm(*(Fraction(coefficient).denominator for coefficient, _ in terms(over)))))
-    over = normal(multiply(rest, below))
-    if over is ZERO:
+    below = e.multiply(under, e.constant(lcm(*(Fraction(coefficient).denominator for coefficient, _ in e.terms(over)))))
+    over = normal(e.multiply(rest, below))
+    if over is e.ZERO:
         return text_of(whole)
     top, bottom = (
         f"({text_of(each)})" if each.operator in kinds else text_of(each)
@@ -175,9 +165,9 @@ def length_text(given: Expression) -> str:
     text = f"{top} / {bottom}"
     return (
         text
-        if whole is ZERO
-        else f"{text} - {text_of(negate(whole))}"
-        if terms(whole)[0][0] < 0
+        if whole is e.ZERO
+        else f"{text} - {text_of(e.negate(whole))}"
+        if e.terms(whole)[0][0] < 0
         else f"{text} + {text_of(whole)}"
     )
 

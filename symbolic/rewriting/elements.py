@@ -14,23 +14,8 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec import field as by_default
 
-from symbolic.expressions.expression import (
-    NAME,
-    ONE,
-    ZERO,
-    Expression,
-    add,
-    constant,
-    floor_divide,
-    maximum,
-    minimum,
-    modulo,
-    multiply,
-    number_name,
-    substituted,
-    subtract,
-    terms,
-)
+from symbolic.expressions import expression as e
+from symbolic.expressions.expression import Expression
 from symbolic.patterns import terms as t
 from symbolic.patterns.lengths import is_whole, normal, quotient
 from symbolic.patterns.terms import Folding, Term, canonical, free
@@ -67,7 +52,7 @@ class Fold(Struct, frozen=True, eq=False):
     start: Any
     array: ElementArray
     key: Any
-    starts: Expression = ZERO
+    starts: Expression = e.ZERO
 
 
 class NotPointwise(Exception):
@@ -91,42 +76,42 @@ class Ranges(Struct):
         """Return a new index below a length."""
         name = f"{like}'{next(self.serial)}"
         self.below[name] = length
-        return number_name(name)
+        return e.number_name(name)
 
     def split(self, index: Expression, size: Expression) -> tuple[Expression, Expression]:
         """Return quotient and remainder of an index by a size, simplified by what is known of names."""
         whole: list[Expression] = []
         rest: list[Expression] = []
-        for coefficient, what in terms(rejoined(index)):
-            part = multiply(constant(coefficient), what)
+        for coefficient, what in e.terms(rejoined(index)):
+            part = e.multiply(e.constant(coefficient), what)
             by = quotient(part, size)
             (whole if is_whole(by) else rest).append(part)
-        over, left = quotient(add(*whole), size), add(*rest)
-        if left is ZERO or self._is_below(left, size):
+        over, left = quotient(e.add(*whole), size), e.add(*rest)
+        if left is e.ZERO or self._is_below(left, size):
             return over, left
-        return add(over, floor_divide(left, size)), modulo(left, size)
+        return e.add(over, e.floor_divide(left, size)), e.modulo(left, size)
 
     def _is_below(self, index: Expression, size: Expression) -> bool:
         """Tell whether an index is surely at least 0 and less than a size."""
         if index.constant and size.constant:
             return bool(0 <= index.value < size.value)
-        if index.operator == NAME and index.value in self.below:
-            rest = normal(subtract(size, self.below[index.value]))
-            last = subtract(self.below[index.value], ONE)
-            known = all(coefficient >= 0 for coefficient, _ in terms(rest))
-            return known or (last.operator == NAME and self._is_below(last, size))
+        if index.operator == e.NAME and index.value in self.below:
+            rest = normal(e.subtract(size, self.below[index.value]))
+            last = e.subtract(self.below[index.value], e.ONE)
+            known = all(coefficient >= 0 for coefficient, _ in e.terms(rest))
+            return known or (last.operator == e.NAME and self._is_below(last, size))
         if index.operator == "+":  # i * a + j below m * a, where i is below m and j below a
-            for coefficient, what in terms(index):
-                part = multiply(constant(coefficient), what)
+            for coefficient, what in e.terms(index):
+                part = e.multiply(e.constant(coefficient), what)
                 for factor in what.arguments if what.operator == "*" else (what,):
-                    if factor.operator == NAME and factor.value in self.below:
+                    if factor.operator == e.NAME and factor.value in self.below:
                         stride, most = quotient(part, factor), self.below[factor.value]
-                        rest = subtract(index, part)
+                        rest = e.subtract(index, part)
                         if (
                             is_whole(stride)
                             and factor.value not in rest.names
                             and self._is_below(rest, stride)
-                            and normal(subtract(size, multiply(stride, most))) is ZERO
+                            and normal(e.subtract(size, e.multiply(stride, most))) is e.ZERO
                         ):
                             return True
         return False
@@ -136,13 +121,13 @@ class Ranges(Struct):
 
         Of `i * s + j`, where j is below s, those are i and j: they are its quotient and its remainder by s.
         """
-        if index.operator == NAME:
+        if index.operator == e.NAME:
             return {index.value} & self.below.keys()
-        for coefficient, what in terms(index):
-            part = multiply(constant(coefficient), what)
-            rest = subtract(index, part)
+        for coefficient, what in e.terms(index):
+            part = e.multiply(e.constant(coefficient), what)
+            rest = e.subtract(index, part)
             for factor in what.arguments if what.operator == "*" else (what,):
-                if factor.operator == NAME and factor.value in self.below and factor.value not in rest.names:
+                if factor.operator == e.NAME and factor.value in self.below and factor.value not in rest.names:
                     stride = quotient(part, factor)
                     if factor.value not in stride.names and is_whole(stride) and self._is_below(rest, stride):
                         return {factor.value} | self.recovered(rest)
@@ -158,19 +143,19 @@ class Ranges(Struct):
     def data(self, value: Any) -> Expression:
         """Return an element that is an index."""
         if value not in self.opaque:
-            self.opaque[value] = number_name(f"data'{next(self.serial)}")
+            self.opaque[value] = e.number_name(f"data'{next(self.serial)}")
         return self.opaque[value]
 
 
 def rejoined(index: Expression) -> Expression:
     """Return an index in which `e // s * s + e % s` is e."""
-    for coefficient, what in terms(index):
+    for coefficient, what in e.terms(index):
         if what.operator == "%":
             given, size = what.arguments
-            whole = multiply(constant(coefficient), floor_divide(given, size), size)
-            rest = subtract(index, add(whole, multiply(constant(coefficient), what)))
-            if len(terms(rest)) < len(terms(index)) - 1 or rest is ZERO:
-                return rejoined(add(rest, multiply(constant(coefficient), given)))
+            whole = e.multiply(e.constant(coefficient), e.floor_divide(given, size), size)
+            rest = e.subtract(index, e.add(whole, e.multiply(e.constant(coefficient), what)))
+            if len(e.terms(rest)) < len(e.terms(index)) - 1 or rest is e.ZERO:
+                return rejoined(e.add(rest, e.multiply(e.constant(coefficient), given)))
     return index
 
 
@@ -191,7 +176,7 @@ class Elementwise:
             case t.Formula():
                 values = [self.value(each, names) for each in term.arguments]
                 if all(isinstance(each, Expression) for each in values):
-                    return substituted(term.expression, {f"x{place}": each for place, each in enumerate(values)})
+                    return e.substituted(term.expression, {f"x{place}": each for place, each in enumerate(values)})
                 return Made(term.expression, tuple(values))
             case t.ElementaryCall():
                 return Made(term.function, tuple(self.value(each, names) for each in term.arguments))
@@ -234,7 +219,7 @@ class Elementwise:
         width = called.width
         if width:
             return ElementArray(
-                constant(width),
+                e.constant(width),
                 lambda i: self.call(
                     t.Lambda(called.parameters, called.body),
                     [each.at(i) if isinstance(each, ElementArray) else each for each in given],
@@ -259,16 +244,16 @@ class Elementwise:
                 inside = ElementArray(some.length, lambda j: some.at(j).at(i))
                 return Fold(lambda a, x: self.call(single, [a, x], names), here, inside, key)
 
-            return ElementArray(constant(term.operator.width), place)
+            return ElementArray(e.constant(term.operator.width), place)
 
         if isinstance(term, t.Reduce):
-            return ElementArray(ONE, lambda _: fold(array))
+            return ElementArray(e.ONE, lambda _: fold(array))
         if isinstance(term, t.PrefixScan):
-            more = ONE if term.kind == "scan" else ZERO
-            return ElementArray(array.length, lambda i: fold(ElementArray(add(i, more), array.at)))
+            more = e.ONE if term.kind == "scan" else e.ZERO
+            return ElementArray(array.length, lambda i: fold(ElementArray(e.add(i, more), array.at)))
         size = quotient(array.length, term.parts)
         return ElementArray(
-            term.parts, lambda i: fold(ElementArray(size, lambda j: array.at(add(multiply(i, size), j))))
+            term.parts, lambda i: fold(ElementArray(size, lambda j: array.at(e.add(e.multiply(i, size), j))))
         )
 
     def pointwise(self, fold: Fold) -> Any:
@@ -279,7 +264,7 @@ class Elementwise:
 
         def at(i: Expression) -> Any:
             def own(value: Any, j: Expression) -> Any:
-                if normal(subtract(i, j)) is not ZERO:
+                if normal(e.subtract(i, j)) is not e.ZERO:
                     raise NotPointwise("a reduction of arrays that uses other elements than the one that it makes")
                 return value
 
@@ -304,9 +289,9 @@ class Elementwise:
         n, at, ranges = array.length, array.at, self.ranges
         match term:
             case t.Split() | t.AsVector():
-                size = term.size if isinstance(term, t.Split) else constant(term.width)
+                size = term.size if isinstance(term, t.Split) else e.constant(term.width)
                 return ElementArray(
-                    quotient(n, size), lambda i: ElementArray(size, lambda j: at(add(multiply(i, size), j)))
+                    quotient(n, size), lambda i: ElementArray(size, lambda j: at(e.add(e.multiply(i, size), j)))
                 )
             case t.JoinChunks() | t.AsScalar():
                 size = self.inner(array)
@@ -315,14 +300,14 @@ class Elementwise:
                     i, j = ranges.split(k, size)
                     return at(i).at(j)
 
-                return ElementArray(normal(multiply(n, size)), joined)
+                return ElementArray(normal(e.multiply(n, size)), joined)
             case t.Transpose():
                 size = self.inner(array)
                 return ElementArray(size, lambda i: ElementArray(n, lambda j: at(j).at(i)))
             case t.Slide():
-                windows = normal(add(quotient(subtract(n, term.size), term.step), ONE))
+                windows = normal(e.add(quotient(e.subtract(n, term.size), term.step), e.ONE))
                 return ElementArray(
-                    windows, lambda i: ElementArray(term.size, lambda j: at(add(multiply(i, term.step), j)))
+                    windows, lambda i: ElementArray(term.size, lambda j: at(e.add(e.multiply(i, term.step), j)))
                 )
             case t.Reorder():
                 return ElementArray(n, lambda i: at(ranges.order("any", n, i)))
@@ -330,19 +315,19 @@ class Elementwise:
 
                 def strided(i: Expression) -> Any:
                     over, left = ranges.split(i, quotient(n, term.stride))
-                    return at(add(over, multiply(term.stride, left)))
+                    return at(e.add(over, e.multiply(term.stride, left)))
 
                 return ElementArray(n, strided)
             case t.PadEnds():
-                last = subtract(n, ONE)
+                last = e.subtract(n, e.ONE)
 
                 def padded(i: Expression) -> Any:
-                    k = subtract(i, constant(term.left))
+                    k = e.subtract(i, e.constant(term.left))
                     if term.boundary == "clamp":
-                        return at(minimum(maximum(k, ZERO), last))
+                        return at(e.minimum(e.maximum(k, e.ZERO), last))
                     if term.boundary == "wrap":
-                        return at(modulo(k, n))
+                        return at(e.modulo(k, n))
                     return Made(("pad", term.boundary, term.left, term.right), (at(k), k, n))
 
-                return ElementArray(normal(add(n, constant(term.left + term.right))), padded)
+                return ElementArray(normal(e.add(n, e.constant(term.left + term.right))), padded)
         raise AssertionError(term)
