@@ -17,8 +17,8 @@ from symbolic.choices.second_opinion import cp_sat_is_empty, has_cp_sat
 
 FEWEST: Final = 4
 """Walks that an interval is made of, at least."""
-MOST_STEPS: Final = 400
-"""Candidates that a walk looks at; where it would be more, strata are made wider."""
+MOST_STEPS: Final = 100
+"""Strata are made narrower until a walk takes more steps than that."""
 COARSEST: Final = 4**6
 
 
@@ -94,12 +94,11 @@ def estimate(
         root = propagation.root() if candidate is None else candidate
     except ContradictionError:
         return SpaceSize(0, 0, 0, 0)
-    width, begun = 1, time.process_time()
-    while (first := _walk(propagation, root, chooser, width, MOST_STEPS)) is None and width < COARSEST:
-        width *= 4
-    sizes = [] if first is None or width > 1 else [first]  # a walk that was kept for being short would be no fair one
+    sizes, begun, width = list[float](), time.process_time(), COARSEST
+    while width > 1 and _walk(propagation, root, random.Random(seed), width)[1] <= MOST_STEPS:
+        width //= 4
     while len(sizes) < walks and (len(sizes) < FEWEST or time.process_time() - begun < seconds):
-        sizes.append(_walk(propagation, root, chooser, width) or 0.0)
+        sizes.append(_walk(propagation, root, chooser, width)[0])
     walks = len(sizes)
     mean, quantile = fmean(sizes), NormalDist().inv_cdf(0.975) * (1 + 1 / walks)
     if not all(sizes):
@@ -113,19 +112,15 @@ def estimate(
     return SpaceSize(mean, max(1, min(low, mean)), max(high, mean), walks)
 
 
-def _walk(
-    propagation: Propagator, root: PartialAssignment, chooser: random.Random, width: int, most: float = math.inf
-) -> float | None:
-    """Return an estimate of one walk through the whole tree, in which one candidate stands for all of its stratum.
+def _walk(propagation: Propagator, root: PartialAssignment, chooser: random.Random, width: int) -> tuple[float, int]:
+    """Return an estimate and the steps of one walk through the tree, in which one candidate stands for its stratum.
 
     A stratum are those with as many open choices, and about as many combinations of their values, or of `width` such
-    numbers. Of these the one that is kept is drawn by its weight, the number of candidates for which it stands. None
-    where a walk takes more than `most` steps.
+    numbers. Of these the one that is kept is drawn by its weight, the number of candidates for which it stands.
     """
     waiting, total, steps = {(0, 0): (1.0, root)}, 0.0, 0
     while waiting:
-        if (steps := steps + 1) > most:
-            return None
+        steps += 1
         weight, at = waiting.pop(min(waiting))
         if not propagation.open_variables(at):
             total += weight
@@ -136,7 +131,7 @@ def _walk(
             before, kept = waiting.get(stratum, (0.0, child))
             drawn = child if chooser.random() * (before + weight) < weight else kept
             waiting[stratum] = before + weight, drawn
-    return total
+    return total, steps
 
 
 def contradictory_rules(space: GroundSpace, most_nodes: int = 100_000) -> list[str] | None:
