@@ -1,4 +1,4 @@
-"""Places of greatest and least numbers: which of some numbers is the greatest, the first one of those that are.
+"""Comparisons of numbers that are known to be finite or small, and which of some numbers is the greatest.
 
 A choice between two places by which of two numbers is greater is the place of the greater one. Where both are equal, it
 is that of the one that is chosen then: the first one, if its places are before all of the other one's, or if the choice
@@ -34,14 +34,34 @@ class Places(Normal):
         for bound, other, below in ((a, b, "-inf"), (b, a, "inf")) if self.finite and is_float(kind) else ():
             if (op := self.terms.nodes[bound][0]) in ("inf", "-inf") and self.is_number(other):
                 return self.terms.const(-(op == below))
-        return super().less(kind, a, b)
+        return super().less(*self._compared_in(kind, a, b))
 
     def equal(self, kind: str, a: Term, b: Term) -> Term:
         """Return whether two values are equal; no finite one is an infinity."""
         bounds = {self.terms.nodes[each][0] for each in (a, b)} & {"inf", "-inf"}
         if self.finite and is_float(kind) and bounds and self.is_number(a) != self.is_number(b):
             return self.terms.const(0)
-        return super().equal(kind, a, b)
+        return super().equal(*self._compared_in(kind, a, b))
+
+    def _compared_in(self, kind: str, a: Term, b: Term) -> tuple[str, Term, Term]:
+        """Return the type in which two values are compared: of integers that 31 bits hold, that of 32 with a sign."""
+        size, nodes = width(kind), self.terms.nodes
+        if kind[0] not in "bsu" or size not in (8, 16, 32) or kind in ("b32", "s32"):
+            return kind, a, b
+        if kind[0] == "u" and size < 32:
+            a, b = (
+                self.terms.const(nodes[each][1][0] & (1 << size) - 1) if self.terms.is_const(each) else each
+                for each in (a, b)
+            )
+
+        def has_sign(term: Term) -> bool:
+            op, args = nodes[term]
+            own = self.kinds[args[0]] if op == "atom" else "b64"
+            constant = op == "const" and -(1 << size - 1) <= args[0] < 1 << size - 1
+            return constant or self.ranges.bound(term) < size or (own[0] == "s" and width(own) <= size)
+
+        natural = all(self.ranges.bound(each) <= min(size, 31) for each in (a, b))
+        return ("s32" if natural or (kind[0] != "u" and has_sign(a) and has_sign(b)) else kind), a, b
 
     def select(self, kind: str, condition: Term, a: Term, b: Term) -> Term:
         """Return `a` where the condition holds, else `b`."""

@@ -150,3 +150,23 @@ def test_places_of_extremes(tmp_path: Path, text: str, old: str, new: str, verdi
     meant = (lambda x: ([x.argmax()], [x.max()])) if text == ARGMAX else (lambda x: x.argmin(axis=1))
     found = proof_of(tmp_path, text.replace(old, new) if old else text, meant)
     assert found.verdict == verdict, found.explained()
+
+
+@pytest.mark.parametrize(
+    ("kind", "condition", "specification", "verdict"),
+    [
+        ("unsigned char", "m[i]", lambda m, x: np.where(m == 0, 0, x), "equal"),
+        ("unsigned char", "m[i] > 200", lambda m, x: np.where(m > 200, x, 0), "equal"),
+        ("unsigned char", "m[i] > 200", lambda m, x: np.where(m > 100, x, 0), "different"),
+        ("signed char", "m[i] < -3", lambda m, x: np.where(m < -3, x, 0), "equal"),
+        ("signed char", "(unsigned char)m[i] == 255", lambda m, x: np.where(m == 255, x, 0), "different"),
+        ("unsigned short", "(short)m[i] == -1", lambda m, x: np.where(m == -1, x, 0), "different"),
+    ],
+)
+def test_masks_of_few_bits(tmp_path: Path, kind: str, condition: str, specification: Any, verdict: str) -> None:
+    """They are compared in registers of 16 bits, and in a specification as the numbers that they are."""
+    dtype = {"unsigned char": "u8", "signed char": "i8", "unsigned short": "u16"}[kind]
+    text = TEXT.format(args=f"{dtype}[32],f32[32],f32.out[32]", parameters=f"const {kind}* m, const float* x",
+                       body=f"y[i] = {condition} ? x[i] : 0.f;")  # fmt: skip
+    found = proof_of(tmp_path, text, specification)
+    assert found.verdict == verdict, found.explained()
