@@ -19,7 +19,7 @@ _Numbers: TypeAlias = Mapping[int, Term]
 """The numbers of which one is extreme, by their places."""
 
 
-class Places(Normal):
+class Comparisons(Normal):
     """Arithmetic on written-out terms where choices may give the place of an extreme number."""
 
     def __init__(self, terms: Terms, kinds: Mapping[str, str], limits: Mapping[str, int] | None = None) -> None:
