@@ -1,4 +1,4 @@
-"""Comparisons of numbers that are known to be finite or small, and which of some numbers is the greatest.
+"""KnownComparisons of numbers that are known to be finite or small, and which of some numbers is the greatest.
 
 A choice between two places by which of two numbers is greater is the place of the greater one. Where both are equal, it
 is that of the one that is chosen then: the first one, if its places are before all of the other one's, or if the choice
@@ -19,7 +19,7 @@ _Numbers: TypeAlias = Mapping[int, Term]
 """The numbers of which one is extreme, by their places."""
 
 
-class Comparisons(Normal):
+class KnownComparisons(Normal):
     """Arithmetic on written-out terms where choices may give the place of an extreme number."""
 
     def __init__(self, terms: Terms, kinds: Mapping[str, str], limits: Mapping[str, int] | None = None) -> None:

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from cuda_out.ptx.columns import NEVER
 from cuda_out.ptx.instructions.cases import CaseSplit, MultipliedOut
-from cuda_out.ptx.instructions.comparisons import Comparisons
+from cuda_out.ptx.instructions.comparisons import KnownComparisons
 from cuda_out.ptx.instructions.words import WordProofs
 from cuda_out.ptx.kinds import KIND_OF, KINDS, number_kind, width
 from cuda_out.ptx.running.arguments import LaunchArgument, LaunchArray, LaunchScalar, record_of
@@ -78,7 +78,7 @@ class WrittenOut:
         self.terms = terms
         limits = {p.name: p.below for p in parameters if p.below}
         kinds = {unknown(kind): kind for kind in KINDS} | {p.name: KIND_OF[p.dtype] for p in parameters}
-        self.normal = Comparisons(terms, kinds, limits)
+        self.normal = KnownComparisons(terms, kinds, limits)
         self.deferred = Notes(self.normal)
         self.words = WordProofs(self.deferred.normal)
         self._arrays = {p.name: p.dtype for p in parameters}
