@@ -445,7 +445,6 @@ class PtxMachine:
         if called in _OF_THE_DEVICE and isinstance(target, Group):
             if called != Name("vprintf"):
                 raise Broken(f"{instruction}: {self.shape.describe(int(at[0]))} is where an assertion fails")
-            assert isinstance(target, Group), "printf gives a number"
             nothing = self.memory.nothing(f"what printf gives ({instruction})")
             self.registers.write(target.items[0], (np.zeros(len(at), np.uint64), np.full(len(at), nothing)), at)
             return
@@ -463,14 +462,13 @@ class PtxMachine:
         region.split(self.registers.unpacked((region.bits, region.terms), 8 * size, region.cell // size))
 
     def _barrier(self, instruction: Instruction, at: Lanes) -> None:
-        wide = "warp" not in instruction.op
-        if wide:
-            self._whole_block(instruction, at)
-            self.memory.passed("block", at)
-            if "red" in instruction.op:
-                self.warps.count(instruction, at)
-        else:
+        if "warp" in instruction.op:
             self.memory.passed("warp", at, self.transfers.agreed_mask(instruction, at))
+            return
+        self._whole_block(instruction, at)
+        self.memory.passed("block", at)
+        if "red" in instruction.op:
+            self.warps.count(instruction, at)
 
     def _whole_block(self, instruction: Instruction, at: Lanes) -> None:
         """Raise NotInterpreted for a barrier that a part of a block waits at."""
@@ -525,12 +523,10 @@ def of_one_length(instruction: Instruction) -> bool:
 
 def is_pure(function: Kernel, callers: frozenset[str] = frozenset()) -> bool:
     """Say whether a function touches no memory but its own, no other thread, and asks not which thread it is."""
-    if operation_of(function) is not None:
+    if operation_of(function) is not None or (function.name in callers and not function.refused):
         return True
     if function.refused:
         return False
-    if function.name in callers:
-        return True
     for each in function.instructions:
         names = [part.text for part in each.operands if isinstance(part, Name)]
         if not SPECIAL.isdisjoint(names):
