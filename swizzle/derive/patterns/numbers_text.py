@@ -104,7 +104,8 @@ class NumberTexts:
                 done[part] = number_name("math.inf" if part.value > 0 else "-math.inf")
                 return
             below = {Fraction(coefficient).denominator for coefficient, _ in terms(part)}
-            if len(below) == 1 and (by := below.pop()) & (by - 1):  # no decimal; and a kernel does not divide ints
+            by = below.pop() if len(below) == 1 else 1
+            if by & (by - 1) or (by > 1 and not part.constant):  # no decimal, or a mean; a kernel divides no ints
                 above = multiply(part, constant(by))
                 text = f"{above.value}.0" if above.constant else self._text(above, known)
                 done[part] = number_name(f"({text} / {by})" if self._is_atom(above) else f"(({text}) / {by})")
