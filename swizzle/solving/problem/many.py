@@ -78,9 +78,9 @@ def by_function(answer: Callable[[Filling, int, list[Lanes]], Any], fillings: Se
     def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
         assert isinstance(mask, np.ndarray), "a filling leaves nothing open"
         threads = len(mask) // len(fillings)
-        lanes: list[Lanes] = [a[:threads] for a in args if isinstance(a, np.ndarray)]
-        found = [np.broadcast_to(np.asarray(answer(filling, number, lanes)), threads) for filling in fillings]
-        return np.concatenate(found)
+        lanes = np.array([a for a in args if isinstance(a, np.ndarray)]).reshape(-1, len(fillings), threads)
+        found = [answer(filling, number, list(lanes[:, copy])) for copy, filling in enumerate(fillings)]
+        return np.concatenate([np.broadcast_to(np.asarray(given), threads) for given in found])
 
     return hole
 
@@ -124,7 +124,13 @@ class Many:
         def hole(number: int, args: tuple[Vector, ...], mask: Vector) -> Vector:
             assert isinstance(mask, np.ndarray), "a filling leaves nothing open"
             threads = len(mask) // copies
-            lanes: list[Lanes] = [a[:threads] for a in args if isinstance(a, np.ndarray)]
+            every: list[Lanes] = [a for a in args if isinstance(a, np.ndarray)]
+            if self.problem.nested:  # what another hole gives may be an argument: each copy has its own
+                own: Lanes = tables[number][
+                    np.repeat(np.arange(copies), threads), self.points[number].places(every, np.asarray(mask))
+                ]
+                return own
+            lanes: list[Lanes] = [a[:threads] for a in every]
             on = np.asarray(mask.reshape(copies, threads).any(axis=0))
             found: Lanes = tables[number][:, self.points[number].places(lanes, on)].reshape(-1)
             return found

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cuda_out.compile.toolchain import available_tools, compile_to_ptx
+from cuda_out.ptx.running.machine import PtxMachine
 from cuda_out.ptx.running.memory import Broken
 from cuda_out.ptx.running.run import interpret
 from cuda_out.ptx.syntax import NotInterpreted
@@ -109,7 +110,8 @@ SHARED = "__shared__ int s[32]; s[t] = x[t];"
 )  # fmt: skip
 def test_what_cuda_leaves_undefined_is_reported(body: str, complaint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the thread, the element and the instruction."""
-    monkeypatch.setattr("cuda_out.ptx.running.machine.STEPS", 3000)
+    *others, _ = PtxMachine.__init__.__defaults__
+    monkeypatch.setattr(PtxMachine.__init__, "__defaults__", (*others, 3000))
     with pytest.raises(Broken, match=complaint):
         run_text(body)
 
