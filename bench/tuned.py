@@ -88,6 +88,12 @@ NUMBERS: dict[str, dict[str, tuple[float, ...]]] = {
         "FUNCTIONS": (3, 9, 27),
         "THREADS": (1 << 12, 1 << 14),
         "SCREENED": (1 << 16, 1 << 20),
+        "DEALT": (1 << 20, 1 << 24),
+        "ITEMS": (1 << 10, 1 << 12),
+        "TRIED": (2, 6, 12),
+        "NODES": (16, 64, 256),
+        "STATEMENTS": (4, 8),
+        "DEALS": (4, 16, 64),
     },
     "swizzle.solving.search.screening": {
         "WORK": (1 << 20, 1 << 24),
