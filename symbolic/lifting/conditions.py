@@ -11,7 +11,7 @@ atoms that say that one term is different constants, or bounds of a term that ex
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from math import inf
 from typing import TYPE_CHECKING
@@ -60,6 +60,7 @@ class Conditions:
         self._equalities: dict[Guard, tuple[FNode, FNode]] = {}
         """The atoms that say that a term is a constant: of those of one term at most one holds."""
         self._uppers: dict[Guard, tuple[object, int]] = {}
+        self._bounded: dict[Guard, Sequence[Guard]] = {}
         """Of guards that say that a term is at most a number, both; the guard's negation says that it is more."""
 
     # -- guards and formulas ----------------------------------------------------------------------------------
@@ -164,6 +165,13 @@ class Conditions:
             return limits.get(upper[0], (-inf, inf))[1] <= upper[1]
         return lower is not None and limits.get(lower[0], (-inf, inf))[0] > lower[1]
 
+    def _bounds(self, cube: Guard) -> Sequence[Guard]:
+        """Return which parts of a cube are bounds of terms."""
+        if cube not in self._bounded:
+            uppers = self._uppers
+            self._bounded[cube] = [part for part in self._cubes[cube] if part in uppers or -part in uppers]
+        return self._bounded[cube]
+
     def _strongest(self, parts: Iterable[Guard]) -> Iterable[Guard]:
         """Yield parts without bounds that others of them imply."""
         best: dict[tuple[object, bool], tuple[int, Guard]] = {}
@@ -249,23 +257,23 @@ class Conditions:
         while changed:
             changed = False
             limits = self._limits(work)
-            if limits is None:
+            against = {-guard for guard in work}
+            if limits is None or FALSE in work or not against.isdisjoint(work):
                 self._by_parts[parts] = FALSE
                 return FALSE
             for guard in list(work):
-                if -guard in work or guard == FALSE:
-                    self._by_parts[parts] = FALSE
-                    return FALSE
-                denied = self._cubes.get(-guard)
-                if guard > 0 or not denied or guard not in work:
+                denied = self._cubes.get(-guard) if guard < 0 else None
+                if not denied or guard not in work:
                     continue
-                if any(-part in work or self._follows(-part, limits) for part in denied):
+                bounds = self._bounds(-guard) if limits else ()
+                if not denied.isdisjoint(against) or any(self._follows(-part, limits) for part in bounds):
                     work.discard(guard)
                     continue
-                unknown = frozenset(part for part in denied if part not in work and not self._follows(part, limits))
+                unknown = denied.difference(work, [part for part in bounds if self._follows(part, limits)])
                 if len(unknown) < len(denied):
                     work.discard(guard)
                     work |= self.parts(-self._cube(unknown))
+                    against = {-guard for guard in work}
                     changed = True
         if self._constants(work) is None:
             self._by_parts[parts] = FALSE

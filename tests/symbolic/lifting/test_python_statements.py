@@ -233,7 +233,18 @@ def in_place(x: Any) -> Any:
     return xs, out
 
 
-FUNCTIONS = [in_place, dicts, patterns, walrus, stars, texts, enums, ranges, numpys, changing]
+FUNCTIONS = [
+    pytest.param(in_place, marks=pytest.mark.slow),
+    dicts,
+    patterns,
+    walrus,
+    stars,
+    texts,
+    enums,
+    ranges,
+    numpys,
+    changing,
+]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda each: each.__name__)
