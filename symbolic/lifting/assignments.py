@@ -6,7 +6,7 @@ A list that one name holds is changed in place (`Items.edited`); one that others
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import fields
@@ -137,7 +137,7 @@ class Assignments(FunctionCalls):
         versions = {kept.number: version for kept, version in new.items()}
         note_changed(versions)
         for loop in self.running:
-            if any(isinstance(each, Items) and not each.names.isdisjoint(versions) for each in loop[1:]) or (
+            if any(_is_one_of(each, versions) for each in loop[1:]) or (
                 isinstance(loop[0], Alternatives) and not list_names(loop[0]).isdisjoint(versions)
             ):  # fmt: skip
                 raise self.error(
@@ -464,6 +464,12 @@ def _has_fields(value: Any) -> bool:
     return isinstance(value, Fields) or (
         isinstance(value, Alternatives) and any(isinstance(part, Fields) for _, part in value.parts)
     )
+
+
+def _is_one_of(value: Any, numbers: Iterable[int]) -> bool:
+    """Tell whether a value may be one of these lists."""
+    parts = [part for _, part in value.parts] if isinstance(value, Alternatives) else [value]
+    return any(isinstance(part, Items) and not part.names.isdisjoint(numbers) for part in parts)
 
 
 def _is_simple(node: ast.expr) -> bool:

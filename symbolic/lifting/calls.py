@@ -25,7 +25,7 @@ from symbolic.lifting.builtins import HANDLED, Caller, Handler, fixed
 from symbolic.lifting.conditions import conditions
 from symbolic.lifting.environment import Closure, Expansion, KnownFunction, Root, closure_of
 from symbolic.lifting.expressions import Expressions
-from symbolic.lifting.lifted_text import code_of, parameters_of
+from symbolic.lifting.lifted_text import LAZY, code_of, parameters_of
 from symbolic.lifting.merging import gathered, truth_value
 from symbolic.lifting.operations import spread, stores_only
 from symbolic.lifting.running import Running
@@ -173,6 +173,8 @@ class FunctionCalls(Expressions):
             if function in unknowns.UNKNOWN:
                 return self.unknown(function, node, state)
         arguments, keywords = self._arguments(node, state)
+        if isinstance(node.func, ast.Name) and node.func.id in LAZY:
+            self.lazy[node] = arguments
         self.budget.left -= CALL
         if self.budget.left < self.budget.pause:
             self.tired(node)

@@ -19,7 +19,7 @@ from symbolic.lifting.aliases import KeptList
 from symbolic.lifting.budget import CERTAIN_ROUNDS, ROUND
 from symbolic.lifting.calls import CHANGING
 from symbolic.lifting.conditions import conditions
-from symbolic.lifting.lifted_text import LAZY, names_given
+from symbolic.lifting.lifted_text import names_given
 from symbolic.lifting.patterns import PatternMatching
 from symbolic.lifting.profiles import current_profile
 from symbolic.lifting.states import UNSET, Dead, State, join
@@ -176,7 +176,7 @@ class Activation(PatternMatching):
         start, count, left, ended = state.path, 0, list[State](), list[State]()
         sequence = self.value(node.iter, state)
         known = self.known_elements(sequence)
-        over = [sequence, *self._run_over(node.iter, state)]
+        over = [sequence, *self._run_over(node.iter)]
         self.running.append([tuple(known) if known is not None and not isinstance(known, range) else sequence, *over])
         try:
             current: State | None = state
@@ -234,17 +234,13 @@ class Activation(PatternMatching):
                 break
         return current
 
-    def _run_over(self, node: ast.expr, state: State) -> Iterator[Any]:
+    def _run_over(self, node: ast.expr) -> Iterator[Any]:
         """Yield what an expression runs over without keeping a copy: the arguments of `enumerate` and the like."""
-        match node:
-            case ast.Call(func=ast.Name(id=name), args=arguments) if name in LAZY:
-                for each in arguments:
-                    yield from self._run_over(each, state)
-            case ast.Name(id=name) if name in state.names:
-                held = state.names[name]
-                yield held.at(0) if type(held) is SharedName else held
-            case ast.Subscript(value=ast.Name(id=name)) if name in state.names:
-                yield state.names[name]
+        if node in self.lazy:
+            assert isinstance(node, ast.Call)
+            yield from self.lazy[node]
+            for each in node.args:
+                yield from self._run_over(each)
 
     def _round(self, node: ast.For | ast.While, state: State, left: list[State]) -> State | None:
         """Run a loop's body once; paths that break are not in the state that is left."""

@@ -44,6 +44,7 @@ class Running(ABC):
         self.direct = False  # whether a call runs the function that it names, and no handler between them
         self._start = new_name()  # lists that were there before have lesser names
         self.running: list[list[Any]] = []  # what each loop runs over: the rounds' elements, and what has none yet
+        self.lazy: dict[ast.AST, list[Any]] = {}  # what `enumerate` and the like were given, by their calls
         self._returned: list[State] = []
         self._loops: list[Any] = []
         self.changes: dict[Any, Any] = {}  # the newest versions of lists that were there before, by `aliases.KeptList`

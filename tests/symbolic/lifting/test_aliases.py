@@ -136,6 +136,29 @@ def test_three_thousand_random_programs(part: int) -> None:
     compared(range(500 * part, 500 * part + 500))
 
 
+@pytest.mark.parametrize("held", ["b", "b if p else c", "t[0]", "rows[k]", "rows[0:1][0]", "same(b)", "[b, c][0]"])
+@pytest.mark.parametrize("before", ["pass", "if p: b.append(5)"])
+@pytest.mark.parametrize("loop", ["enumerate({})", "zip([6, 7, 8], {})", "enumerate(zip([6, 7, 8], {}))"])
+def test_what_a_loop_asks_for_element_by_element_does_not_change(loop: str, before: str, held: str) -> None:
+    """Whatever expression gives the list that `enumerate` and the like run over; a copy of it is run over as it was."""
+    start = f"b, c, k = [3, 4], [1, 2, 3], 0\n    t, rows, n = (b, c), [b, c], 0\n    {before}\n    "
+    changing = f"{HELPERS}def f(p):\n    {start}for i, y in {loop}:\n        b[1] = [9]\n        n += 1\n    return n\n"
+    names = dict[str, Any]()
+    symbolic = function(changing.format(held), f"<{loop} of {held}, {before}>", names)
+    names["same"] = lifted(names["same"])
+    with pytest.raises(SwizzleError) as caught:
+        lifted(symbolic)(CONDITION)
+    assert "changes while a loop runs over it" in caught.value.found or "may be" in caught.value.found
+    assert caught.value.place is not None
+    if held == "b":
+        copied, plain = (
+            function(changing.format("list(b)"), f"<{k} {loop}, {before}>", {}) for k in ("symbolic", "plain")
+        )
+        found = lifted(copied)(CONDITION)
+        for value, model in ((False, Model(lambda _: False)), (True, Model(lambda _: True))):
+            assert evaluated(found, model) == plain(value)
+
+
 def compared(seeds: range) -> None:
     """Compare programs with Python, on both values of the condition."""
     accepted = refused = 0
