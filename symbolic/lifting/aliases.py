@@ -48,10 +48,19 @@ def only_name(value: Any, *, of_those_that_change: bool = False) -> int | None:
 
 
 def replaced(value: Any, versions: Mapping[int, Any], met: dict[int, Any] | None = None) -> Any:
-    """Return a value in which lists have other versions; SwizzleError where one may be one of several lists."""
+    """Return a value in which lists have other versions; SwizzleError where one may be one of several lists.
+
+    What is at several places is made once, and is in `met`.
+    """
     if list_names(value).isdisjoint(versions):
         return value
     met = {} if met is None else met
+    if id(value) not in met:
+        met[id(value)] = _replaced(value, versions, met)
+    return met[id(value)]
+
+
+def _replaced(value: Any, versions: Mapping[int, Any], met: dict[int, Any]) -> Any:
     match value:
         case Mutable():
             if value.names.isdisjoint(versions):
@@ -63,13 +72,12 @@ def replaced(value: Any, versions: Mapping[int, Any], met: dict[int, Any] | None
         case dict():
             return {key: replaced(item, versions, met) for key, item in value.items()}
         case Closure():
-            if id(value) not in met:
-                captured: dict[str, Any] = {}
-                met[id(value)] = replace(value, captured=captured, defaults={
-                    name: replaced(each, versions, met) for name, each in value.defaults.items()
-                })  # fmt: skip
-                captured |= {name: replaced(each, versions, met) for name, each in value.captured.items()}
-            return met[id(value)]
+            captured: dict[str, Any] = {}
+            met[id(value)] = made = replace(value, captured=captured, defaults={
+                name: replaced(each, versions, met) for name, each in value.defaults.items()
+            })  # fmt: skip
+            captured |= {name: replaced(each, versions, met) for name, each in value.captured.items()}
+            return made
     assert isinstance(value, tuple) or is_record(value)
     return mapped(lambda item: replaced(item, versions, met), value)
 

@@ -35,6 +35,7 @@ from symbolic.lifting.values import (
     kind_of,
     list_names,
     note_changed,
+    parts_inside,
     said,
     shape_of,
 )
@@ -145,17 +146,19 @@ class Assignments(FunctionCalls):
                 )
             here = guard if state.path == self.path else conditions().both(state.path, guard)
             for place, each in enumerate(loop):
-                loop[place] = self._with(versions, each, here)
+                loop[place] = self._with(versions, each, here, node)
         for name, value in state.names.items():
             if not DIRECT[type(value)] and (not isinstance(name, KeptList) or name not in new):
-                state.names[name] = self._with(versions, value, guard)
+                state.names[name] = self._with(versions, value, guard, node)
         for kept, version in new.items():
             if kept.number < self._start:
                 old = state.names.get(kept, kept.original)
                 state.names[kept] = version if guard == TRUE else merge([(guard, version), (-guard, old)])
 
-    def _with(self, versions: dict[int, Any], value: Any, guard: Guard) -> Any:
-        changed = replaced(value, versions)
+    def _with(self, versions: dict[int, Any], value: Any, guard: Guard, node: ast.AST) -> Any:
+        met: dict[int, Any] = {}
+        changed = replaced(value, versions, met)
+        self.budget.spend(sum(len(parts_inside(each) or ()) for each in met.values()), lambda: self.place(node))
         return value if changed is value else changed if guard == TRUE else merge([(guard, changed), (-guard, value)])
 
     def taken_over(self, site: PathSite, node: ast.AST, changes: dict[KeptList, Any], name: str) -> None:

@@ -360,7 +360,12 @@ def test_mistakes_at_run_time_have_their_place(body: str, message: str) -> None:
             "a = [0]\n    for i in range(60):\n        a = [a, a]\n    return a.shape",
             r"a list has no `\.shape`",
         ),
-        ("a = [0]\n    for i in range(60):\n        a = [a, a]\n    b = [a, a]\n    b[0][0] = 1", "at two places"),
+        (
+            "a = [0]\n    for i in range(60):\n        a = [a, a]\n    b = [a, a]\n    b[0][0] = 1\n    return b",
+            "steps",
+        ),
+        ("a = c = [0]\n    for i in range(60):\n        a = [a, a]\n    c[0] = 1\n    return a", "steps"),
+        ("a = c = [0]\n    b = [a] * 9999\n    for i in range(99):\n        c[0] = i", "steps"),
         (
             "a = [0]\n    for i in range(60):\n        a = (a, a)\n    b = []\n    b.append(a)\n    b.append(b)",
             "would hold",
@@ -382,6 +387,29 @@ def test_abuse_is_bounded(body: str, message: str, monkeypatch: pytest.MonkeyPat
     with pytest.raises(SwizzleError, match=message) as caught:
         function(f"def f(x):\n    {body}")(1)
     assert caught.value.place is not None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "a = [n]\n    b = [a, a]\n    b[0][0] = 7\n    return b",
+        "a = c = [n]\n    for i in range(6):\n        a = [a, (a, [i])]\n"
+        "    c[0] = 1\n    a[1][1][0] = 5\n    return a",
+        "a = [0]\n    for i in range(6):\n        a = [a, a]\n"
+        "    b = [a, a]\n    b[0][1] = n\n    b[1][0][0][0] = 3\n    return b",
+    ],
+)
+def test_a_list_at_two_places_changes_at_both(body: str) -> None:
+    """As in Python, who holds a list sees each change of it."""
+    found, wanted = both(f"def f(n):\n    {body}", 4)
+    assert found == wanted
+
+
+@pytest.mark.parametrize("body", ["c[0] = 1\n    return c[0]", "b = [a, a]\n    b[0][0] = 1\n    return b[1][0]"])
+def test_a_list_at_very_many_places_changes_once(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change takes as long as the lists that there are, not as the ways to the one that changes."""
+    monkeypatch.setattr(budget, "STEPS", 2_000)
+    assert function(f"def f():\n    a = c = [0]\n    for i in range(60):\n        a = [a, a]\n    {body}")() == 1
 
 
 def test_a_deadline_holds_while_a_specification_runs() -> None:
