@@ -256,7 +256,7 @@ def test_extremes_of_several_values_are_those_of_python_specifications() -> None
         ("return x.tofile", "the attribute `tofile`"),
         ("x.sort()", "a call of `.sort`"),
         ("y = (v for v in x)\n    return sum(y)", "a generator"),
-        ("y = zip(x, x)\n    return list(y)", "`zip` is kept"),
+        ("y = enumerate(x)\n    return list(y)", "`enumerate` is kept"),
         ("y = [].append", "`.append` without a call"),
         ("return abs([].append)", "`.append` without a call"),
         ("return open", "open is not defined"),
@@ -410,6 +410,12 @@ def test_a_list_at_very_many_places_changes_once(body: str, monkeypatch: pytest.
     """A change takes as long as the lists that there are, not as the ways to the one that changes."""
     monkeypatch.setattr(budget, "STEPS", 2_000)
     assert function(f"def f():\n    a = c = [0]\n    for i in range(60):\n        a = [a, a]\n    {body}")() == 1
+
+
+def test_a_zip_is_a_list() -> None:
+    """It is the pattern, which may be kept and used again."""
+    text = "def f(x):\n    y = zip(x, x)\n    return [a + b for a, b in y] + [a * b for a, b in y]"
+    assert function(text)([1, 2]) == [2, 4, 1, 4]
 
 
 def test_a_deadline_holds_while_a_specification_runs() -> None:
