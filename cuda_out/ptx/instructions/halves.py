@@ -75,7 +75,7 @@ def of_half(op: tuple[str, ...]) -> tuple[str, ...] | None:
 HALVES: Final = (
     InstructionRow(
         (
-            (r"(?:add|sub|mul|min|max)(?:\.rn)?\.(?P<t>bf16)", "=b16 b16 b16"),
+            (r"(?:(?:add|sub|mul)(?:\.rn)?|min|max)\.(?P<t>bf16)", "=b16 b16 b16"),
             (r"fma\.rn(?P<relu>\.relu)?\.(?P<t>bf16)", "=b16 b16 b16 b16"),
             (r"(?:neg|abs)\.(?P<t>bf16)", "=b16 b16"),
             (r"(?:ex2\.approx\.ftz|tanh\.approx)\.(?P<t>bf16)", "=b16 b16"),
@@ -96,8 +96,8 @@ HALVES: Final = (
         (
             (r"cvt\.rn\.(?P<t>f16x2)\.(?P<s>f32)", "=b32 s s"),
             (r"cvt\.rn(?:\.relu)?\.(?P<t>bf16x2)\.(?P<s>f32)", "=b32 s s"),
-            (r"(?:add|sub|mul|min|max)(?:\.rn)?(?:\.ftz)?\.(?P<t>f16x2)", "=b32 b32 b32"),
-            (r"(?:add|sub|mul|min|max)(?:\.rn)?\.(?P<t>bf16x2)", "=b32 b32 b32"),
+            (r"(?:(?:add|sub|mul)(?:\.rn)?|min|max)(?:\.ftz)?\.(?P<t>f16x2)", "=b32 b32 b32"),
+            (r"(?:(?:add|sub|mul)(?:\.rn)?|min|max)\.(?P<t>bf16x2)", "=b32 b32 b32"),
             (r"fma\.rn(?:\.ftz)?\.(?P<t>f16x2)", "=b32 b32 b32 b32"),
             (r"fma\.rn(?:\.relu)?\.(?P<t>bf16x2)", "=b32 b32 b32 b32"),
             (r"(?:neg|abs)\.(?P<t>f16x2|bf16x2)", "=b32 b32"),
