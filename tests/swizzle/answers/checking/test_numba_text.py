@@ -170,7 +170,7 @@ def test_a_wrong_edit_is_refused(conv1d: NumbaChecks, before: str, after: str) -
         ("cuda.syncthreads()", "cuda.syncwarp()"),
         ("cuda.syncthreads()", "pass"),
         ("(32, 32), float", "(32, 31), float"),
-        ("if i < left:", "if j < left:"),
+        ("if r < left:", "if c < left:"),
         ("if c < left else", "if r < left else"),
         ("x[r, begin + c]", "x[begin + r, c]"),
         ("(32, 32, 1), stream", "(32, 8, 1), stream"),
