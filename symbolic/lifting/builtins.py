@@ -212,8 +212,9 @@ def _sum(machine: Caller, site: PathSite, _: ast.AST, arguments: list[Any], keyw
                 try:
                     found = found + item
                     continue
-                except operations.FAILURES:
-                    pass  # who fails, and where, is said below
+                except operations.FAILURES as error:  # who fails, and where, is said below
+                    if at.budget.limited and isinstance(error, OverflowError):  # below, NumPy's integers are Python's
+                        at.fail(f"OverflowError: {error}")
             found = operations.binary(at, "+", found, item)
         return found
 

@@ -220,6 +220,15 @@ def test_symbolic_arrays() -> None:
     assert [value.text for value in made(Symbols())] == ["0+x0+x1+x2", "max(x0,x1)", "min(x0,2)", "max(max(x0,x1),x2)"]
 
 
+@pytest.mark.parametrize("body", ["sum(x, 2**63)", "sum([2**63, x[0]])", "2**63 + x[0]"])
+def test_ints_beyond_numpys(body: str) -> None:
+    """On NumPy's integers a sum fails where adding does, and is NumPy's where the number has 64 bits."""
+    with pytest.raises(SwizzleError, match="OverflowError: Python int too large"):
+        function(f"def f(x):\n    return {body}")(np.arange(3))
+    (fits,) = function(f"def f(x):\n    return [{body.replace('2**63', '(2**63 - 9)')}]")(np.arange(3))
+    assert type(fits) is np.int64 and 2**63 - 9 <= fits < 2**63
+
+
 def test_comparisons_of_data_are_combined_by_words_as_by_signs() -> None:
     """`and`, `or` and `not` in a `where`, also beside conditions, are `&`, `|` and `~`: on terms and on numbers."""
     by_words, by_signs = (
