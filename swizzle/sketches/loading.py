@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import itertools
+import linecache
 import os
 import re
 import sys
 import traceback
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -20,7 +22,7 @@ from msgspec.structs import replace
 from swizzle.language.operators import HandedIn, Operator, find_operator, handed_in, handing_in
 from swizzle.language.other_names import here
 from swizzle.language.parameters import MODULE_KEY, Declared, Parameters
-from swizzle.language.source.kernel_source import parse, syntax_mistake
+from swizzle.language.source.kernel_source import parse, split_lines, syntax_mistake
 from swizzle.sketches.host import HostSketch
 from swizzle.sketches.sketch import Sketch, SketchFamily, no_specification
 from swizzle.sketches.swz_file import SwzReader, names_of_swz, parsed_swz, read_file
@@ -279,7 +281,7 @@ class SketchFile(Struct):
 
             def runner(nodes: Sequence[ast.stmt]) -> SliceRun:
                 code = compile(ast.Module(list(nodes), []), self.path, "exec", dont_inherit=True)
-                return lambda parameters: _run_code(lambda: code, self.path, parameters)
+                return lambda parameters: _run_code(lambda: code, self.text, self.path, parameters)
 
             return read_choices(self.path, parse(self.text, self.path).body, runner, overrides)
         tree, source = parsed_swz(self.text, self.path)
@@ -376,18 +378,32 @@ def _near_files(file: Path) -> str:
 
 def _run_module(text: str, file: str, parameters: Parameters) -> types.ModuleType:
     """Run a `.py` file as a module of its own."""
-    return _run_code(lambda: _compiled(text, file), file, parameters)
+    return _run_code(lambda: _compiled(text, file), text, file, parameters)
 
 
-def _run_code(code: Callable[[], types.CodeType], file: str, parameters: Parameters) -> types.ModuleType:
-    """Run a file's code, or a part of it, as a module of its own."""
+@contextmanager
+def _text_at_hand(text: str, file: str) -> Iterator[None]:
+    """Let Python find this text of a file, which is compiled here, whatever the file or another of its name holds."""
+    before = linecache.cache.get(file)
+    linecache.cache[file] = (len(text), None, [f"{line}\n" for line in split_lines(text)], file)
+    try:
+        yield
+    finally:
+        linecache.cache.pop(file, None)
+        if before is not None:
+            linecache.cache[file] = before
+
+
+def _run_code(code: Callable[[], types.CodeType], text: str, file: str, parameters: Parameters) -> types.ModuleType:
+    """Run the code of a file's text, or of a part of it, as a module of its own."""
     name = f"_swizzle_sketch_{next(_serial)}"
     module = types.ModuleType(name)
     module.__file__ = file
     module.__dict__[MODULE_KEY] = parameters
     sys.modules[name] = module
     try:
-        exec(code(), module.__dict__)
+        with _text_at_hand(text, file):
+            exec(code(), module.__dict__)
     except (Exception, SystemExit) as error:
         if not isinstance(error, SwizzleError | SyntaxError) and not _is_theirs(error, file):
             raise

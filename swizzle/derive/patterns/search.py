@@ -23,7 +23,7 @@ from swizzle.derive.patterns.deriving import LoweredDerivation, lowered
 from swizzle.derive.patterns.launches import lengths_in
 from swizzle.derive.patterns.scope import only_moves
 from swizzle.derive.patterns.steps import DerivationProgress
-from swizzle.derive.patterns.written import read_text
+from swizzle.sketches.loading import SketchFile
 from symbolic.choices.conditions import Condition
 from symbolic.choices.grounding import ground
 from symbolic.choices.propagation import PartialAssignment, Propagator
@@ -207,7 +207,7 @@ def _lowered(declared: DeclaredDerivation, candidate: PatternCandidate, begun: P
 
 def _cost(made: LoweredDerivation) -> float:
     """Return what the warps of all kernels move, shared among those that work at once."""
-    file = read_text(made.file, made.text).instance({})
+    file = SketchFile(made.file, made.text).instance({})
     programs = [
         each.program for each in file.sketches.values() if not file.hosts or each.program.name in made.kernels.names
     ]

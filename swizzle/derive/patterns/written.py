@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import re
 from collections.abc import Sequence
 from typing import Final
@@ -11,7 +10,6 @@ from swizzle.derive.patterns.launches import LoweredKernels
 from swizzle.derive.patterns.scope import element_of
 from swizzle.derive.patterns.sources import needed_text
 from swizzle.language.specs.spec import UserFunction
-from swizzle.sketches.loading import SketchFile
 from symbolic.ir.walk import FreshNames
 from symbolic.patterns.types import ArrayOf, TupleOf, ValueType
 
@@ -66,9 +64,3 @@ def file_text(title: str, of: UserFunction, spec: str, made: LoweredKernels) -> 
     used -= {name.strip() for line in re.findall(r"^from swizzle import (.*)$", user, re.M) for name in line.split(",")}
     imports = f"from swizzle import {', '.join(sorted(used))}\n" if used else ""
     return "\n".join([f'"""{title}"""\n', imports + user.strip("\n"), "", "", "\n\n\n".join(parts).strip("\n"), ""])
-
-
-def read_text(path: str, text: str) -> SketchFile:
-    """Return a text as the sketches of a file, which need not be there."""
-    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
-    return SketchFile(path, text)

@@ -5,6 +5,8 @@ A sketch's family: other values of its parameters, each made once.
 
 from __future__ import annotations
 
+import linecache
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +21,7 @@ from swizzle import sw_part as choose
 from swizzle.answers.emit.calling import solution_sizes
 from swizzle.language.element_types import MAX_ELEMENTS
 from swizzle.sketches.hole_formula import HoleFormula
-from swizzle.sketches.loading import family_of
+from swizzle.sketches.loading import SketchFile, family_of
 from symbolic.errors import Place
 from symbolic.ir.program import DType
 from tests.swizzle.spelling import lines
@@ -538,3 +540,17 @@ def test_a_sketch_that_other_values_do_not_have(tmp_path: Path, condition: str, 
         made.family.at({"S": 4})
     assert said in caught.value.found
     assert solution_sizes(solve(made).best) is not None
+
+
+def test_two_texts_of_one_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file written anew, of the same size and time, and a text in no file: each is read as it was given."""
+    monkeypatch.chdir(tmp_path)
+    path, first, second = Path("kernel.py"), f"{HEAD}{KERNEL}#\n", f"#\n{HEAD}{KERNEL.replace('copy', 'twin')}"
+    for text, name, line in ((first, "copy", 8), (second, "twin", 9), (first, "copy", 8)):
+        path.write_text(text)
+        os.utime(path, (1, 1))
+        (made,) = load(path)
+        assert (made.name, made.program.place.line) == (name, line)
+        (made,) = SketchFile(str(path), f"#\n#\n{second}").load(None, {})
+        assert (made.name, made.program.place.line) == ("twin", 11)
+    assert path.name not in linecache.cache  # where a wrong text would stay

@@ -15,9 +15,10 @@ from swizzle.derive.patterns import add, derivation, join, let, map, mul, reduce
 from swizzle.derive.patterns.declared import DeclaredDerivation
 from swizzle.derive.patterns.deriving import lowered
 from swizzle.derive.patterns.launches import LoweringRequest, at_lengths, kernels, type_at
-from swizzle.derive.patterns.written import file_text, read_text, spec_text
+from swizzle.derive.patterns.written import file_text, spec_text
 from swizzle.language.specs.spec import user_function
 from swizzle.language.specs.verify import verify
+from swizzle.sketches.loading import SketchFile
 from symbolic.patterns.terms import Term, term
 from symbolic.patterns.types import Typing, ValueType
 from symbolic.rewriting.derivation import PatternDerivation
@@ -26,7 +27,7 @@ from tests.symbolic.rewriting import figures
 
 def is_equal(name: str, text: str) -> bool:
     """Tell whether the kernels of a file are their specification, for all inputs."""
-    file = read_text(f"{name}.py", text)
+    file = SketchFile(f"{name}.py", text)
     made = file.instance({})
     if name in made.hosts:
         return not composed(filled_host(made.hosts[name], without_holes)).findings
