@@ -137,7 +137,7 @@ def near(name: str, names: Iterable[str], prefix: str = "") -> str:
     """Return a suggestion, or '' when no name is like this one."""
     known = list(names)
     same = [other for other in known if other.lower() == name.lower()]
-    close = same or difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+    close = same or difflib.get_close_matches(name, known, n=1)
     return f"did you mean {prefix}{close[0]}?" if close else ""
 
 

@@ -88,7 +88,7 @@ class SequentialNames(Mapping[str, Any]):
         return found
 
     def __iter__(self) -> Iterator[str]:
-        own = [*BUILTINS, *NAMESPACES, *PATTERN_NAMES, *self._names, *self._operators]
+        own = [*BUILTINS, *NAMESPACES, *self._names, *self._operators]
         return iter(dict.fromkeys([*own, *extension_names("operators")]))
 
     def __len__(self) -> int:
