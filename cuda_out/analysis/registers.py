@@ -204,6 +204,18 @@ def is_static(expr: Expr, static: frozenset[str]) -> bool:
     return True
 
 
+def steady_and_moved(index: Expr, static: frozenset[str]) -> tuple[Expr, Expr]:
+    """Return what an index is the sum of: what no loop moves that compilers unroll, and what only such loops do."""
+    zero = ir.Const(0, DType.INDEX, index.place)
+    match index:
+        case _ if is_static(index, static):
+            return zero, index
+        case ir.Binary(op="+", left=left, right=right) if is_static(right, static):
+            return left, right
+        case _:
+            return index, zero
+
+
 def register_indices(stmt: Stmt, arrays: frozenset[str]) -> Iterator[Expr]:
     """Yield the indices with which a statement itself addresses register arrays."""
     match stmt:

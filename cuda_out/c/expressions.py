@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from typing_extensions import assert_never
 
-from cuda_out.analysis.registers import is_static
+from cuda_out.analysis.registers import steady_and_moved
 from cuda_out.c.emitter import c_name
 from cuda_out.c.types import C_TYPE, HALF_BITS, OF_HALF, TO_HALF, literal, nearest_half, reciprocal
 from cuda_out.passes.packed_words import WordMove, per_word
@@ -485,18 +485,6 @@ class ExpressionPrinter(Struct):
                 mask = converted(self.text(expr.mask, facts), DType.U32)
         width = "" if self.warp_size == 32 else f", {self.warp_size}"
         return f"{call[expr.mode]}({mask}, {offered}, {lane}{width})"
-
-
-def steady_and_moved(index: Expr, static: frozenset[str]) -> tuple[Expr, Expr]:
-    """Return what an index is the sum of: what no loop moves that compilers unroll, and what only such loops do."""
-    zero = ir.Const(0, DType.INDEX, index.place)
-    match index:
-        case _ if is_static(index, static):
-            return zero, index
-        case ir.Binary(op="+", left=left, right=right) if is_static(right, static):
-            return left, right
-        case _:
-            return index, zero
 
 
 def _is_number(expr: Expr) -> bool:
