@@ -220,7 +220,7 @@ def tune(
     """Search a space for its cheapest proved candidate.
 
     Args:
-        target: a sketch file with choices or a kernel of one thread with loops, one of its sketches, or a schedule space.
+        target: a sketch file with choices or a kernel with loops, one of its sketches, or a schedule space.
         name: which of the file's sketches.
         device: the GPU, or the file of a table of one's own.
         budget: what the search may take: '300' or '5m' of processor time, 'wall:300', 'candidates:40'.

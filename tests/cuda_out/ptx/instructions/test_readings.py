@@ -58,7 +58,12 @@ def result(operation: Operation, values: list[Any]) -> int:
 def agree(operation: Operation, got: int, wanted: int) -> bool:
     """Tell whether registers hold one number; floats up to roundings and signs of 0, which terms leave out."""
     kind = operation.result
-    if operation.row and operation.row.converts and operation.row.converts[1] == "bf16" and (got | wanted) & 0x7FFF == 0:
+    if (
+        operation.row
+        and operation.row.converts
+        and operation.row.converts[1] == "bf16"
+        and (got | wanted) & 0x7FFF == 0
+    ):
         return True
     if not is_float(kind):
         return (got ^ wanted) & (1 << width(kind)) - 1 == 0
