@@ -1,4 +1,4 @@
-"""KnownComparisons of numbers that are known to be finite or small, and which of some numbers is the greatest.
+"""Comparisons of numbers that are known to be finite or small, and which of some numbers is the greatest.
 
 A choice between two places by which of two numbers is greater is the place of the greater one. Where both are equal, it
 is that of the one that is chosen then: the first one, if its places are before all of the other one's, or if the choice
